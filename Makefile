@@ -1,0 +1,50 @@
+# Everything a person or a machine runs here. `make help` lists it.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+SEED ?= 1
+
+.PHONY: help setup dev components demo test lint types bench sim up lock schemas clean
+
+help: ## show this list
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: $(VENV)/.running ## create .venv with everything that running needs
+
+$(VENV)/.running: requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) --require-hashes -r requirements.lock
+	$(PIP) --no-deps --no-build-isolation -e .
+	@touch $@
+
+dev: $(VENV)/.dev ## add what developing needs
+
+$(VENV)/.dev: $(VENV)/.running requirements-dev.lock
+	$(PIP) --require-hashes -r requirements-dev.lock
+	@touch $@
+
+components: dev ## fetch the real kubectl and etcd that tests run against
+	$(BIN)/python tools/components.py
+
+test: dev components lint types ## run the whole test suite
+	$(BIN)/python -m pytest -n 2
+
+lint: dev ## check form and style
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: dev ## check types, strictly
+	$(BIN)/mypy
+
+bench: dev ## run the benchmarks; figures go to bench/results as JSON
+	$(BIN)/python bench/run.py
+
+lock: ## write the lock files anew from pyproject.toml
+	$(PIP) uv
+	$(BIN)/uv pip compile -q pyproject.toml --group build --generate-hashes --no-emit-index-url --no-header --no-annotate --python-version 3.11 -o requirements.lock
+	$(BIN)/uv pip compile -q pyproject.toml --group dev --generate-hashes --no-emit-index-url --no-header --no-annotate --python-version 3.11 -o requirements-dev.lock
+
+clean: ## remove what make created
+	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache

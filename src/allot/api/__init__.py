@@ -1,0 +1,31 @@
+"""What can be said: the nouns on the wire, and the rules each of them keeps.
+
+`errors` and `field` are how the API says no; `kind` is what the server must know
+about each kind; every generation of the API is a package of its own
+(`from allot.api import resource`).
+"""
+
+from . import errors, field
+from .gates import GATES, Gates, UnknownGate
+from .kind import NAME_AND_AGE, Column, FieldErrorText, Fields, Kind, Occasion, Rules, Scale, Version
+from .user import Action, Decision, User
+
+__all__ = [
+    "GATES",
+    "NAME_AND_AGE",
+    "Action",
+    "Column",
+    "Decision",
+    "FieldErrorText",
+    "Fields",
+    "Gates",
+    "Kind",
+    "Occasion",
+    "Rules",
+    "Scale",
+    "UnknownGate",
+    "User",
+    "Version",
+    "errors",
+    "field",
+]

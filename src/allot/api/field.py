@@ -1,0 +1,136 @@
+"""Which field is wrong, and how.
+
+Validation returns a list of `FieldError`; an empty list means the object is
+fine. The server turns a list into one 422 whose causes carry field, reason and
+text. A path is an immutable value that grows by `/` for a field and by `[...]`
+for an index or key:
+
+    SPEC = Path("spec")
+    SPEC / "devices" / "requests" [0] / "name"     ->  spec.devices.requests[0].name
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
+
+from .errors import Cause, Invalid
+
+
+class Path:
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str = "") -> None:
+        self._text = text
+
+    def __truediv__(self, field: str) -> "Path":
+        return Path(f"{self._text}.{field}" if self._text else field)
+
+    def __getitem__(self, key: int | str) -> "Path":
+        return Path(f"{self._text}[{key}]")
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"Path({self._text!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Path) and other._text == self._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+
+class Wrong(Enum):
+    """The kinds of field error: the text upstream begins with, and the reason of the cause."""
+
+    REQUIRED = ("Required value", "FieldValueRequired")
+    INVALID = ("Invalid value", "FieldValueInvalid")
+    DUPLICATE = ("Duplicate value", "FieldValueDuplicate")
+    TOO_MANY = ("Too many", "FieldValueTooMany")
+    TOO_LONG = ("Too long", "FieldValueTooLong")
+    UNSUPPORTED = ("Unsupported value", "FieldValueNotSupported")
+    FORBIDDEN = ("Forbidden", "FieldValueForbidden")
+    NOT_FOUND = ("Not found", "FieldValueNotFound")
+    TYPE_INVALID = ("Invalid value", "FieldValueTypeInvalid")
+    INTERNAL = ("Internal error", "InternalError")
+
+
+_VALUELESS = {Wrong.REQUIRED, Wrong.FORBIDDEN, Wrong.TOO_LONG, Wrong.TOO_MANY, Wrong.INTERNAL}
+
+
+class FieldError(NamedTuple):
+    wrong: Wrong
+    path: Path
+    detail: str
+    value: Any = None
+
+    def text(self) -> str:
+        """Everything after the field's path."""
+        start = self.wrong.value[0]
+        if self.wrong not in _VALUELESS:
+            start = f"{start}: {_shown(self.value)}"
+        return f"{start}: {self.detail}" if self.detail else start
+
+    def cause(self) -> Cause:
+        return Cause(self.wrong.value[1], self.text(), str(self.path))
+
+
+def _shown(value: Any) -> str:
+    return (
+        value
+        if isinstance(value, _Verbatim)
+        else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    )
+
+
+class _Verbatim(str):
+    """A value to be shown without quotes."""
+
+
+def required(path: Path, detail: str = "") -> FieldError:
+    return FieldError(Wrong.REQUIRED, path, detail)
+
+
+def invalid(path: Path, value: Any, detail: str) -> FieldError:
+    return FieldError(Wrong.INVALID, path, detail, value)
+
+
+def duplicate(path: Path, value: Any) -> FieldError:
+    return FieldError(Wrong.DUPLICATE, path, "", value)
+
+
+def too_many(path: Path, actual: int, most: int) -> FieldError:
+    return FieldError(Wrong.TOO_MANY, path, f"{actual}: must have at most {most} items")
+
+
+def too_long(path: Path, most: int) -> FieldError:
+    return FieldError(Wrong.TOO_LONG, path, f"may not be more than {most} bytes")
+
+
+def unsupported(path: Path, value: Any, supported: Iterable[str]) -> FieldError:
+    listed = ", ".join(json.dumps(s) for s in sorted(supported))
+    return FieldError(Wrong.UNSUPPORTED, path, f"supported values: {listed}", value)
+
+
+def forbidden(path: Path, detail: str) -> FieldError:
+    return FieldError(Wrong.FORBIDDEN, path, detail)
+
+
+def not_found(path: Path, value: Any) -> FieldError:
+    return FieldError(Wrong.NOT_FOUND, path, "", value)
+
+
+def refusal(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> Invalid:
+    """All of `errors` as the one answer a client gets."""
+    texts = [f"{error.path}: {error.text()}" for error in errors]
+    what = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
+    qualified = f"{kind}.{group}" if group else kind
+    return Invalid(
+        f'{qualified} "{name}" is invalid: {what}',
+        group=group,
+        kind=kind,
+        name=name,
+        causes=[error.cause() for error in errors],
+    )

@@ -1,0 +1,187 @@
+"""What the server must know about a kind of object, as one table entry.
+
+A kind is data: names, versions, columns, and a handful of functions for what
+data cannot say. The functions work on the *hub form*: the dictionary of the
+stored version, decoded from JSON. They are called in this order:
+
+    create         default -> prepare_create -> validate_create
+    update, patch  default -> prepare_update -> validate_update
+    .../status     default -> prepare_status -> validate_status
+
+`prepare_*` may change `new`; `validate_*` only reads and returns every error it
+finds. None of them reads the clock, the network or another object except
+through the `Occasion` they are handed.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from .field import FieldError
+from .gates import Gates
+from .user import Action, Decision, User
+
+Fields = dict[str, Any]
+"""A decoded JSON object: the mutable form that exists only inside the write path."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldErrorText:
+    """A field error whose path only the caller knows."""
+
+    wrong: str  # "invalid", "forbidden" or "too_long"
+    detail: str
+
+
+class Occasion(Protocol):
+    """One write request, as the rules of a kind may see it."""
+
+    @property
+    def user(self) -> User: ...
+
+    @property
+    def verb(self) -> str:
+        """create, update or patch, as authorization names it."""
+        ...
+
+    @property
+    def now(self) -> datetime: ...
+
+    @property
+    def gates(self) -> Gates: ...
+
+    @property
+    def version(self) -> str:
+        """The API version that the request came in, e.g. v1beta1. Error paths depend on it."""
+        ...
+
+    def namespace(self) -> Fields | None:
+        """The namespace of the object. Reading it joins the write's transaction: if the
+        namespace changes before the write commits, the write is done anew."""
+        ...
+
+    def authorize(self, action: Action) -> Decision:
+        """May the caller also do this?"""
+        ...
+
+    def check_selector(self, expression: str) -> FieldErrorText | None:
+        """What is wrong with a new device selector, or None."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of `kubectl get`. Priority 0 is always shown, 1 only with -o wide."""
+
+    name: str
+    type: str = "string"  # string, integer, number, boolean, date
+    format: str = ""
+    description: str = ""
+    priority: int = 0
+
+
+def _keep(fields: Fields) -> Fields:
+    return fields
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One served version. A conversion may change and return its argument."""
+
+    name: str
+    schema: str  # in the schema table, e.g. "io.k8s.api.core.v1.Pod"
+    to_hub: Callable[[Fields], Fields] = _keep
+    from_hub: Callable[[Fields], Fields] = _keep
+    default: Callable[[Fields, datetime], None] = lambda fields, now: None  # on this version's form
+    deprecated: str = ""  # the Warning header of every answer in this version
+    returns_deleted: bool = True  # DELETE answers with the object, not with a Status
+    unconditional_update: bool = True  # PUT without resourceVersion is allowed
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Where the scale subresource finds its numbers, as dotted paths."""
+
+    spec_replicas: str = "spec.replicas"
+    status_replicas: str = "status.replicas"
+    selector: str = "status.selector"  # a label selector object or a string
+
+
+def _nothing(new: Fields, occasion: Occasion) -> None:
+    """By default a create is stored as it came."""
+
+
+def _nothing_from_old(new: Fields, old: Fields, occasion: Occasion) -> None:
+    """By default an update is stored as it came."""
+
+
+def _fine(new: Fields, occasion: Occasion) -> list[FieldError]:
+    return []
+
+
+def _fine_from_old(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
+    return []
+
+
+def _no_warnings(new: Fields, old: Fields | None) -> list[str]:
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    prepare_create: Callable[[Fields, Occasion], None] = _nothing
+    prepare_update: Callable[[Fields, Fields, Occasion], None] = _nothing_from_old
+    prepare_status: Callable[[Fields, Fields, Occasion], None] = _nothing_from_old
+    validate_create: Callable[[Fields, Occasion], list[FieldError]] = _fine
+    validate_update: Callable[[Fields, Fields, Occasion], list[FieldError]] = _fine_from_old
+    validate_status: Callable[[Fields, Fields, Occasion], list[FieldError]] = _fine_from_old
+    warnings: Callable[[Fields, Fields | None], list[str]] = _no_warnings
+
+
+NAME_AND_AGE = (
+    Column("Name", format="name", description="Name must be unique within a namespace."),
+    Column("Age", description="How long ago the object was created."),
+)
+
+
+def _name_and_age(fields: Fields, age: str) -> list[Any]:
+    return [fields["metadata"]["name"], age]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    group: str
+    kind: str
+    plural: str
+    versions: tuple[Version, ...]  # preferred first
+    hub: str  # the version whose form is stored
+    namespaced: bool = True
+    singular: str = ""
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    has_status: bool = False  # /status is served, and plain writes leave status alone
+    scale: Scale | None = None
+    other_subresources: tuple[str, ...] = ()  # binding, eviction, token, log
+    verbs: tuple[str, ...] = (
+        "create", "delete", "deletecollection", "get", "list", "patch", "update", "watch",
+    )  # fmt: skip
+    counts_generation: bool = False  # metadata.generation starts at 1 and grows with spec
+    name_rule: str = "subdomain"  # subdomain, label, path (for RBAC) or none
+    rules: Rules = Rules()
+    columns: Sequence[Column] = NAME_AND_AGE
+    cells: Callable[[Fields, str], Sequence[Any]] = _name_and_age  # (object, age) -> one cell a column
+    selectable: Mapping[str, Callable[[Fields], str]] = field(default_factory=dict, hash=False)
+    """Field selectors beyond metadata.name and metadata.namespace."""
+
+    @property
+    def list_kind(self) -> str:
+        return f"{self.kind}List"
+
+    @property
+    def resource(self) -> str:
+        """plural.group, as error messages name it."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def version(self, name: str) -> Version | None:
+        return next((v for v in self.versions if v.name == name), None)

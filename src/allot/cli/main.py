@@ -1,0 +1,26 @@
+"""Find the command and run it.
+
+A command is a module of this package with `HELP`, `arguments(parser)` and
+`run(options) -> int`. Only the one that is asked for is imported, so that
+`allot --help` answers at once.
+"""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+COMMANDS: dict[str, str] = {}
+"""Command name -> one line of help. The module has the command's name."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    parser = argparse.ArgumentParser(prog="allot", description="Dynamic resource allocation.")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, help_line in COMMANDS.items():
+        command = commands.add_parser(name, help=help_line, description=help_line)
+        if arguments[:1] == [name]:
+            importlib.import_module(f"allot.cli.{name}").arguments(command)
+    options = parser.parse_args(arguments)
+    return int(importlib.import_module(f"allot.cli.{options.command}").run(options))

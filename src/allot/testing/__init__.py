@@ -1,0 +1,1 @@
+"""A ready server and client for tests, yours and ours."""

@@ -1,0 +1,101 @@
+"""The architecture, written once and executed.
+
+MAP lists every package in reading order, with the packages it may use. A name may
+appear only below the line that introduces it, so the map cannot contain a cycle.
+Across packages we import the package, never a file inside it: each `__init__.py`
+is a contract, and everything else may move.
+"""
+
+import ast
+from collections.abc import Iterator
+from importlib.util import resolve_name
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+SRC = Path(__file__).parents[2] / "src"
+
+MAP = """
+    base        :
+    api         : base
+    store       : base
+    cel         : base api
+    wire        : base api
+    quota       : base api
+    apiserver   : base api store cel quota
+    client      : base api
+    informers   : base api client
+    allocation  : base api cel
+    controllers : base api client informers allocation quota
+    scheduler   : base api client informers allocation
+    autoscaler  : base api client informers allocation scheduler
+    nodeagent   : base api client informers wire
+    driver      : base api client informers wire
+    fleet       : base api
+    drivers     : base api driver fleet
+    hollow      : base api client informers fleet
+    dashboard   : base api client informers
+    cluster     : *
+    sim         : *
+    testing     : *
+    cli         : *
+"""
+
+MAY_USE: dict[str, set[str]] = {}
+for line in MAP.strip().splitlines():
+    package, used = (part.strip() for part in line.split(":"))
+    MAY_USE[package] = set(MAY_USE) if used == "*" else set(used.split())
+
+
+class Import(NamedTuple):
+    where: str
+    importer: str
+    target: str  # "allot.api", or "allot.api.device" if someone came in by the window
+
+    @property
+    def package(self) -> str:
+        return self.target.split(".")[1]
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.importer} imports {self.target}"
+
+
+def imports() -> Iterator[Import]:
+    """Every import from one of our packages into another, however it is spelled."""
+    for path in sorted(SRC.glob("allot/*/**/*.py")):
+        name = path.relative_to(SRC)
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.ImportFrom(level=level, module=module, names=names):
+                    target = resolve_name("." * level + (module or ""), ".".join(name.parts[:-1]))
+                    targets = [target] if target != "allot" else [f"allot.{n.name}" for n in names]
+                case ast.Import(names=names):
+                    targets = [alias.name for alias in names]
+                case _:
+                    continue
+            for target in targets:
+                found = Import(f"{name}:{node.lineno}", name.parts[1], target)
+                if target.startswith("allot.") and found.package != found.importer:
+                    yield found
+
+
+def test_the_map_shows_every_package():
+    packages = {path.parent.name for path in SRC.glob("allot/*/__init__.py")}
+    assert packages <= MAY_USE.keys()
+
+
+@pytest.mark.parametrize("package", MAY_USE)
+def test_the_map_only_points_back(package):
+    introduced = list(MAY_USE)[: list(MAY_USE).index(package)]
+    assert MAY_USE[package] <= set(introduced)
+
+
+def test_imports_follow_the_map():
+    strays = [i for i in imports() if i.package not in MAY_USE[i.importer]]
+    assert not strays, "\n".join(map(str, strays))
+
+
+def test_packages_are_entered_by_the_front_door():
+    windows = [i for i in imports() if i.target.count(".") > 1]
+    assert not windows, "\n".join(map(str, windows))
