@@ -7,6 +7,7 @@ about each kind; every generation of the API is a package of its own
 
 from . import errors, field
 from .gates import GATES, Gates, UnknownGate
+from .http import Request, Response, Transport
 from .kind import NAME_AND_AGE, Column, FieldErrorText, Fields, Kind, Occasion, Rules, Scale, Version
 from .user import Action, Decision, User
 
@@ -21,8 +22,11 @@ __all__ = [
     "Gates",
     "Kind",
     "Occasion",
+    "Request",
+    "Response",
     "Rules",
     "Scale",
+    "Transport",
     "UnknownGate",
     "User",
     "Version",
