@@ -5,7 +5,7 @@ about each kind; every generation of the API is a package of its own
 (`from allot.api import resource`).
 """
 
-from . import errors, field
+from . import errors, field, names
 from .gates import GATES, Gates, UnknownGate
 from .http import Request, Response, Transport
 from .kind import NAME_AND_AGE, Column, FieldErrorText, Fields, Kind, Occasion, Rules, Scale, Version
@@ -32,4 +32,5 @@ __all__ = [
     "Version",
     "errors",
     "field",
+    "names",
 ]
