@@ -5,7 +5,7 @@ about each kind; every generation of the API is a package of its own
 (`from allot.api import resource`).
 """
 
-from . import errors, field, names
+from . import errors, field, meta, names
 from .gates import GATES, Gates, UnknownGate
 from .http import Request, Response, Transport
 from .kind import NAME_AND_AGE, Column, FieldErrorText, Fields, Kind, Occasion, Rules, Scale, Version
@@ -32,5 +32,6 @@ __all__ = [
     "Version",
     "errors",
     "field",
+    "meta",
     "names",
 ]
