@@ -9,6 +9,7 @@ from . import errors, field, meta, names
 from .gates import GATES, Gates, UnknownGate
 from .http import Request, Response, Transport
 from .kind import NAME_AND_AGE, Column, FieldErrorText, Fields, Kind, Occasion, Rules, Scale, Version
+from .object import Metadata, Object, encode, stored_form
 from .user import Action, Decision, User
 
 __all__ = [
@@ -21,6 +22,8 @@ __all__ = [
     "Fields",
     "Gates",
     "Kind",
+    "Metadata",
+    "Object",
     "Occasion",
     "Request",
     "Response",
@@ -30,8 +33,10 @@ __all__ = [
     "UnknownGate",
     "User",
     "Version",
+    "encode",
     "errors",
     "field",
     "meta",
     "names",
+    "stored_form",
 ]
