@@ -5,11 +5,15 @@ about each kind; every generation of the API is a package of its own
 (`from allot.api import resource`).
 """
 
-from . import errors, field, meta, names
+from . import age, errors, field, meta, names
 from .gates import GATES, Gates, UnknownGate
 from .http import Request, Response, Transport
 from .kind import NAME_AND_AGE, Column, FieldErrorText, Fields, Kind, Occasion, Rules, Scale, Version
 from .object import Metadata, Object, encode, stored_form
+from .quantity import Format as QuantityFormat
+from .quantity import Quantity
+from .semver import Semver
+from .semver import normalized as normalized_semver
 from .user import Action, Decision, User
 
 __all__ = [
@@ -25,18 +29,23 @@ __all__ = [
     "Metadata",
     "Object",
     "Occasion",
+    "Quantity",
+    "QuantityFormat",
     "Request",
     "Response",
     "Rules",
     "Scale",
+    "Semver",
     "Transport",
     "UnknownGate",
     "User",
     "Version",
+    "age",
     "encode",
     "errors",
     "field",
     "meta",
     "names",
+    "normalized_semver",
     "stored_form",
 ]
