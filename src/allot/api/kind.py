@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
+from .age import since
 from .field import FieldError
 from .gates import Gates
 from .user import Action, Decision, User
@@ -171,8 +172,24 @@ class Kind:
     rules: Rules = Rules()
     columns: Sequence[Column] = NAME_AND_AGE
     cells: Callable[[Fields, str], Sequence[Any]] = _name_and_age  # (object, age) -> one cell a column
+    cells_at: Callable[[Fields, datetime], Sequence[Any]] | None = None
+    """In place of `cells`, for kinds whose cells tell other times than the age."""
     selectable: Mapping[str, Callable[[Fields], str]] = field(default_factory=dict, hash=False)
     """Field selectors beyond metadata.name and metadata.namespace."""
+    stored_as: tuple[str, str] | None = None
+    """(group, plural) of the kind whose objects and hub form this one shares; see `storage`."""
+
+    @property
+    def storage(self) -> tuple[str, str]:
+        """(group, plural) that the objects are stored under. Two kinds may be two views of
+        the same objects, as the Events of the core group and of events.k8s.io are."""
+        return self.stored_as or (self.group, self.plural)
+
+    def row(self, fields: Fields, now: datetime) -> Sequence[Any]:
+        """The cells of one object in `kubectl get`."""
+        if self.cells_at is not None:
+            return self.cells_at(fields, now)
+        return self.cells(fields, since(fields["metadata"].get("creationTimestamp"), now))
 
     @property
     def list_kind(self) -> str:
