@@ -176,6 +176,7 @@ class Kind:
     """In place of `cells`, for kinds whose cells tell other times than the age."""
     selectable: Mapping[str, Callable[[Fields], str]] = field(default_factory=dict, hash=False)
     """Field selectors beyond metadata.name and metadata.namespace."""
+    selects_namespace: bool = True  # whether metadata.namespace is one, too
     stored_as: tuple[str, str] | None = None
     """(group, plural) of the kind whose objects and hub form this one shares; see `storage`."""
 

@@ -66,6 +66,11 @@ class Object:
         return b'{"metadata":{"resourceVersion":"%d",%b' % (self._revision, self._value[len(_HEAD) :])
 
     @property
+    def stored(self) -> bytes:
+        """The bytes that this object holds on to, as they lie in the store."""
+        return self._value
+
+    @property
     def fields(self) -> Mapping[str, Any]:
         """The object decoded. Shared: never change it."""
         if self._fields is None:
