@@ -1,0 +1,54 @@
+"""What has been said, in order: revisions, compare-and-swap, watch, compaction.
+
+It knows keys and bytes and no word of the domain. Read `contract` first: it says
+what a store is. Then the engines behind it:
+
+    keyspace     the map, its revision and its recent history, without a disk or a loop
+      order        keys in order
+      history      what happened lately, and how it was before
+    watch        who listens to it, and how a slow listener costs nobody anything
+    memory       a key space and its watches, nothing more
+    sqlite       the same with a log on disk: the embedded default
+    etcd         no key space of our own: an etcd cluster keeps it
+    opening      from `--store` to an engine
+"""
+
+from .contract import (
+    Committed,
+    Compacted,
+    Compare,
+    Delete,
+    Entry,
+    Event,
+    OutcomeUnknown,
+    Page,
+    Put,
+    Refused,
+    Store,
+    StoreError,
+    Unavailable,
+    Watch,
+    Write,
+)
+from .memory import MemoryStore
+from .opening import open_store
+
+__all__ = [
+    "Committed",
+    "Compacted",
+    "Compare",
+    "Delete",
+    "Entry",
+    "Event",
+    "MemoryStore",
+    "OutcomeUnknown",
+    "Page",
+    "Put",
+    "Refused",
+    "Store",
+    "StoreError",
+    "Unavailable",
+    "Watch",
+    "Write",
+    "open_store",
+]

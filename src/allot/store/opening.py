@@ -1,0 +1,24 @@
+"""From `--store` to an engine.
+
+    memory
+    sqlite                        in the data directory
+    sqlite:PATH
+    etcd://HOST:PORT[,HOST:PORT]
+
+Engines are imported when asked for: nobody who embeds a store waits for gRPC.
+"""
+
+from pathlib import Path
+
+from .contract import Store
+from .memory import MemoryStore
+
+FILE_NAME = "allot.db"
+
+
+def open_store(url: str, data_dir: Path | None = None) -> Store:
+    """Open what `url` names; `ValueError` if it names nothing, `Unavailable` if it cannot be had."""
+    scheme, _, rest = url.partition(":")
+    if scheme == "memory" and not rest:
+        return MemoryStore()
+    raise ValueError(f"--store {url!r}: expected memory, sqlite[:PATH] or etcd://HOST:PORT[,HOST:PORT]")
