@@ -6,6 +6,7 @@ about each kind; every generation of the API is a package of its own
 """
 
 from . import age, errors, field, meta, names
+from .field import FieldError, Path
 from .gates import GATES, Gates, UnknownGate
 from .http import Request, Response, Transport
 from .kind import NAME_AND_AGE, Column, FieldErrorText, Fields, Kind, Occasion, Rules, Scale, Version
@@ -22,6 +23,7 @@ __all__ = [
     "Action",
     "Column",
     "Decision",
+    "FieldError",
     "FieldErrorText",
     "Fields",
     "Gates",
@@ -29,6 +31,7 @@ __all__ = [
     "Metadata",
     "Object",
     "Occasion",
+    "Path",
     "Quantity",
     "QuantityFormat",
     "Request",
