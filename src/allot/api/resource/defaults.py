@@ -1,0 +1,94 @@
+"""What the server fills in while it reads, in the form of the request's version. Digest 2.1, 2.6.
+
+v1 and v1beta2 default every `exactly`; v1beta1 has no such member and goes by
+the class: without one the flat fields belong to nobody.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+from ..age import timestamp
+from ..kind import Fields
+from . import tidy
+
+
+def claim(fields: Fields, now: datetime) -> None:
+    _requests(tidy.objects(fields, "spec", "devices", "requests"))
+    _results(fields)
+
+
+def claim_v1beta1(fields: Fields, now: datetime) -> None:
+    _requests_v1beta1(tidy.objects(fields, "spec", "devices", "requests"))
+    _results(fields)
+
+
+def template(fields: Fields, now: datetime) -> None:
+    _requests(tidy.objects(fields, "spec", "spec", "devices", "requests"))
+
+
+def template_v1beta1(fields: Fields, now: datetime) -> None:
+    _requests_v1beta1(tidy.objects(fields, "spec", "spec", "devices", "requests"))
+
+
+def slice_(fields: Fields, now: datetime) -> None:
+    _taints(tidy.objects(fields, "spec", "devices"), now)
+
+
+def slice_v1beta1(fields: Fields, now: datetime) -> None:
+    devices = tidy.objects(fields, "spec", "devices")
+    _taints((basic for device in devices if isinstance(basic := device.get("basic"), dict)), now)
+
+
+def rule(fields: Fields, now: datetime) -> None:
+    taint = tidy.at(fields, "spec", "taint")
+    if isinstance(taint, dict):
+        _time_added(taint, now)
+
+
+def _requests(requests: Iterator[Fields]) -> None:
+    for request in requests:
+        exactly = request.get("exactly")
+        asked = [exactly] if isinstance(exactly, dict) else []
+        for one in (*asked, *tidy.objects(request, "firstAvailable")):
+            _mode_and_count(one)
+            _operators(one)
+
+
+def _requests_v1beta1(requests: Iterator[Fields]) -> None:
+    for request in requests:
+        if request.get("deviceClassName"):
+            _mode_and_count(request)
+        _operators(request)
+        for one in tidy.objects(request, "firstAvailable"):
+            _mode_and_count(one)
+            _operators(one)
+
+
+def _mode_and_count(asked: Fields) -> None:
+    if not asked.get("allocationMode"):
+        asked["allocationMode"] = "ExactCount"
+    if asked["allocationMode"] == "ExactCount" and not asked.get("count"):
+        asked["count"] = 1
+
+
+def _results(fields: Fields) -> None:
+    for result in tidy.objects(fields, "status", "allocation", "devices", "results"):
+        _operators(result)
+
+
+def _operators(holder: Any) -> None:
+    for toleration in tidy.objects(holder, "tolerations"):
+        if not toleration.get("operator"):
+            toleration["operator"] = "Equal"
+
+
+def _taints(holders: Iterable[Fields], now: datetime) -> None:
+    for holder in holders:
+        for taint in tidy.objects(holder, "taints"):
+            _time_added(taint, now)
+
+
+def _time_added(taint: Fields, now: datetime) -> None:
+    if not taint.get("timeAdded"):
+        taint["timeAdded"] = timestamp(now)
