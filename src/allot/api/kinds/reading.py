@@ -38,4 +38,4 @@ def section(fields: Fields, name: str) -> Fields:
     found = fields.get(name)
     if found is None:
         found = fields[name] = {}
-    return found  # type: ignore[no-any-return]
+    return found

@@ -32,12 +32,9 @@ def qos_class(spec: Fields) -> str:
     limits = [_counted(obj(holder, "resources", "limits")) for holder in holders]
     if not any(requests) and not any(limits):
         return BEST_EFFORT
+    equal = all(limit == {**limit, **request} for limit, request in zip(limits, requests, strict=True))
     bounded = all(len(limit) == len(_COUNTED) for limit in limits)
-    if bounded and all(
-        limit == {**limit, **request} for limit, request in zip(limits, requests, strict=True)
-    ):
-        return GUARANTEED
-    return BURSTABLE
+    return GUARANTEED if bounded and equal else BURSTABLE
 
 
 def _counted(amounts: Mapping[str, Any]) -> dict[str, Quantity]:
