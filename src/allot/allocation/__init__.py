@@ -1,0 +1,34 @@
+"""Which devices a claim gets: values in, a plan or a reason out.
+
+Nothing here knows a client, a clock or a random number. Reading order: `features`
+and `node` (what the world is like), `inventory` (what is published), `ledger`
+(what is taken), `demand` (what is asked), `question` (one demand put to one
+node), `search` (the answer), `policy` (which of many answers), `ranking` (which
+of many nodes).
+
+    inventory = Inventory(features)                 # features: Features.of(["AdminAccess", ...])
+    inventory.apply(slice)                          # a ResourceSlice; .remove(name) when it goes
+    inventory.apply_taint_rule(rule)                # a DeviceTaintRule; .remove_taint_rule(name)
+
+    ledger = Ledger()
+    ledger.settle(claim_uid, taken_by(allocation))  # what the server accepted
+    ledger.settle(uid, [Taken(DeviceId(driver, pool, name), share="uuid", consumed={"memory": q})])
+
+    demand = read_demand(claims, classes, features) # once per pod signature: Demand | Refused
+    answer = allocate(node, inventory, ledger, demand, policy=LEAST_WASTE, budget=BUDGET_STEPS)
+
+`claims` is a sequence of `resource.ResourceClaim`, `classes` a mapping from name to
+`resource.DeviceClass`; `Node` is a value of this package (`Node.read(fields)` takes a
+v1 Node as a dictionary). `allocate` passes a `Refused` demand through, so the two
+calls can be chained without a test in between. The answer is one of
+
+    Plan        a choice of devices; `plan.results(ids)` writes one AllocationResult a
+                claim (`ids: allot.base.Ids` makes the share ids)
+    NoFit       no choice exists on this node; `why_not.reason(alternative, device)`
+                says it device by device (see `question.Question`)
+    Refused     the problem itself is wrong (`error`); `node_only` when other nodes may do
+    Undecided   the step budget ran out first; never a statement about fitting
+
+`Ranker` keeps one answer per node for one demand and looks again only at the nodes
+that moved; `rank` is the same in one call. Policies: `POLICIES[name]`.
+"""
