@@ -21,4 +21,10 @@ def open_store(url: str, data_dir: Path | None = None) -> Store:
     scheme, _, rest = url.partition(":")
     if scheme == "memory" and not rest:
         return MemoryStore()
+    if scheme == "sqlite":
+        from .sqlite import SqliteStore
+
+        path = Path(rest) if rest else (data_dir or Path()) / FILE_NAME
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return SqliteStore(path)
     raise ValueError(f"--store {url!r}: expected memory, sqlite[:PATH] or etcd://HOST:PORT[,HOST:PORT]")

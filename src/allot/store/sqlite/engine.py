@@ -1,0 +1,273 @@
+"""The embedded default: a key space in memory, a log on disk.
+
+Where it sits
+    This file is the half that lives on the event loop. It decides; `writer` writes;
+    `file` knows how. Reads never leave memory.
+
+What it promises
+    S1  `transact` returns after its rows are synced, and reads show only what is synced.
+    S1a A compare sees the transactions that are still on their way to the disk.
+
+How a transaction travels
+    It is decided against the key space and, above that, what is `ahead` of it: keys that
+    a transaction on its way to the disk will change. If the decision would refuse because
+    of something that is not yet certain, it waits and decides again: a refusal shows
+    others' writes, and a write that may still fail must not be shown. Decided, it gets the
+    next revision and joins the writer's queue. When the writer hands it back, the key
+    space commits it, the watchers hear of it and the caller wakes, all in one turn.
+"""
+
+import asyncio
+import gc
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from allot.base import require
+
+from ..contract import Committed, Compare, Delete, Entry, Page, Put, Refused, StoreError, Unavailable, Write
+from ..keyspace import HISTORY_BYTES_MAX, KeySpace, require_distinct
+from ..watch import LocalWatch, Watches
+from .file import PLACES, LogFile, Row, first_id
+from .writer import Compaction, Transaction, Writer
+
+FORGOTTEN_PER_COMPACTION = 5_000  # revisions that history lets go of before the disk does
+
+
+class Ahead(NamedTuple):
+    """A key as it will be once everything decided is written."""
+
+    revision: int  # 0 when it will not exist
+    created: int
+    last: int  # the revision of the transaction that makes it so
+
+
+class Flight(Transaction):
+    """A transaction on its way to the disk."""
+
+    __slots__ = ("done", "revision", "writes")
+
+    def __init__(
+        self,
+        era: int,
+        rows: Sequence[Row],
+        revision: int,
+        writes: Sequence[Write],
+        done: asyncio.Future[Committed],
+    ) -> None:
+        super().__init__(era, rows)
+        self.revision = revision
+        self.writes = writes
+        self.done = done
+
+
+class SqliteStore:
+    def __init__(self, path: Path, history_bytes_max: int = HISTORY_BYTES_MAX) -> None:
+        self._file = LogFile(path)
+        self._space = _load(self._file, history_bytes_max)
+        self._watches = Watches(self._space)
+        self._head = self._space.revision  # of everything decided, written or not
+        self._ahead: dict[str, Ahead] = {}
+        self._era = 0  # see writer
+        self._compacted = self._space.history.floor
+        self._landing: asyncio.Future[None] | None = None  # for those who wait for the next flight to end
+        self._closed = False
+        self._writer = Writer(self._file, self._hand_over)
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    async def get(self, key: str) -> Entry | None:
+        self._require_open()
+        return self._space.get(key)
+
+    def peek(self, key: str) -> Entry | None:
+        return self._space.get(key)
+
+    async def range(self, prefix: str, *, after: str = "", limit: int = 0, at: int = 0) -> Page:
+        self._require_open()
+        return self._space.page(prefix, after, limit, at)
+
+    async def revision(self) -> int:
+        self._require_open()
+        return self._space.revision
+
+    def watch(self, prefix: str, after: int) -> LocalWatch:
+        self._require_open()
+        return self._watches.open(prefix, after)
+
+    # -- deciding ----------------------------------------------------------------------------------
+
+    async def transact(self, compares: Sequence[Compare], writes: Sequence[Write]) -> Committed | Refused:
+        self._require_open()
+        require_distinct(writes)
+        while True:
+            decision = self._decide(compares, writes)
+            if isinstance(decision, Flight):
+                return await decision.done
+            if decision is not None:
+                return decision
+            await self._next_landing()
+            self._require_open()
+
+    def _decide(
+        self, compares: Sequence[Compare], writes: Sequence[Write]
+    ) -> Flight | Committed | Refused | None:
+        """Start the transaction or answer it; None while the answer hangs on a flight."""
+        differing: dict[str, Entry | None] = {}
+        uncertain = False
+        for key, revision in ((compare.key, compare.revision) for compare in compares):
+            if (ahead := self._ahead.get(key)) is not None:
+                uncertain |= ahead.revision != revision
+            else:
+                entry = self._space.get(key)
+                if (entry.revision if entry is not None else 0) != revision:
+                    differing[key] = entry
+        if uncertain:
+            return None
+        if differing:
+            return Refused(differing)
+        return self._depart(compares, writes)
+
+    def _depart(self, compares: Sequence[Compare], writes: Sequence[Write]) -> Flight | Committed | None:
+        revision = self._head + 1
+        rows = self._rows(revision, writes)
+        if not rows:
+            touched = any(c.key in self._ahead for c in compares) or any(w.key in self._ahead for w in writes)
+            return None if touched else Committed(self._space.revision)
+        for row in rows:
+            exists = row.value is not None
+            self._ahead[row.key] = Ahead(revision if exists else 0, row.created if exists else 0, revision)
+        self._head = revision
+        flight = Flight(self._era, rows, revision, writes, asyncio.get_running_loop().create_future())
+        self._writer.put(flight)
+        return flight
+
+    def _rows(self, revision: int, writes: Sequence[Write]) -> list[Row]:
+        require(len(writes) < PLACES, f"a transaction has fewer than {PLACES} writes")
+        rows: list[Row] = []
+        for write in writes:
+            write.key.encode()  # a key that is no text must fail here, not in somebody's batch
+            previous, created = self._decided(write.key)
+            row_id = first_id(revision) + len(rows)
+            if isinstance(write, Put):
+                rows.append(Row(row_id, previous, created or revision, write.key, write.value))
+            elif previous:
+                rows.append(Row(row_id, previous, created, write.key, None))
+        return rows
+
+    def _decided(self, key: str) -> tuple[int, int]:
+        """The revision and creation of a key once everything decided is written."""
+        if (ahead := self._ahead.get(key)) is not None:
+            return ahead.revision, ahead.created
+        entry = self._space.get(key)
+        return (entry.revision, entry.created) if entry is not None else (0, 0)
+
+    async def _next_landing(self) -> None:
+        if self._landing is None:
+            self._landing = asyncio.get_running_loop().create_future()
+        await asyncio.shield(self._landing)
+
+    # -- landing -----------------------------------------------------------------------------------
+
+    def _hand_over(self, batch: list[Flight], error: StoreError | None) -> None:
+        """From the writer's thread to the loop's."""
+        with suppress(RuntimeError):  # the loop is closed: nobody waits for an answer
+            batch[0].done.get_loop().call_soon_threadsafe(self._land, batch, error)
+
+    def _land(self, batch: list[Flight], error: StoreError | None) -> None:
+        if error is None:
+            for flight in batch:
+                self._arrive(flight)
+        else:
+            for flight in batch:
+                if not flight.done.done():
+                    flight.done.set_exception(error)
+        failed, adopted = error is not None, batch[0].era < self._era
+        if failed != adopted:  # a failure that follows another, or a batch in doubt that is there after all
+            self._begin_era()
+        if self._landing is not None:
+            self._landing.set_result(None)
+            self._landing = None
+        self._follow_history()
+
+    def _arrive(self, flight: Flight) -> None:
+        """Written: commit, tell the watchers, wake the caller."""
+        self._watches.publish(self._space.commit(flight.writes))
+        require(self._space.revision == flight.revision, "S1: what is written is what was decided")
+        for row in flight.rows:
+            ahead = self._ahead.get(row.key)
+            if ahead is not None and ahead.last == flight.revision:
+                del self._ahead[row.key]
+        if not flight.done.done():
+            flight.done.set_result(Committed(flight.revision))
+
+    def _begin_era(self) -> None:
+        """Forget what was decided and not written; see `writer`."""
+        self._era += 1
+        self._head = self._space.revision
+        self._ahead.clear()
+
+    # -- compaction and the end ----------------------------------------------------------------------
+
+    async def compact(self, revision: int) -> None:
+        self._require_open()
+        self._space.compact(revision)
+        self._compact_disk()
+
+    def _follow_history(self) -> None:
+        """Let the disk forget what memory has forgotten by itself."""
+        if self._space.history.floor - self._compacted > FORGOTTEN_PER_COMPACTION:
+            self._compact_disk()
+
+    def _compact_disk(self) -> None:
+        if self._space.history.floor > self._compacted:
+            self._compacted = self._space.history.floor
+            self._writer.put(Compaction(self._compacted))
+
+    async def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            await asyncio.to_thread(self._writer.stop)
+            self._watches.close()
+            self._file.close()
+
+    def check(self) -> None:
+        """Verify what no single method can see. Slow: for tests and `sim`."""
+        self._space.check()
+        require(bool(self._ahead) == (self._head > self._space.revision), "only flights are ahead")
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise Unavailable("the store is closed")
+
+
+def _load(file: LogFile, history_bytes_max: int) -> KeySpace:
+    """Read the log from first to last: the state at the compacted revision, then what happened since."""
+    collecting = gc.isenabled()
+    gc.disable()  # half a million new objects and not one of them garbage
+    try:
+        compacted = file.compacted
+        entries: dict[str, Entry] = {}
+        for row_id, _, created, key, value in file.rows(0, compacted + 1):
+            if value is None:
+                entries.pop(key, None)
+            else:
+                entries[key] = Entry(key, value, created, row_id // PLACES)
+        space = KeySpace.restored(entries, compacted, history_bytes_max)
+        _replay(space, file)
+        return space
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _replay(space: KeySpace, file: LogFile) -> None:
+    writes: list[Write] = []
+    for row in file.rows(space.revision + 1):
+        if row.revision > space.revision + 1:
+            space.commit(writes)
+            writes = []
+            require(row.revision == space.revision + 1, "S1: the log has no gaps")
+        writes.append(Put(row.key, row.value) if row.value is not None else Delete(row.key))
+    space.commit(writes)
