@@ -21,6 +21,8 @@ from typing import Any, Protocol
 from .age import since
 from .field import FieldError
 from .gates import Gates
+from .schema import Schema
+from .schema import get as builtin_schema
 from .user import Action, Decision, User
 
 Fields = dict[str, Any]
@@ -96,8 +98,13 @@ class Version:
     from_hub: Callable[[Fields], Fields] = _keep
     default: Callable[[Fields, datetime], None] = lambda fields, now: None  # on this version's form
     deprecated: str = ""  # the Warning header of every answer in this version
+    custom: Schema | None = None  # in place of `schema`, for kinds that are defined at run time
     returns_deleted: bool = True  # DELETE answers with the object, not with a Status
     unconditional_update: bool = True  # PUT without resourceVersion is allowed
+
+    def shape(self) -> Schema:
+        """The schema that objects of this version are checked against."""
+        return self.custom if self.custom is not None else builtin_schema(self.schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +169,7 @@ class Kind:
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     has_status: bool = False  # /status is served, and plain writes leave status alone
+    status_on_create: bool = False  # a create may bring a status all the same, as nodes do
     scale: Scale | None = None
     other_subresources: tuple[str, ...] = ()  # binding, eviction, token, log
     verbs: tuple[str, ...] = (
@@ -185,6 +193,11 @@ class Kind:
         """(group, plural) that the objects are stored under. Two kinds may be two views of
         the same objects, as the Events of the core group and of events.k8s.io are."""
         return self.stored_as or (self.group, self.plural)
+
+    @property
+    def stored_kind(self) -> str:
+        """The `kind` that stored objects carry. Kinds that share objects share their name."""
+        return self.kind
 
     def row(self, fields: Fields, now: datetime) -> Sequence[Any]:
         """The cells of one object in `kubectl get`."""

@@ -170,6 +170,7 @@ NODE = Kind(
     hub="v1",
     namespaced=False,
     has_status=True,
+    status_on_create=True,
     rules=Rules(
         validate_create=_validate_create,
         validate_update=_validate_update,

@@ -1,0 +1,40 @@
+"""What an object of each kind looks like: names, types, and how its lists and maps merge.
+
+    get("io.k8s.api.core.v1.Pod")     the shape of a Kubernetes type
+    from_structural(openapi)          the shape of a custom resource
+    decode(body), decode_yaml(body)   bytes from a client to plain values, within bounds
+    check(fields, schema)             wrong types, unknown fields, usual spellings
+
+Read `node` for what a shape says, `traits` for what we know beyond the table.
+"""
+
+from .builtin import UnknownType, get, names
+from .check import FINE, Problems, check
+from .decode import DEPTH_MAX, Decoded, decode, decode_value
+from .defaults import apply_defaults
+from .node import ANYTHING, ATOMIC, BY_KEY, MISSING, SET, Schema, Type
+from .structural import from_structural
+from .yaml import decode_yaml
+
+__all__ = [
+    "ANYTHING",
+    "ATOMIC",
+    "BY_KEY",
+    "DEPTH_MAX",
+    "FINE",
+    "MISSING",
+    "SET",
+    "Decoded",
+    "Problems",
+    "Schema",
+    "Type",
+    "UnknownType",
+    "apply_defaults",
+    "check",
+    "decode",
+    "decode_value",
+    "decode_yaml",
+    "from_structural",
+    "get",
+    "names",
+]

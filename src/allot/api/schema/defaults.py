@@ -1,0 +1,73 @@
+"""Values that a schema assumes where a user says nothing.
+
+For each shape a small function is made that visits only the branches where a
+default can be; for most kinds there are none and nothing is visited. The empty
+defaults of Kubernetes types only matter for the documents and for list keys: an
+object is not made longer by them. Those of a CRD are written like any other.
+"""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from .node import MISSING, Schema, Type
+
+Apply = Callable[[Any], None]
+
+
+def apply_defaults(value: Any, schema: Schema) -> None:
+    """Fill in, in place, what `schema` assumes. The value must already fit."""
+    if schema.defaulter is MISSING:
+        schema.defaulter = _make(schema, ())
+    if schema.defaulter is not None:
+        schema.defaulter(value)
+
+
+def _make(schema: Schema, outside: tuple[Schema, ...]) -> Apply | None:
+    """A type inside itself is left alone: no Kubernetes type and no structural schema assumes
+    anything down there."""
+    if any(schema is one for one in outside):
+        return None
+    inside = (*outside, schema)
+    match schema.type:
+        case Type.OBJECT:
+            return _for_object(schema, inside)
+        case Type.MAP | Type.LIST:
+            assert schema.element is not None
+            each = _make(schema.element, inside)
+            return None if each is None else _for_members(each)
+        case _:
+            return None
+
+
+def _for_members(each: Apply) -> Apply:
+    def apply(value: Any) -> None:
+        for member in value.values() if type(value) is dict else value:
+            if member is not None:
+                each(member)
+
+    return apply
+
+
+def _for_object(schema: Schema, inside: tuple[Schema, ...]) -> Apply | None:
+    assumed = {
+        name: field.default
+        for name, field in schema.fields.items()
+        if field.default is not MISSING and not (schema.name and field.default == "")
+    }
+    deeper = {
+        name: inner for name, field in schema.fields.items() if (inner := _make(field, inside)) is not None
+    }
+    if not assumed and not deeper:
+        return None
+
+    def apply(value: dict[str, Any]) -> None:
+        for name, default in assumed.items():
+            if name not in value:
+                value[name] = copy.deepcopy(default)
+        for name, inner in deeper.items():
+            member = value.get(name)
+            if member is not None:
+                inner(member)
+
+    return apply

@@ -1,0 +1,210 @@
+"""What exactly does not fit a shape, field by field; and unusual spellings made usual.
+
+Called by `check` for the few objects that `compile.fits` does not wave through.
+The object is changed in place where JSON allows a spelling that the API does not
+keep: a null for "not given", a quantity written as a number, a time with an
+offset. Unknown fields stay where they are and are only reported.
+"""
+
+import base64
+import binascii
+import re
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from .compile import INT_RANGE
+from .node import Schema, Type
+
+UNKNOWN_MAX: Final = 100
+"""More unknown fields than this are not listed: nobody reads them, and the list is an answer's header."""
+
+QUANTITY = re.compile(
+    r"^[+-]?(?:\d{1,200}(?:\.\d{0,200})?|\.\d{1,200})(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d{1,3})?\Z"
+)
+
+_KIND_OF_JSON = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
+
+_GO_NAMES = {
+    Type.STRING: "string",
+    Type.BOOLEAN: "bool",
+    Type.NUMBER: "float64",
+    Type.INT_OR_STRING: "intstr.IntOrString",
+    Type.QUANTITY: "resource.Quantity",
+    Type.TIME: "v1.Time",
+    Type.MICRO_TIME: "v1.MicroTime",
+    Type.BYTES: "[]uint8",
+    Type.ANY: "interface {}",
+}
+
+_ZERO: dict[Type, Any] = {
+    Type.STRING: "",
+    Type.BOOLEAN: False,
+    Type.INTEGER: 0,
+    Type.NUMBER: 0,
+    Type.QUANTITY: "0",
+    Type.INT_OR_STRING: 0,
+    Type.BYTES: "",
+}
+
+
+class Malformed(Exception):
+    """A value that cannot be read as what its field is; the message names both."""
+
+
+class Walk:
+    """One look at one object. `unknown` fills with paths; a wrong type ends it with `Malformed`."""
+
+    def __init__(self, drop_nulls: bool) -> None:
+        self.unknown: list[str] = []
+        self._drop_nulls = drop_nulls
+
+    def visit(self, value: Any, schema: Schema, path: str = "", owner: str = "") -> Any:
+        """The value in its usual form. `owner` is the type whose field this is."""
+        match schema.type:
+            case Type.ANY:
+                return value
+            case Type.OBJECT:
+                return self._object(value, schema, path, owner)
+            case Type.MAP:
+                return self._map(value, schema, path, owner)
+            case Type.LIST:
+                return self._list(value, schema, path, owner)
+            case _:
+                return _scalar(value, schema, path, owner)
+
+    def _object(self, value: Any, schema: Schema, path: str, owner: str) -> Any:
+        if type(value) is not dict:
+            raise _mismatch(value, schema, path, owner)
+        fields = schema.fields
+        inner = schema.name.rpartition(".")[2]
+        for key in list(value):
+            field = fields.get(key)
+            where = f"{path}.{key}" if path else key
+            if field is None:
+                if not schema.preserves_unknown and len(self.unknown) < UNKNOWN_MAX:
+                    self.unknown.append(where)
+            elif value[key] is None and field.type is not Type.ANY:
+                if self._drop_nulls and not field.nullable:
+                    del value[key]
+            else:
+                value[key] = self.visit(value[key], field, where, inner)
+        return value
+
+    def _map(self, value: Any, schema: Schema, path: str, owner: str) -> Any:
+        if type(value) is not dict:
+            raise _mismatch(value, schema, path, owner)
+        assert schema.element is not None
+        for key, member in value.items():
+            value[key] = self._member(member, schema.element, f"{path}.{key}", owner)
+        return value
+
+    def _list(self, value: Any, schema: Schema, path: str, owner: str) -> Any:
+        if type(value) is not list:
+            raise _mismatch(value, schema, path, owner)
+        assert schema.element is not None
+        for i, member in enumerate(value):
+            value[i] = self._member(member, schema.element, f"{path}[{i}]", owner)
+        return value
+
+    def _member(self, value: Any, schema: Schema, path: str, owner: str) -> Any:
+        """A member of a list or map cannot be left out, so a null there is the empty value."""
+        if value is not None or schema.type is Type.ANY:
+            return self.visit(value, schema, path, owner)
+        if schema.nullable or not self._drop_nulls:
+            return None
+        match schema.type:
+            case Type.OBJECT | Type.MAP:
+                return {}
+            case Type.LIST:
+                return []
+            case _:
+                return _ZERO.get(schema.type)
+
+
+def _scalar(value: Any, schema: Schema, path: str, owner: str) -> Any:
+    match schema.type, value:
+        case Type.STRING, str():
+            return value
+        case Type.BOOLEAN, bool():
+            return value
+        case (Type.INTEGER | Type.INT_OR_STRING, bool()) | (Type.NUMBER | Type.QUANTITY, bool()):
+            pass
+        case Type.INTEGER, int():
+            least, most = INT_RANGE.get(schema.format, INT_RANGE[""])
+            if least <= value <= most:
+                return value
+        case Type.NUMBER, int() | float():
+            return value
+        case Type.INT_OR_STRING, str():
+            return value
+        case Type.INT_OR_STRING, int():
+            least, most = INT_RANGE["int32"]
+            if least <= value <= most:
+                return value
+        case Type.QUANTITY, str() | int() | float():
+            return _quantity(value)
+        case ((Type.TIME | Type.MICRO_TIME), str()):
+            return _time(value, schema.type)
+        case Type.BYTES, str():
+            return _bytes(value)
+    raise _mismatch(value, schema, path, owner)
+
+
+def _quantity(value: str | int | float) -> str:
+    text = value.strip() if isinstance(value, str) else repr(value)
+    if not QUANTITY.match(text):
+        raise Malformed(
+            f"{_cut(text)!r} is not a quantity: a decimal number with an optional suffix is wanted"
+        )
+    return text
+
+
+def _time(value: str, type_: Type) -> str:
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None or "T" not in value:
+        raise Malformed(f'parsing time {_cut(value)!r} as "2006-01-02T15:04:05Z07:00": cannot parse')
+    try:
+        moment = moment.astimezone(UTC)
+    except OverflowError:
+        raise Malformed(f"parsing time {_cut(value)!r}: out of range") from None
+    digits = "microseconds" if type_ is Type.MICRO_TIME else "seconds"
+    return moment.replace(tzinfo=None).isoformat(timespec=digits) + "Z"
+
+
+def _bytes(value: str) -> str:
+    try:
+        base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise Malformed(f"illegal base64 data: {error}") from None
+    return value
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 40 else text[:40] + "..."
+
+
+def _mismatch(value: Any, schema: Schema, path: str, owner: str) -> Malformed:
+    found = _KIND_OF_JSON.get(type(value), "null")
+    if found == "number" and schema.type in (Type.INTEGER, Type.INT_OR_STRING):
+        found = f"number {_cut(repr(value))}"
+    plain = re.sub(r"\[\d+\]", "", path)
+    where = f"Go struct field {owner}.{plain}" if path else "Go value"
+    return Malformed(f"json: cannot unmarshal {found} into {where} of type {go_name(schema)}")
+
+
+def go_name(schema: Schema) -> str:
+    """How the reference implementation calls the type; clients show it to people as it is."""
+    match schema.type:
+        case Type.OBJECT:
+            return ".".join(schema.name.split(".")[-2:]) or "object"
+        case Type.LIST:
+            return "[]" + go_name(schema.element or schema)
+        case Type.MAP:
+            return "map[string]" + go_name(schema.element or schema)
+        case Type.INTEGER:
+            return schema.format or "int64"
+        case _:
+            return _GO_NAMES[schema.type]

@@ -1,0 +1,196 @@
+"""YAML from a client to plain JSON values, within bounds.
+
+Apply patches are YAML by name, and nearly always JSON in fact, which is YAML too:
+bytes that begin like a JSON object take the fast way. The rest is composed from
+parser events with scalars resolved as Kubernetes tools resolve them: no dates, no
+base-60 numbers, `yes` and `off` are booleans, keys become strings.
+
+The promises of `decode` hold here as well. An alias stands for a copy of what it
+names, so each is counted at its full size: a body may not unfold to more than
+NODES_MAX values.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import yaml
+
+from ..errors import BadRequest
+from .decode import DEPTH_MAX, Decoded, decode, too_deep
+
+NODES_MAX: Final = 200_000
+
+_NULLS = {"", "~", "null", "Null", "NULL"}
+_BOOLEANS = {
+    spelling: word in ("true", "yes", "on")
+    for word in ("true", "false", "yes", "no", "on", "off")
+    for spelling in (word, word.capitalize(), word.upper())
+}
+_INTEGER = re.compile(r"[-+]?(?:0x[0-9a-fA-F_]{1,17}|0b[01_]{1,65}|0o?[0-7_]{1,23}|[0-9][0-9_]{0,30})\Z")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]{1,300}|[0-9]{1,310}(?:\.[0-9]{0,300})?)(?:[eE][-+]?[0-9]{1,5})?\Z")
+_NOT_A_NUMBER = re.compile(r"[-+]?\.(?:inf|Inf|INF)\Z|\.(?:nan|NaN|NAN)\Z")
+
+
+def decode_yaml(body: bytes) -> Decoded:
+    """A YAML (or JSON) object, and the paths of the keys that it gives more than once."""
+    if body.lstrip()[:1] == b"{":
+        try:
+            return decode(body)
+        except BadRequest:
+            if body.count(b"{") + body.count(b"[") > DEPTH_MAX:
+                raise  # what is too deep or broken for JSON is no better as YAML
+    try:
+        events = yaml.parse(body.decode(), Loader=_LOADER)
+        composer = _Composer(events)
+        value = composer.document()
+    except UnicodeDecodeError as error:
+        raise BadRequest(f"the body of the request is not UTF-8: {error}") from None
+    except yaml.YAMLError as error:
+        raise BadRequest(f"the body of the request is not valid YAML: {_one_line(error)}") from None
+    if type(value) is not dict:
+        raise BadRequest("the body of the request is not an object")
+    return Decoded(value, tuple(composer.duplicates))
+
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def _one_line(error: yaml.YAMLError) -> str:
+    return " ".join(str(error).split())[:300]
+
+
+class _Composer:
+    """Builds one document. Everything it makes goes through `_count`, aliases included."""
+
+    def __init__(self, events: Iterator[Any]) -> None:
+        self._events = events
+        self._nodes = 0
+        self._anchors: dict[str, tuple[Any, int]] = {}
+        self.duplicates: list[str] = []
+
+    def document(self) -> Any:
+        value: Any = None
+        documents = 0
+        for event in self._events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                documents += 1
+                if documents > 1:
+                    raise BadRequest("the body of the request has more than one YAML document")
+                value = self._value(next(self._events), "", 0)
+        return value
+
+    def _count(self, more: int) -> None:
+        self._nodes += more
+        if self._nodes > NODES_MAX:
+            raise BadRequest(f"the body of the request unfolds to more than {NODES_MAX} YAML values")
+
+    def _value(self, event: Any, path: str, depth: int) -> Any:
+        if depth > DEPTH_MAX:
+            raise too_deep()
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(str(event.anchor), depth)
+        before = self._nodes
+        self._count(1)
+        if isinstance(event, yaml.ScalarEvent):
+            value: Any = _scalar(event)
+        elif isinstance(event, yaml.SequenceStartEvent):
+            value = self._sequence(path, depth)
+        else:
+            value = self._mapping(path, depth)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = (value, self._nodes - before)
+        return value
+
+    def _alias(self, anchor: str, depth: int) -> Any:
+        if anchor not in self._anchors:
+            raise BadRequest(
+                f"the body of the request uses the YAML alias {anchor[:40]!r} before it is complete"
+            )
+        value, size = self._anchors[anchor]
+        self._count(size)
+        return _copied(value, depth)
+
+    def _sequence(self, path: str, depth: int) -> list[Any]:
+        members: list[Any] = []
+        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            members.append(self._value(event, f"{path}[{len(members)}]", depth + 1))
+        return members
+
+    def _mapping(self, path: str, depth: int) -> dict[str, Any]:
+        members: dict[str, Any] = {}
+        merged: list[Any] = []
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            key = _key(self._value(event, path, depth + 1))
+            where = f"{path}.{key}" if path else key
+            value = self._value(next(self._events), where, depth + 1)
+            if key == "<<" and isinstance(event, yaml.ScalarEvent) and event.implicit[0]:
+                merged.extend(value if type(value) is list else [value])
+                continue
+            if key in members:
+                self.duplicates.append(where)
+            members[key] = value
+        for source in merged:
+            if type(source) is not dict:
+                raise BadRequest("the body of the request merges (<<) something that is not a YAML mapping")
+            members = source | members
+        return members
+
+
+def _copied(value: Any, depth: int) -> Any:
+    if depth > DEPTH_MAX:
+        raise too_deep()
+    if type(value) is dict:
+        return {key: _copied(member, depth + 1) for key, member in value.items()}
+    if type(value) is list:
+        return [_copied(member, depth + 1) for member in value]
+    return value
+
+
+def _key(value: Any) -> str:
+    if type(value) is str:
+        return value
+    if type(value) is bool:
+        return "true" if value else "false"
+    if type(value) is int or type(value) is float:
+        return str(value)
+    raise BadRequest("the body of the request has a YAML mapping whose key is not a scalar")
+
+
+def _scalar(event: Any) -> Any:
+    text: str = event.value
+    if event.tag == "tag:yaml.org,2002:str" or not event.implicit[0]:
+        return text
+    if text in _NULLS:
+        return None
+    if text in _BOOLEANS:
+        return _BOOLEANS[text]
+    if text[0] in "+-.0123456789":
+        return _number(text)
+    return text
+
+
+def _number(text: str) -> Any:
+    if _INTEGER.match(text):
+        return _integer(text.replace("_", ""))
+    if _FLOAT.match(text):
+        value = float(text)
+        if math.isinf(value):
+            raise BadRequest("the body of the request has a number that is out of range")
+        return value
+    if _NOT_A_NUMBER.match(text):
+        raise BadRequest("the body of the request has a number that JSON cannot express")
+    return text
+
+
+def _integer(text: str) -> Any:
+    sign = -1 if text.startswith("-") else 1
+    digits = text.lstrip("+-")
+    if digits[:2] in ("0x", "0b", "0o"):
+        value = int(digits, 0)
+    elif digits.startswith("0") and digits.strip("01234567") == "":
+        value = int(digits, 8)
+    else:
+        value = int(digits)
+    return sign * value if -(2**63) <= sign * value < 2**64 else float(sign * value)
