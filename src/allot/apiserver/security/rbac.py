@@ -23,7 +23,8 @@ from typing import Any, NamedTuple
 
 from allot.api import Action, Decision, User
 
-from .aggregation import Selector, read_selectors
+from ..selectors import LabelSelector
+from .aggregation import read_selectors
 from .identities import service_account_of
 from .rules import Rule, quoted
 
@@ -57,7 +58,7 @@ class Key(NamedTuple):
 class Role:
     rules: tuple[Rule, ...]
     labels: Mapping[str, str]
-    selectors: tuple[Selector, ...] = ()  # of an aggregation rule
+    selectors: tuple[LabelSelector, ...] = ()  # of an aggregation rule
 
 
 @dataclass(frozen=True, slots=True)
