@@ -72,6 +72,10 @@ class Occasion(Protocol):
         """What is wrong with a new device selector, or None."""
         ...
 
+    def check_attribute(self, expression: str) -> FieldErrorText | int:
+        """What is wrong with the expression of a derived attribute, or the most it can cost."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Column:

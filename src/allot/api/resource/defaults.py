@@ -10,38 +10,38 @@ from typing import Any
 
 from ..age import timestamp
 from ..kind import Fields
-from . import tidy
+from .reading import at, objects
 
 
 def claim(fields: Fields, now: datetime) -> None:
-    _requests(tidy.objects(fields, "spec", "devices", "requests"))
+    _requests(objects(fields, "spec", "devices", "requests"))
     _results(fields)
 
 
 def claim_v1beta1(fields: Fields, now: datetime) -> None:
-    _requests_v1beta1(tidy.objects(fields, "spec", "devices", "requests"))
+    _requests_v1beta1(objects(fields, "spec", "devices", "requests"))
     _results(fields)
 
 
 def template(fields: Fields, now: datetime) -> None:
-    _requests(tidy.objects(fields, "spec", "spec", "devices", "requests"))
+    _requests(objects(fields, "spec", "spec", "devices", "requests"))
 
 
 def template_v1beta1(fields: Fields, now: datetime) -> None:
-    _requests_v1beta1(tidy.objects(fields, "spec", "spec", "devices", "requests"))
+    _requests_v1beta1(objects(fields, "spec", "spec", "devices", "requests"))
 
 
 def slice_(fields: Fields, now: datetime) -> None:
-    _taints(tidy.objects(fields, "spec", "devices"), now)
+    _taints(objects(fields, "spec", "devices"), now)
 
 
 def slice_v1beta1(fields: Fields, now: datetime) -> None:
-    devices = tidy.objects(fields, "spec", "devices")
+    devices = objects(fields, "spec", "devices")
     _taints((basic for device in devices if isinstance(basic := device.get("basic"), dict)), now)
 
 
 def rule(fields: Fields, now: datetime) -> None:
-    taint = tidy.at(fields, "spec", "taint")
+    taint = at(fields, "spec", "taint")
     if isinstance(taint, dict):
         _time_added(taint, now)
 
@@ -50,7 +50,7 @@ def _requests(requests: Iterator[Fields]) -> None:
     for request in requests:
         exactly = request.get("exactly")
         asked = [exactly] if isinstance(exactly, dict) else []
-        for one in (*asked, *tidy.objects(request, "firstAvailable")):
+        for one in (*asked, *objects(request, "firstAvailable")):
             _mode_and_count(one)
             _operators(one)
 
@@ -60,7 +60,7 @@ def _requests_v1beta1(requests: Iterator[Fields]) -> None:
         if request.get("deviceClassName"):
             _mode_and_count(request)
         _operators(request)
-        for one in tidy.objects(request, "firstAvailable"):
+        for one in objects(request, "firstAvailable"):
             _mode_and_count(one)
             _operators(one)
 
@@ -73,19 +73,19 @@ def _mode_and_count(asked: Fields) -> None:
 
 
 def _results(fields: Fields) -> None:
-    for result in tidy.objects(fields, "status", "allocation", "devices", "results"):
+    for result in objects(fields, "status", "allocation", "devices", "results"):
         _operators(result)
 
 
 def _operators(holder: Any) -> None:
-    for toleration in tidy.objects(holder, "tolerations"):
+    for toleration in objects(holder, "tolerations"):
         if not toleration.get("operator"):
             toleration["operator"] = "Equal"
 
 
 def _taints(holders: Iterable[Fields], now: datetime) -> None:
     for holder in holders:
-        for taint in tidy.objects(holder, "taints"):
+        for taint in objects(holder, "taints"):
             _time_added(taint, now)
 
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..kind import Fields
-from . import tidy
+from .reading import at, objects
 
 EXACT_FIELDS = frozenset(
     (
@@ -43,36 +43,33 @@ DEVICE_FIELDS = frozenset(
 
 
 def claim_to_hub(fields: Fields) -> Fields:
-    _drop_misplaced(tidy.objects(fields, "spec", "devices", "requests"))
-    tidy.tidy_claim(fields)
+    """From v1 and v1beta2."""
+    _drop_misplaced(objects(fields, "spec", "devices", "requests"))
     return fields
 
 
 def template_to_hub(fields: Fields) -> Fields:
-    _drop_misplaced(tidy.objects(fields, "spec", "spec", "devices", "requests"))
-    tidy.tidy_template(fields)
+    _drop_misplaced(objects(fields, "spec", "spec", "devices", "requests"))
     return fields
 
 
 def claim_from_v1beta1(fields: Fields) -> Fields:
-    _change_each(tidy.at(fields, "spec", "devices", "requests"), _lifted)
-    tidy.tidy_claim(fields)
+    _change_each(at(fields, "spec", "devices", "requests"), _lifted)
     return fields
 
 
 def template_from_v1beta1(fields: Fields) -> Fields:
-    _change_each(tidy.at(fields, "spec", "spec", "devices", "requests"), _lifted)
-    tidy.tidy_template(fields)
+    _change_each(at(fields, "spec", "spec", "devices", "requests"), _lifted)
     return fields
 
 
 def claim_to_v1beta1(fields: Fields) -> Fields:
-    _change_each(tidy.at(fields, "spec", "devices", "requests"), _flattened)
+    _change_each(at(fields, "spec", "devices", "requests"), _flattened)
     return fields
 
 
 def template_to_v1beta1(fields: Fields) -> Fields:
-    _change_each(tidy.at(fields, "spec", "spec", "devices", "requests"), _flattened)
+    _change_each(at(fields, "spec", "spec", "devices", "requests"), _flattened)
     return fields
 
 
@@ -110,10 +107,9 @@ def _flattened(request: Fields) -> Fields:
 
 
 def slice_to_hub(fields: Fields) -> Fields:
-    for device in tidy.objects(fields, "spec", "devices"):
+    for device in objects(fields, "spec", "devices"):
         if "basic" in device:
             _keep_unknown_of_basic(device)
-    tidy.tidy_slice(fields)
     return fields
 
 
@@ -125,12 +121,11 @@ def slice_from_v1beta1(fields: Fields) -> Fields:
         if spec.get("allNodes") is False:
             del spec["allNodes"]
         _change_each(spec.get("devices"), _unwrapped)
-    tidy.tidy_slice(fields)
     return fields
 
 
 def slice_to_v1beta1(fields: Fields) -> Fields:
-    _change_each(tidy.at(fields, "spec", "devices"), _wrapped)
+    _change_each(at(fields, "spec", "devices"), _wrapped)
     return fields
 
 
@@ -160,16 +155,3 @@ def _wrapped(device: Fields) -> Fields:
 def _change_each(items: Any, change: Callable[[Fields], Fields]) -> None:
     if isinstance(items, list):
         items[:] = [change(item) if isinstance(item, dict) else item for item in items]
-
-
-# Kinds that look alike in every version
-
-
-def class_to_hub(fields: Fields) -> Fields:
-    tidy.tidy_class(fields)
-    return fields
-
-
-def rule_to_hub(fields: Fields) -> Fields:
-    tidy.tidy_rule(fields)
-    return fields
