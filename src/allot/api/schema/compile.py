@@ -2,7 +2,7 @@
 
 `fits(fields, schema)` says yes or no and nothing else; `walk` finds out what is
 wrong, slowly, when the answer is no. The types are stricter than the rules: a
-null, a quantity given as a number or a time with an offset also answers no, and
+null, a quantity that could be shorter or a time with an offset also answers no, and
 `walk` puts them into their usual form.
 
 A type that contains itself cannot be written down without a name in some module;
@@ -21,9 +21,14 @@ INT_RANGE: Mapping[str, tuple[int, int]] = {
     "": (-(2**63), 2**63 - 1),
 }
 
-PLAIN_QUANTITY = r"^[+-]?(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d{1,2})?\Z"
-PLAIN_TIME = r"^\d{4}-(?:0\d|1[0-2])-(?:[0-2]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ\Z"
-PLAIN_MICRO_TIME = r"^\d{4}-(?:0\d|1[0-2])-(?:[0-2]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{6}Z\Z"
+PLAIN_QUANTITY = r"^(?:0|[1-9][0-9]{0,2}(?:[numkMGT]|[KMGT]i)?|[1-9][0-9]{0,14}(?<!000)[num]?)\Z"
+"""Only spellings that are canonical beyond doubt; there are others."""
+
+_DAYS = r"(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31"
+_DATE = rf"^[0-9]{{4}}-(?:{_DAYS})"
+_TIME = r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+PLAIN_TIME = rf"{_DATE}{_TIME}Z\Z"
+PLAIN_MICRO_TIME = rf"{_DATE}{_TIME}\.[0-9]{{6}}Z\Z"
 
 
 def fits(value: Any, schema: Schema) -> bool:

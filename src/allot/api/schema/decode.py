@@ -4,8 +4,8 @@ What it promises
     D1  Whatever the bytes are, the answer is a value or a `BadRequest`, quickly:
         work and memory grow with the size of the body, not with what it says.
     D2  Values nest at most DEPTH_MAX deep, so that recursion over them is safe.
-    D3  Every number can be written as JSON again: no NaN, no infinity, and an
-        integer beyond 64 bits is a float, as most other readers of JSON have it.
+    D3  Every number can be written as JSON again: no NaN and no infinity. Integers
+        of any field that has a type are held to its width by `check`.
     D4  A key given twice is named by its path; the last one counts.
 
 How duplicates are found
@@ -54,10 +54,6 @@ def decode_value(body: bytes) -> Any:
         raise BadRequest(f"the body of the request is not valid JSON: {error}") from None
     if body.count(b"{") + body.count(b"[") > DEPTH_MAX:
         require_shallow(value)
-    try:
-        _encode(value)
-    except OverflowError:
-        return _with_writable_numbers(value)
     return value
 
 
@@ -79,17 +75,6 @@ def require_shallow(value: Any) -> None:
             return
         level = inner
     raise too_deep()
-
-
-def _with_writable_numbers(value: Any) -> Any:
-    """D3."""
-    if type(value) is dict:
-        return {key: _with_writable_numbers(member) for key, member in value.items()}
-    if type(value) is list:
-        return [_with_writable_numbers(member) for member in value]
-    if type(value) is int and not -(2**63) <= value < 2**64:
-        return float(value)
-    return value
 
 
 class _Pairs(list[tuple[str, Any]]):

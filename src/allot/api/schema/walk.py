@@ -2,7 +2,7 @@
 
 Called by `check` for the few objects that `compile.fits` does not wave through.
 The object is changed in place where JSON allows a spelling that the API does not
-keep: a null for "not given", a quantity written as a number, a time with an
+keep: a null for "not given", a quantity that has a shorter form, a time with an
 offset. Unknown fields stay where they are and are only reported.
 """
 
@@ -12,14 +12,15 @@ import re
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from ..quantity import Quantity
 from .compile import INT_RANGE
 from .node import Schema, Type
 
 UNKNOWN_MAX: Final = 100
 """More unknown fields than this are not listed: nobody reads them, and the list is an answer's header."""
 
-QUANTITY = re.compile(
-    r"^[+-]?(?:\d{1,200}(?:\.\d{0,200})?|\.\d{1,200})(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d{1,3})?\Z"
+_RFC_3339 = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2})\Z"
 )
 
 _KIND_OF_JSON = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
@@ -151,25 +152,19 @@ def _scalar(value: Any, schema: Schema, path: str, owner: str) -> Any:
 
 
 def _quantity(value: str | int | float) -> str:
-    text = value.strip() if isinstance(value, str) else repr(value)
-    if not QUANTITY.match(text):
-        raise Malformed(
-            f"{_cut(text)!r} is not a quantity: a decimal number with an optional suffix is wanted"
-        )
-    return text
+    try:
+        return str(Quantity.parse(value.strip() if isinstance(value, str) else value))
+    except ValueError as error:
+        raise Malformed(f"quantities are decimal numbers with an optional suffix: {error}") from None
 
 
 def _time(value: str, type_: Type) -> str:
-    try:
-        moment = datetime.fromisoformat(value)
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None or "T" not in value:
+    if not _RFC_3339.match(value):
         raise Malformed(f'parsing time {_cut(value)!r} as "2006-01-02T15:04:05Z07:00": cannot parse')
     try:
-        moment = moment.astimezone(UTC)
-    except OverflowError:
-        raise Malformed(f"parsing time {_cut(value)!r}: out of range") from None
+        moment = datetime.fromisoformat(value).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise Malformed(f"parsing time {_cut(value)!r}: {error}") from None
     digits = "microseconds" if type_ is Type.MICRO_TIME else "seconds"
     return moment.replace(tzinfo=None).isoformat(timespec=digits) + "Z"
 

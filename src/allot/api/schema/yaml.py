@@ -29,7 +29,7 @@ _BOOLEANS = {
     for spelling in (word, word.capitalize(), word.upper())
 }
 _INTEGER = re.compile(r"[-+]?(?:0x[0-9a-fA-F_]{1,17}|0b[01_]{1,65}|0o?[0-7_]{1,23}|[0-9][0-9_]{0,30})\Z")
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]{1,300}|[0-9]{1,310}(?:\.[0-9]{0,300})?)(?:[eE][-+]?[0-9]{1,5})?\Z")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]{1,300}|[0-9]{1,310}(?:\.[0-9]{0,300})?)(?:[eE][-+]?[0-9]+)?\Z")
 _NOT_A_NUMBER = re.compile(r"[-+]?\.(?:inf|Inf|INF)\Z|\.(?:nan|NaN|NAN)\Z")
 
 
@@ -184,7 +184,7 @@ def _number(text: str) -> Any:
     return text
 
 
-def _integer(text: str) -> Any:
+def _integer(text: str) -> int:
     sign = -1 if text.startswith("-") else 1
     digits = text.lstrip("+-")
     if digits[:2] in ("0x", "0b", "0o"):
@@ -193,4 +193,4 @@ def _integer(text: str) -> Any:
         value = int(digits, 8)
     else:
         value = int(digits)
-    return sign * value if -(2**63) <= sign * value < 2**64 else float(sign * value)
+    return sign * value
