@@ -60,6 +60,11 @@ def test_a_key_given_twice_is_named_by_its_path():
     assert decoded.fields["spec"]["a"] == 2
 
 
+def test_duplicates_are_not_looked_for_when_nobody_asks():
+    assert decode(b'{"a":1,"a":2}', find_duplicates=False) == ({"a": 2}, ())
+    assert decode_yaml(b"a: 1\na: 2", find_duplicates=False) == ({"a": 2}, ())
+
+
 def test_escaped_quotes_do_not_hide_a_duplicate():
     assert decode(b'{"a":1,"a":"\\u0022\\u0022"}').duplicates == ("a",)
     assert decode(b'{"a":"\\u0022"}') == ({"a": '"'}, ())

@@ -33,11 +33,11 @@ _FLOAT = re.compile(r"[-+]?(?:\.[0-9]{1,300}|[0-9]{1,310}(?:\.[0-9]{0,300})?)(?:
 _NOT_A_NUMBER = re.compile(r"[-+]?\.(?:inf|Inf|INF)\Z|\.(?:nan|NaN|NAN)\Z")
 
 
-def decode_yaml(body: bytes) -> Decoded:
+def decode_yaml(body: bytes, *, find_duplicates: bool = True) -> Decoded:
     """A YAML (or JSON) object, and the paths of the keys that it gives more than once."""
     if body.lstrip()[:1] == b"{":
         try:
-            return decode(body)
+            return decode(body, find_duplicates=find_duplicates)
         except BadRequest:
             if body.count(b"{") + body.count(b"[") > DEPTH_MAX:
                 raise  # what is too deep or broken for JSON is no better as YAML
@@ -51,7 +51,7 @@ def decode_yaml(body: bytes) -> Decoded:
         raise BadRequest(f"the body of the request is not valid YAML: {_one_line(error)}") from None
     if type(value) is not dict:
         raise BadRequest("the body of the request is not an object")
-    return Decoded(value, tuple(composer.duplicates))
+    return Decoded(value, tuple(composer.duplicates) if find_duplicates else ())
 
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
