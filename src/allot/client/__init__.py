@@ -1,0 +1,42 @@
+"""How to say it: typed verbs over a transport.
+
+Two transports carry the same requests: `InProcessTransport` calls the server's
+handler for a given user, and `HttpsTransport` goes where a kubeconfig says,
+which may be a real Kubernetes.
+
+    access = kubeconfig.load()                        # or kubeconfig.in_cluster()
+    client = Client(HttpsTransport(access))
+    claims = client.resource("resource.k8s.io", "v1", "resourceclaims")
+"""
+
+from . import kubeconfig
+from .access import Access, BadAccess, Credential, Credentials, Fixed, Server
+from .client import Client
+from .https import HttpsTransport, Limits
+from .inprocess import Handler, InProcessTransport
+from .resource import Page, Patch, Propagation, Resource
+from .retry import Backoff, retry_on_conflict
+from .watch import EventType, WatchEvent
+
+__all__ = [
+    "Access",
+    "Backoff",
+    "BadAccess",
+    "Client",
+    "Credential",
+    "Credentials",
+    "EventType",
+    "Fixed",
+    "Handler",
+    "HttpsTransport",
+    "InProcessTransport",
+    "Limits",
+    "Page",
+    "Patch",
+    "Propagation",
+    "Resource",
+    "Server",
+    "WatchEvent",
+    "kubeconfig",
+    "retry_on_conflict",
+]

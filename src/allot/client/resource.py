@@ -1,0 +1,378 @@
+"""One resource of the API, and what can be done with it."""
+
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol
+
+import msgspec
+
+from allot.api import Object, Response, encode, errors
+
+from . import watch as watching
+from .watch import WatchEvent
+
+
+class Send(Protocol):
+    """What a resource needs of its client."""
+
+    def __call__(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        body: bytes = b"",
+        content_type: str = "application/json",
+        wait_when_busy: bool = True,
+    ) -> Awaitable[Response]: ...
+
+
+class Patch(Enum):
+    """How a patch is to be read; the value is its media type."""
+
+    MERGE = "application/merge-patch+json"
+    JSON = "application/json-patch+json"
+    STRATEGIC = "application/strategic-merge-patch+json"
+    APPLY = "application/apply-patch+yaml"
+
+
+class Propagation(Enum):
+    """What happens to the dependents of what is deleted."""
+
+    BACKGROUND = "Background"
+    FOREGROUND = "Foreground"
+    ORPHAN = "Orphan"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A list, or a part of one: `continue_token` asks for the next part."""
+
+    objects: tuple[Object, ...]
+    resource_version: str
+    continue_token: str = ""
+    remaining: int | None = None
+
+
+class _ListMeta(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+    continue_token: str = msgspec.field(name="continue", default="")
+    remaining_item_count: int | None = None
+
+
+class _List(msgspec.Struct, rename="camel"):
+    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
+    items: list[msgspec.Raw] | None = None
+    kind: str = ""
+    api_version: str = ""
+
+
+_list_decoder = msgspec.json.Decoder(_List)
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """Verbs over one plural in one version. A namespace of "" means all, or none for
+    resources that have no namespaces."""
+
+    _send: Send
+    group: str
+    version: str
+    plural: str
+    namespaced: bool = True
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    # -- reading --------------------------------------------------------------------------------
+
+    async def get(
+        self, name: str, namespace: str = "", *, resource_version: str = "", subresource: str = ""
+    ) -> Object:
+        query = _query(resourceVersion=resource_version)
+        response = await self._send("GET", self._path(namespace, name, subresource), query)
+        return Object(response.body)
+
+    async def list(
+        self,
+        namespace: str = "",
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        limit: int = 0,
+        continue_token: str = "",
+        resource_version: str = "",
+        resource_version_match: str = "",
+    ) -> Page:
+        query = _query(
+            labelSelector=label_selector,
+            fieldSelector=field_selector,
+            limit=limit,
+            resourceVersion=resource_version,
+            resourceVersionMatch=resource_version_match,
+        )
+        if continue_token:
+            query["continue"] = continue_token
+        return _page((await self._send("GET", self._path(namespace), query)).body)
+
+    async def pages(
+        self, namespace: str = "", *, label_selector: str = "", field_selector: str = "", limit: int = 500
+    ) -> AsyncIterator[Page]:
+        """A long list in parts, all of them as of the same revision."""
+        token = ""
+        while True:
+            page = await self.list(
+                namespace,
+                label_selector=label_selector,
+                field_selector=field_selector,
+                limit=limit,
+                continue_token=token,
+            )
+            yield page
+            token = page.continue_token
+            if not token:
+                return
+
+    async def watch(
+        self,
+        namespace: str = "",
+        *,
+        resource_version: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        bookmarks: bool = True,
+        initial_events: bool = False,
+        timeout_s: int = 0,
+    ) -> AsyncIterator[WatchEvent]:
+        """What changes after `resource_version`, until the server ends the watch.
+
+        With `initial_events` the watch begins with everything that exists, and a bookmark
+        says where that ends. Raises Gone when the revision is too old: list again.
+        """
+        query = _query(
+            resourceVersion=resource_version,
+            labelSelector=label_selector,
+            fieldSelector=field_selector,
+            allowWatchBookmarks=bookmarks,
+            timeoutSeconds=timeout_s,
+        )
+        query["watch"] = "true"
+        if initial_events:
+            query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        response = await self._send("GET", self._path(namespace), query)
+        if response.stream is None:
+            raise errors.Internal("the server answered a watch with a document")
+        async for event in watching.events(response.stream):
+            yield event
+
+    # -- writing --------------------------------------------------------------------------------
+
+    async def create(
+        self,
+        new: Object | Mapping[str, Any],
+        namespace: str = "",
+        *,
+        field_manager: str = "",
+        field_validation: str = "",
+        dry_run: bool = False,
+    ) -> Object:
+        body, _, in_namespace = _written(new)
+        query = _write_query(field_manager, field_validation, dry_run)
+        response = await self._send("POST", self._path(namespace or in_namespace), query, body)
+        return Object(response.body)
+
+    async def update(
+        self,
+        new: Object | Mapping[str, Any],
+        *,
+        subresource: str = "",
+        field_manager: str = "",
+        field_validation: str = "",
+        dry_run: bool = False,
+    ) -> Object:
+        """Replace the object of this name. With a resourceVersion in it, only that version."""
+        body, name, namespace = _written(new)
+        query = _write_query(field_manager, field_validation, dry_run)
+        response = await self._send("PUT", self._path(namespace, name, subresource), query, body)
+        return Object(response.body)
+
+    async def update_status(self, new: Object | Mapping[str, Any], *, field_manager: str = "") -> Object:
+        return await self.update(new, subresource="status", field_manager=field_manager)
+
+    async def patch(
+        self,
+        name: str,
+        patch: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        namespace: str = "",
+        *,
+        type: Patch = Patch.MERGE,
+        subresource: str = "",
+        field_manager: str = "",
+        field_validation: str = "",
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> Object:
+        query = _write_query(field_manager, field_validation, dry_run)
+        if force:
+            query["force"] = "true"
+        body = msgspec.json.encode(patch)
+        path = self._path(namespace, name, subresource)
+        response = await self._send("PATCH", path, query, body, type.value)
+        return Object(response.body)
+
+    async def apply(
+        self,
+        wanted: Mapping[str, Any],
+        *,
+        field_manager: str,
+        force: bool = False,
+        subresource: str = "",
+        dry_run: bool = False,
+    ) -> Object:
+        """Server-side apply: `field_manager` wants these fields to be so. Creates what is missing."""
+        metadata = wanted.get("metadata") or {}
+        return await self.patch(
+            metadata.get("name", ""),
+            wanted,
+            metadata.get("namespace", ""),
+            type=Patch.APPLY,
+            subresource=subresource,
+            field_manager=field_manager,
+            force=force,
+            dry_run=dry_run,
+        )
+
+    async def delete(
+        self,
+        name: str,
+        namespace: str = "",
+        *,
+        uid: str = "",
+        resource_version: str = "",
+        propagation: Propagation | None = None,
+        grace_period_s: int | None = None,
+        dry_run: bool = False,
+    ) -> Object:
+        """Returns the object as it was, or a Status. `uid` and `resource_version` are preconditions."""
+        options = _delete_options(uid, resource_version, propagation, grace_period_s, dry_run)
+        response = await self._send("DELETE", self._path(namespace, name), {}, options)
+        return Object(response.body)
+
+    async def delete_collection(
+        self,
+        namespace: str = "",
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        propagation: Propagation | None = None,
+        grace_period_s: int | None = None,
+    ) -> None:
+        query = _query(labelSelector=label_selector, fieldSelector=field_selector)
+        options = _delete_options("", "", propagation, grace_period_s, False)
+        await self._send("DELETE", self._path(namespace), query, options)
+
+    # -- subresources ---------------------------------------------------------------------------
+
+    async def create_subresource(
+        self, name: str, subresource: str, document: Mapping[str, Any], namespace: str = ""
+    ) -> Object:
+        """POST to a subresource: a binding, an eviction, a token request."""
+        path = self._path(namespace, name, subresource)
+        response = await self._send("POST", path, {}, encode(document), wait_when_busy=False)
+        return Object(response.body)
+
+    async def bind(self, name: str, namespace: str, node: str, *, uid: str = "", **more: Any) -> None:
+        """Assign a pod to a node. `more` goes into the Binding's metadata (annotations)."""
+        metadata = {"name": name, "namespace": namespace, **({"uid": uid} if uid else {}), **more}
+        target = {"apiVersion": "v1", "kind": "Node", "name": node}
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
+        await self.create_subresource(name, "binding", binding, namespace)
+
+    async def evict(self, name: str, namespace: str, *, grace_period_s: int | None = None) -> None:
+        """Delete a pod if its disruption budgets allow it; TooManyRequests if not now."""
+        eviction: dict[str, Any] = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": name, "namespace": namespace},
+        }
+        if grace_period_s is not None:
+            eviction["deleteOptions"] = {"gracePeriodSeconds": grace_period_s}
+        await self.create_subresource(name, "eviction", eviction, namespace)
+
+    async def scale(self, name: str, namespace: str, replicas: int) -> Object:
+        patch = {"spec": {"replicas": replicas}}
+        return await self.patch(name, patch, namespace, subresource="scale")
+
+    def _path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
+        if self.namespaced and namespace:
+            parts += ["namespaces", namespace]
+        elif self.namespaced and name:
+            raise ValueError(f"{self.plural} {name!r}: a namespace is needed")
+        for part in (namespace, name):
+            if "/" in part or part in (".", ".."):  # it would name something else
+                raise ValueError(f"{self.plural}: {part!r} cannot be a name")
+        return "/".join(part for part in (*parts, self.plural, name, subresource) if part)
+
+
+def _query(**options: str | int | bool) -> dict[str, str]:
+    return {
+        name: "true" if value is True else str(value)
+        for name, value in options.items()
+        if value not in ("", 0, False)
+    }
+
+
+def _write_query(field_manager: str, field_validation: str, dry_run: bool) -> dict[str, str]:
+    query = _query(fieldManager=field_manager, fieldValidation=field_validation)
+    if dry_run:
+        query["dryRun"] = "All"
+    return query
+
+
+def _written(new: Object | Mapping[str, Any]) -> tuple[bytes, str, str]:
+    """The object encoded, its name and its namespace."""
+    if isinstance(new, Object):
+        return new.raw, new.name, new.namespace
+    metadata = new.get("metadata") or {}
+    return encode(new), metadata.get("name", ""), metadata.get("namespace", "")
+
+
+def _delete_options(
+    uid: str,
+    resource_version: str,
+    propagation: Propagation | None,
+    grace_period_s: int | None,
+    dry_run: bool,
+) -> bytes:
+    options: dict[str, Any] = {}
+    conditions = _query(uid=uid, resourceVersion=resource_version)
+    if conditions:
+        options["preconditions"] = conditions
+    if propagation is not None:
+        options["propagationPolicy"] = propagation.value
+    if grace_period_s is not None:
+        options["gracePeriodSeconds"] = grace_period_s
+    if dry_run:
+        options["dryRun"] = ["All"]
+    return encode({"kind": "DeleteOptions", "apiVersion": "v1", **options}) if options else b""
+
+
+def _page(body: bytes) -> Page:
+    try:
+        read = _list_decoder.decode(body)
+    except msgspec.MsgspecError as broken:
+        raise errors.Internal(f"the server sent a list that cannot be read: {broken}") from broken
+    raws = [bytes(item) for item in read.items or ()]
+    if raws and read.kind.endswith("List") and not Object(raws[0]).kind:
+        # A server may leave out of the items what the list says for all of them.
+        head = f'{{"kind":"{read.kind.removesuffix("List")}","apiVersion":"{read.api_version}",'.encode()
+        raws = [head + raw[1:] for raw in raws]
+    meta = read.metadata
+    return Page(
+        tuple(Object(raw) for raw in raws),
+        meta.resource_version,
+        meta.continue_token,
+        meta.remaining_item_count,
+    )

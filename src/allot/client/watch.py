@@ -1,0 +1,79 @@
+"""A watch, from bytes to events.
+
+The server sends one JSON object a line and cuts lines anywhere; `Lines` puts
+them together again. An ERROR event is not handed on as an event: it is raised,
+because whoever watches must do something else now (list again, most often).
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from enum import Enum
+
+import msgspec
+
+from allot.api import Object, errors
+
+LINE_BYTES_MAX = 64 * 1024 * 1024
+
+
+class EventType(Enum):
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+    BOOKMARK = "BOOKMARK"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    type: EventType
+    object: Object  # of a bookmark, only metadata.resourceVersion and annotations mean something
+
+
+class _Line(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+_line = msgspec.json.Decoder(_Line)
+
+
+class Lines:
+    """Bytes in, whole lines out."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        if b"\n" not in chunk:
+            self._rest += chunk
+            if len(self._rest) > LINE_BYTES_MAX:
+                raise errors.TooLarge(f"a watch event is longer than {LINE_BYTES_MAX} bytes")
+            return []
+        first, *others = chunk.split(b"\n")
+        lines = [bytes(self._rest + first), *others[:-1]]
+        self._rest = bytearray(others[-1])
+        return [line for line in lines if line.strip()]
+
+
+def decode(line: bytes) -> WatchEvent:
+    """One line as an event. Raises what an ERROR event says."""
+    try:
+        read = _line.decode(line)
+        if read.type == "ERROR":
+            raise errors.from_status(msgspec.json.decode(read.object))
+        return WatchEvent(EventType(read.type), Object(bytes(read.object)))
+    except (msgspec.MsgspecError, ValueError) as broken:
+        raise errors.Internal(f"the server sent a watch event that cannot be read: {broken}") from broken
+
+
+async def events(stream: AsyncIterator[bytes]) -> AsyncIterator[WatchEvent]:
+    """The events of a watch, until the server ends it."""
+    lines = Lines()
+    try:
+        async for chunk in stream:
+            for line in lines.feed(chunk):
+                yield decode(line)
+    finally:
+        close = getattr(stream, "aclose", None)
+        if close is not None:
+            await close()
