@@ -22,7 +22,8 @@ class Served:
 
     @property
     def is_hub(self) -> bool:
-        return self.version.name == self.kind.hub
+        """Stored in the very form that this version shows."""
+        return self.version.name == self.kind.hub and self.kind.stored_as is None
 
 
 class Registry:

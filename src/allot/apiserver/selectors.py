@@ -137,9 +137,6 @@ class FieldSelector(NamedTuple):
         return None
 
 
-_UNESCAPED_COMMA = re.compile(r"(?<!\\)(?:\\\\)*,")
-
-
 def parse_fields(text: str) -> FieldSelector:
     if len(text) > _SELECTOR_LENGTH_MAX:
         raise errors.BadRequest("the field selector is too long")

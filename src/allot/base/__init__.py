@@ -3,5 +3,17 @@
 from .clock import Clock, SystemClock
 from .ids import Ids, RandomIds
 from .invariants import InvariantBroken, require
+from .metrics import Counter, Gauge, Histogram, Metrics
 
-__all__ = ["Clock", "Ids", "InvariantBroken", "RandomIds", "SystemClock", "require"]
+__all__ = [
+    "Clock",
+    "Counter",
+    "Gauge",
+    "Histogram",
+    "Ids",
+    "InvariantBroken",
+    "Metrics",
+    "RandomIds",
+    "SystemClock",
+    "require",
+]

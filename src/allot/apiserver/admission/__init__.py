@@ -1,0 +1,45 @@
+"""What else may change or refuse a write, beyond the rules of its kind.
+
+A plugin is a function that is handed an `Attempt`. It may change `attempt.new`,
+join what it read to the transaction, or raise. Plugins are registered per
+resource, so that a write pays only for those that concern it.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from allot.api import Fields, Kind
+
+from ..occasion import WriteOccasion
+
+
+@dataclass(slots=True)
+class Attempt:
+    kind: Kind
+    operation: str  # CREATE, UPDATE or DELETE
+    subresource: str
+    namespace: str
+    name: str
+    new: Fields | None
+    old: Fields | None
+    occasion: WriteOccasion
+
+
+Plugin = Callable[[Attempt], Awaitable[None]]
+
+
+class Admission:
+    def __init__(
+        self, for_all: Sequence[Plugin], for_kind: Mapping[tuple[str, str], Sequence[Plugin]]
+    ) -> None:
+        self._for_all = tuple(for_all)
+        self._for_kind = {kind: tuple(plugins) for kind, plugins in for_kind.items()}
+
+    async def admit(self, attempt: Attempt) -> None:
+        for plugin in self._for_all:
+            await plugin(attempt)
+        for plugin in self._for_kind.get((attempt.kind.group, attempt.kind.plural), ()):
+            await plugin(attempt)
+
+
+__all__ = ["Admission", "Attempt", "Plugin"]

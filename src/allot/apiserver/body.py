@@ -1,0 +1,91 @@
+"""From the bytes of a request to an object in the hub form."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from allot.api import Fields, errors, schema
+
+from .call import Call
+from .negotiate import require_object_body
+from .occasion import WriteOccasion
+from .registry import Served
+
+
+class Owners(Protocol):
+    """Keeps the record of who owns which field; see `ownership`."""
+
+    def record(self, call: Call, old: Fields | None, new: Fields, occasion: WriteOccasion) -> None: ...
+
+
+@dataclass(slots=True)
+class Body:
+    """What a client wants to be stored, and how it said so."""
+
+    hub: Fields
+    warnings: list[str] = field(default_factory=list)
+    patched: bool = False
+    conditional: bool = False  # the client named the resourceVersion that it has seen
+    applied: bool = False  # server-side apply has already settled who owns what
+    trusted: bool = False  # made by the server itself, e.g. a binding: the kind's rules do not apply
+
+    def own(
+        self, owners: Owners, call: Call, old: Fields | None, new: Fields, occasion: WriteOccasion
+    ) -> None:
+        if not self.applied:
+            owners.record(call, old, new, occasion)
+
+
+def read_body(call: Call, now: datetime) -> Body:
+    """The body of a create or an update."""
+    yaml = require_object_body(call.request)
+    strictness = call.field_validation
+    if yaml:
+        decoded = schema.decode_yaml(call.request.body)
+    else:
+        decoded = schema.decode(call.request.body, find_duplicates=strictness != "Ignore")
+    settle_type(call.served, decoded.fields)
+    notes = [f'duplicate field "{path}"' for path in decoded.duplicates]
+    body = settled(call, decoded.fields, now, notes)
+    body.conditional = (body.hub.get("metadata") or {}).get("resourceVersion") not in (None, "", "0")
+    return body
+
+
+def settle_type(served: Served, fields: Fields) -> None:
+    """The body may leave out apiVersion and kind, but not say others than the path."""
+    said = (fields.setdefault("apiVersion", served.api_version), fields.setdefault("kind", served.kind.kind))
+    if said != (served.api_version, served.kind.kind):
+        raise errors.BadRequest(
+            f"the API version in the data ({said[0]}, Kind={said[1]}) does not match "
+            f"the expected API version ({served.api_version}, Kind={served.kind.kind})"
+        )
+
+
+def settled(call: Call, fields: Fields, now: datetime, notes: list[str], *, patched: bool = False) -> Body:
+    """Check, default and convert an object of the client's version."""
+    version = call.served.version
+    problems = schema.check(fields, version.shape(), defaults=True)
+    if problems.malformed:
+        raise errors.BadRequest(_unreadable(call.served, problems.malformed))
+    notes = [*notes, *(f'unknown field "{path}"' for path in problems.unknown)]
+    strictness = call.field_validation
+    if notes and strictness == "Strict":
+        raise errors.BadRequest(_unreadable(call.served, f"strict decoding error: {', '.join(notes)}"))
+    version.default(fields, now)
+    hub = version.to_hub(fields)
+    hub["apiVersion"] = hub_api_version(call.served)
+    hub["kind"] = call.kind.stored_kind
+    warnings = notes if strictness == "Warn" else []
+    if version.deprecated:
+        warnings = [version.deprecated, *warnings]
+    return Body(hub, warnings, patched)
+
+
+def hub_api_version(served: Served) -> str:
+    group, _ = served.kind.storage
+    return f"{group}/{served.kind.hub}" if group else served.kind.hub
+
+
+def _unreadable(served: Served, why: str) -> str:
+    kind = served.kind.kind
+    return f'{kind} in version "{served.version.name}" cannot be handled as a {kind}: {why}'

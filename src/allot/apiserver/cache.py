@@ -1,0 +1,170 @@
+"""The current objects of one resource and its recent history, fed by one store watch.
+
+What it promises
+    W1  Changes are appended in revision order, each once. `revision` says up to
+        which revision nothing is missing.
+    W2  When the feed breaks and cannot be resumed, the cache loads anew and every
+        watcher is told to start over; nobody silently misses a change.
+
+The cache answers watches, and reads that allow an older state. Reads that must
+be current go to the store.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+
+from allot.api import Kind, Object
+from allot.store import Compacted, Event, Store, Unavailable, Watch
+
+from .history import Change, History
+from .repository import object_of, prefix_of
+
+log = logging.getLogger(__name__)
+
+_RETRY_S = 0.5
+_POLL_S = 0.01
+
+
+class Cache:
+    def __init__(self, store: Store, kind: Kind) -> None:
+        self.prefix = prefix_of(kind)
+        self.objects: dict[str, Object] = {}
+        self.history = History(complete_after=0)
+        self.epoch = 0  # grows when the cache had to load anew (W2)
+        self.listeners: list[Callable[[Change], None]] = []
+        self._loaded_revision = 0
+        self._store = store
+        self._watch: Watch | None = None
+        self._moved: asyncio.Future[None] | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._ready: asyncio.Event = asyncio.Event()
+
+    async def ready(self) -> None:
+        """Load if nobody did, and wait until loaded."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._feed(), name=f"cache {self.prefix}")
+        await self._ready.wait()
+
+    @property
+    def revision(self) -> int:
+        """Nothing up to here is missing (W1)."""
+        return max(self._loaded_revision, self._watch.progress if self._watch else 0)
+
+    async def reach(self, revision: int, timeout_s: float) -> bool:
+        """Wait until nothing up to `revision` is missing. False if that takes too long."""
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        while self.revision < revision:
+            left = deadline - asyncio.get_running_loop().time()
+            if left <= 0:
+                return False
+            await self.moved(min(left, _POLL_S))
+        return True
+
+    async def moved(self, timeout_s: float) -> None:
+        """Wait for the next change, at most `timeout_s`."""
+        if self._moved is None or self._moved.done():
+            self._moved = asyncio.get_running_loop().create_future()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(self._moved), timeout_s)
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _feed(self) -> None:
+        while True:
+            try:
+                await self._load()
+                await self._follow()
+            except Compacted:
+                log.warning("history was compacted under the cache, loading anew: %s", self.prefix)
+            except Unavailable as away:
+                log.warning("store is away, trying again: %s: %s", self.prefix, away)
+                await asyncio.sleep(_RETRY_S)
+
+    async def _load(self) -> None:
+        page = await self._store.range(self.prefix)
+        before = self.objects
+        self.objects = {entry.key: object_of(entry) for entry in page.entries}
+        self._loaded_revision = page.revision
+        self.history = History(complete_after=page.revision)
+        if self._ready.is_set():
+            self.epoch += 1
+            self._tell_listeners_what_a_reload_changed(before, page.revision)
+        else:
+            for key, loaded in self.objects.items():
+                self._tell(Change("ADDED", key, loaded, None, loaded.revision))
+        self._watch = self._store.watch(self.prefix, page.revision)
+        self._ready.set()
+        self._wake()
+
+    async def _follow(self) -> None:
+        watch = self._watch
+        if watch is None:
+            return
+        try:
+            async for events in watch:
+                changes = [self._apply(event) for event in events]
+                self.history.append(changes)
+                self._wake()
+                for change in changes:
+                    self._tell(change)
+        finally:
+            watch.close()
+
+    def _apply(self, event: Event) -> Change:
+        previous = self.objects.get(event.key)
+        if event.value is None:
+            self.objects.pop(event.key, None)
+            last = previous.stored if previous else event.previous or b"{}"
+            return Change("DELETED", event.key, Object(last, event.revision), previous, event.revision)
+        current = Object(event.value, event.revision)
+        self.objects[event.key] = current
+        return Change("MODIFIED" if previous else "ADDED", event.key, current, previous, event.revision)
+
+    def _wake(self) -> None:
+        if self._moved is not None and not self._moved.done():
+            self._moved.set_result(None)
+
+    def _tell(self, change: Change) -> None:
+        for listener in self.listeners:
+            listener(change)
+
+    def _tell_listeners_what_a_reload_changed(self, before: dict[str, Object], revision: int) -> None:
+        for key, old in before.items():
+            if key not in self.objects:
+                self._tell(Change("DELETED", key, Object(old.stored, revision), old, revision))
+        for key, new in self.objects.items():
+            old_or_none = before.get(key)
+            if old_or_none is None or old_or_none.revision != new.revision:
+                self._tell(
+                    Change("MODIFIED" if old_or_none else "ADDED", key, new, old_or_none, new.revision)
+                )
+
+
+class Caches:
+    """One cache a resource, made when somebody first asks."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._caches: dict[tuple[str, str], Cache] = {}
+
+    async def of(self, kind: Kind) -> Cache:
+        cache = self.made(kind)
+        await cache.ready()
+        return cache
+
+    def made(self, kind: Kind) -> Cache:
+        """The cache, perhaps not loaded yet: for those who only want to listen."""
+        key = kind.storage
+        if key not in self._caches:
+            self._caches[key] = Cache(self._store, kind)
+        return self._caches[key]
+
+    async def close(self) -> None:
+        for cache in self._caches.values():
+            await cache.close()

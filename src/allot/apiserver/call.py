@@ -1,0 +1,53 @@
+"""One request on one resource, with everything about it that is settled before it is carried out."""
+
+from dataclasses import dataclass
+
+from allot.api import Kind, Request, User, errors
+
+from .registry import Served
+from .render import Renderer
+from .target import Target
+
+MANAGER_LENGTH_MAX = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    target: Target
+    served: Served
+    request: Request
+    user: User
+    renderer: Renderer
+
+    @property
+    def kind(self) -> Kind:
+        return self.served.kind
+
+    @property
+    def dry_run(self) -> bool:
+        said = self.request.query.get("dryRun", "")
+        if said not in ("", "All"):
+            raise errors.BadRequest(f'dryRun: Unsupported value: "{said[:64]}": supported values: "All"')
+        return said == "All"
+
+    @property
+    def field_validation(self) -> str:
+        said = self.request.query.get("fieldValidation", "") or "Warn"
+        if said not in ("Ignore", "Warn", "Strict"):
+            raise errors.BadRequest(
+                f'fieldValidation: Unsupported value: "{said[:64]}": supported values: "Ignore", "Strict", "Warn"'
+            )
+        return said
+
+    @property
+    def manager(self) -> str:
+        """Who owns the fields that this write sets."""
+        said = self.request.query.get("fieldManager", "")
+        if said:
+            if len(said) > MANAGER_LENGTH_MAX or not said.isprintable():
+                raise errors.BadRequest(
+                    f"fieldManager: Invalid value: at most {MANAGER_LENGTH_MAX} printable characters"
+                )
+            return said
+        agent = self.request.headers.get("user-agent", "")
+        return agent.partition("/")[0][:MANAGER_LENGTH_MAX] or "unknown"

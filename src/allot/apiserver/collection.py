@@ -1,0 +1,35 @@
+"""deletecollection: everything that a selector matches, one delete each."""
+
+from allot.api import Response, encode, errors
+
+from .call import Call
+from .deleting import Deleter, delete_options
+from .repository import Repository, object_of, prefix_of
+from .selection import parse_selection
+
+
+class CollectionDeleter:
+    def __init__(self, repository: Repository, deleter: Deleter) -> None:
+        self._repository = repository
+        self._deleter = deleter
+
+    async def delete(self, call: Call) -> Response:
+        query = call.request.query
+        selection = parse_selection(call.served, lambda name: query.get(name, ""))
+        options = delete_options(call)
+        page = await self._repository.store.range(prefix_of(call.kind, call.target.namespace))
+        items = []
+        for object in map(object_of, page.entries):
+            if not selection.accepts(object):
+                continue
+            try:
+                last, _ = await self._deleter.remove(call, object.namespace, object.name, options)
+            except errors.NotFound:
+                continue
+            items.append(last)
+        if not call.served.version.returns_deleted:
+            return Response(
+                200, encode({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})
+            )
+        head = call.renderer.list_head(page.revision, "", 0)
+        return Response(200, head + b",".join(call.renderer.one(item) for item in items) + b"]}")

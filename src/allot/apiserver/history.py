@@ -1,0 +1,108 @@
+"""What happened to one resource lately, kept once for all who watch it.
+
+A watcher owns nothing but a position. It takes everything past its position in
+one slice, and what an event looks like on the wire is made once, by the first
+watcher that needs it in that form. So a change costs the same with one watcher
+and with a thousand until they wake up, and a watcher that does not read costs
+nothing: it falls out of the window and is told to start over (S2).
+"""
+
+from collections.abc import Callable, Sequence
+
+from allot.api import Object
+
+WINDOW_CHANGES = 8192
+WINDOW_BYTES = 64 * 1024 * 1024
+
+
+class Change:
+    """One object moved from `previous` to `object` at `revision`."""
+
+    __slots__ = ("_lines", "key", "object", "previous", "revision", "type")
+
+    def __init__(self, type: str, key: str, object: Object, previous: Object | None, revision: int) -> None:
+        self.type = type  # ADDED, MODIFIED or DELETED
+        self.key = key
+        self.object = object  # for DELETED: the last state, at the revision of the deletion
+        self.previous = previous
+        self.revision = revision
+        self._lines: dict[str, bytes] | None = None
+
+    def line(self, form: str, render: Callable[[Object], bytes], type: str = "") -> bytes:
+        """The event as a watcher reads it. `form` names what `render` makes."""
+        type = type or self.type
+        key = f"{type} {form}"
+        if self._lines is None:
+            self._lines = {}
+        found = self._lines.get(key)
+        if found is None:
+            found = self._lines[key] = event_line(type, render(self.object))
+        return found
+
+
+def event_line(type: str, body: bytes) -> bytes:
+    return b'{"type":"%b","object":%b}\n' % (type.encode(), body)
+
+
+class FellBehind(Exception):
+    """The position is no longer in the window."""
+
+
+class History:
+    """Positions count changes from the beginning of time; only the newest are kept."""
+
+    def __init__(
+        self, complete_after: int, window: int = WINDOW_CHANGES, window_bytes: int = WINDOW_BYTES
+    ) -> None:
+        self.complete_after = complete_after  # every change after this revision is kept
+        self._changes: list[Change] = []
+        self._first = 0  # position of _changes[0]
+        self._bytes = 0
+        self._window = window
+        self._window_bytes = window_bytes
+
+    @property
+    def end(self) -> int:
+        """The position after the newest change."""
+        return self._first + len(self._changes)
+
+    @property
+    def start(self) -> int:
+        return self._first
+
+    def append(self, changes: Sequence[Change]) -> None:
+        self._changes.extend(changes)
+        self._bytes += sum(len(change.object.stored) for change in changes)
+        # Twice the window before trimming, so that trimming is rare and whole.
+        if len(self._changes) > 2 * self._window or self._bytes > 2 * self._window_bytes:
+            self._trim()
+
+    def _trim(self) -> None:
+        keep, size = 0, 0
+        for change in reversed(self._changes):
+            size += len(change.object.stored)
+            if keep and (keep >= self._window or size > self._window_bytes):
+                break
+            keep += 1
+        dropped = len(self._changes) - keep
+        self.complete_after = self._changes[dropped - 1].revision if dropped else self.complete_after
+        self._changes = self._changes[dropped:]
+        self._first += dropped
+        self._bytes = sum(len(change.object.stored) for change in self._changes)
+
+    def since(self, position: int, most: int) -> Sequence[Change]:
+        if position < self._first:
+            raise FellBehind
+        at = position - self._first
+        return self._changes[at : at + most]
+
+    def position_after(self, revision: int) -> int:
+        """Where a watcher that has seen everything up to `revision` continues."""
+        low, high = 0, len(self._changes)
+        while low < high:
+            middle = (low + high) // 2
+            if self._changes[middle].revision <= revision:
+                low = middle + 1
+            else:
+                high = middle
+        return self._first + low

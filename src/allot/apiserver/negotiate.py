@@ -1,0 +1,66 @@
+"""Which form a client wants its answer in, and which form it sent.
+
+JSON is the one encoding we write. A client that also accepts JSON gets JSON;
+one that insists on protobuf is refused (406), and so is a protobuf body (415).
+"""
+
+from typing import NamedTuple
+
+from allot.api import Request, errors
+
+JSON = "application/json"
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+YAML = ("application/yaml", "application/x-yaml", "text/yaml")
+
+
+class Form(NamedTuple):
+    """Whole objects, or one of the shorter forms that servers may answer in."""
+
+    shape: str = ""  # "", Table or PartialObjectMetadata
+    version: str = "v1"  # of meta.k8s.io
+
+
+WHOLE = Form()
+_SHAPES = {"Table": "Table", "PartialObjectMetadata": "PartialObjectMetadata"}
+_SHAPES["PartialObjectMetadataList"] = "PartialObjectMetadata"
+
+
+def wanted_form(request: Request) -> Form:
+    accept = request.headers.get("accept", "") or "*/*"
+    for clause in accept.split(","):
+        media, *parameters = (part.strip() for part in clause.split(";"))
+        if media not in (JSON, "*/*", "application/*", *YAML):
+            continue
+        options = dict(parameter.partition("=")[::2] for parameter in parameters)
+        shape = options.get("as")
+        if shape is None:
+            return WHOLE
+        if shape in _SHAPES and options.get("g", "meta.k8s.io") == "meta.k8s.io":
+            version = options.get("v", "v1")
+            if version in ("v1", "v1beta1"):
+                return Form(_SHAPES[shape], version)
+    raise errors.NotAcceptable(
+        f"only {JSON} is served, and the client accepts only {accept[:200]!r}; add {JSON} to Accept"
+    )
+
+
+def body_type(request: Request) -> str:
+    """The media type of the body, without parameters."""
+    if request.headers.get("content-encoding", "identity") not in ("identity", ""):
+        raise errors.UnsupportedMedia("compressed request bodies are not accepted")
+    return request.headers.get("content-type", JSON).partition(";")[0].strip().lower() or JSON
+
+
+def require_object_body(request: Request) -> bool:
+    """True for YAML, False for JSON; anything else is refused."""
+    media = body_type(request)
+    if media == JSON:
+        return False
+    if media in YAML:
+        return True
+    raise errors.UnsupportedMedia(
+        f"the body of the request was in an unknown format - accepted media types include: {JSON}, {YAML[0]}"
+    )

@@ -1,0 +1,66 @@
+"""One attempt at one write: who, when, what else was read, and what else must be written.
+
+A write is decided on what its attempt has read. Everything read joins the
+transaction as a compare; if one of them moved, the attempt is thrown away and
+the next one reads again. So a rule that looks at another object (the phase of a
+namespace, its labels) is still true at the moment of the commit, with any number
+of API servers on one store.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol, cast
+
+from allot.api import Action, Decision, FieldErrorText, Fields, Gates, Object, User
+from allot.store import Compare, Delete, Put
+
+from .repository import Found
+
+
+class Expressions(Protocol):
+    """Judges new CEL expressions; see `expressions`."""
+
+    def check_selector(self, expression: str) -> FieldErrorText | None: ...
+
+    def check_attribute(self, expression: str) -> FieldErrorText | int: ...
+
+
+@dataclass(slots=True)
+class WriteOccasion:
+    """What `allot.api.Occasion` promises to the rules of a kind."""
+
+    user: User
+    verb: str
+    now: datetime
+    gates: Gates
+    version: str
+    authorizer: Callable[[User, Action], Decision]
+    expressions: Expressions
+    namespace_found: Found | None = None
+    warnings: list[str] = field(default_factory=list)
+    compares: list[Compare] = field(default_factory=list)
+    extra_writes: list[Put | Delete] = field(default_factory=list)
+
+    def namespace(self) -> Fields | None:
+        found = self.namespace_found
+        if found is None or found.object is None:
+            return None
+        self.join(found)
+        return cast(Fields, found.object.fields)
+
+    def join(self, found: Found) -> Object | None:
+        """Make what was read part of the transaction."""
+        compare = found.compare
+        if compare not in self.compares:
+            self.compares.append(compare)
+        return found.object
+
+    def authorize(self, action: Action) -> Decision:
+        return self.authorizer(self.user, action)
+
+    def check_selector(self, expression: str) -> FieldErrorText | None:
+        return self.expressions.check_selector(expression)
+
+    def check_attribute(self, expression: str) -> FieldErrorText | int:
+        return self.expressions.check_attribute(expression)

@@ -1,0 +1,82 @@
+"""Opens the occasion of each write: what rules and admission will be able to see."""
+
+from collections.abc import Callable
+
+from allot.api import Action, Decision, Gates, Kind, User, errors
+from allot.base import Clock, Ids
+
+from .cache import Caches
+from .call import Call
+from .occasion import Expressions, WriteOccasion
+from .repository import Found, Repository, key_of
+
+Authorize = Callable[[User, Action], Decision]
+
+
+class Occasions:
+    def __init__(
+        self,
+        repository: Repository,
+        caches: Caches,
+        namespaces: Kind,
+        clock: Clock,
+        ids: Ids,
+        gates: Gates,
+        authorize: Authorize,
+        expressions: Expressions,
+    ) -> None:
+        self.clock = clock
+        self.ids = ids
+        self.gates = gates
+        self._repository = repository
+        self._caches = caches
+        self._namespaces = namespaces
+        self._authorize = authorize
+        self._expressions = expressions
+
+    async def open(self, call: Call, warnings: list[str], *, fresh: bool) -> WriteOccasion:
+        """A first attempt trusts the cache, since the commit compares; later ones read anew."""
+        namespace = None
+        if call.kind.namespaced:
+            namespace = await self._namespace(call.target.namespace, fresh)
+        return WriteOccasion(
+            user=call.user,
+            verb=call.target.verb,
+            now=self.clock.now(),
+            gates=self.gates,
+            version=call.served.version.name,
+            authorizer=self._authorize,
+            expressions=self._expressions,
+            namespace_found=namespace,
+            warnings=list(warnings),
+        )
+
+    def require_namespace(self, call: Call, occasion: WriteOccasion, name: str) -> None:
+        """New objects only in a namespace that exists and is not going away."""
+        if not call.kind.namespaced:
+            return
+        namespace = occasion.namespace()
+        if namespace is None:
+            raise errors.NotFound(
+                f'namespaces "{call.target.namespace}" not found',
+                kind="namespaces",
+                name=call.target.namespace,
+            )
+        if namespace["metadata"].get("deletionTimestamp"):
+            text = f"namespace {call.target.namespace} is being terminated"
+            raise errors.Forbidden(
+                f'{call.kind.resource} "{name}" is forbidden: unable to create new content in namespace '
+                f"{call.target.namespace} because it is being terminated",
+                group=call.kind.group,
+                kind=call.kind.plural,
+                name=name,
+                causes=[errors.Cause("NamespaceTerminating", text, "metadata.namespace")],
+            )
+
+    async def _namespace(self, name: str, fresh: bool) -> Found:
+        key = key_of(self._namespaces, "", name)
+        if not fresh:
+            known = (await self._caches.of(self._namespaces)).objects.get(key)
+            if known is not None:
+                return Found(key, known)
+        return await self._repository.find_key(key)

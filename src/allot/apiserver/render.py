@@ -1,0 +1,116 @@
+"""How stored objects look to a client: in its version, whole, as metadata, or as table rows."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from allot.api import Fields, Object, encode
+
+from .negotiate import Form
+from .registry import Served
+
+
+def in_version(object: Object, served: Served) -> Fields:
+    """The object decoded in the version that the client speaks; the caller may change it."""
+    fields = object.fresh()
+    if not served.is_hub:
+        fields = served.version.from_hub(fields)
+        fields["apiVersion"] = served.api_version
+        fields["kind"] = served.kind.kind
+    return fields
+
+
+def to_stored(fields: Fields, served: Served, hub_api_version: str) -> Fields:
+    """The other way: from the client's version to the form that is stored."""
+    if not served.is_hub:
+        fields = served.version.to_hub(fields)
+    fields["apiVersion"] = hub_api_version
+    return fields
+
+
+class Renderer:
+    """Renders objects of one kind in one version and form. `form_name` tells forms apart."""
+
+    def __init__(self, served: Served, form: Form, now: datetime, include: str = "Metadata") -> None:
+        self.served = served
+        self.form = form
+        self.form_name = f"{served.api_version} {form.shape} {include}"
+        self._now = now
+        self._include = include
+
+    def one(self, object: Object) -> bytes:
+        """An object as the answer to get, create or update."""
+        match self.form.shape:
+            case "Table":
+                return encode(self.table([object], object.resource_version))
+            case "PartialObjectMetadata":
+                return encode(self._partial(object.fresh()))
+            case _ if self.served.is_hub:
+                return object.raw
+            case _:
+                return encode(in_version(object, self.served))
+
+    def item(self, object: Object) -> bytes:
+        """An object as one item of a list, or of a watch."""
+        return self.one(object)
+
+    def table(self, objects: Iterable[Object], revision: str, more: Fields | None = None) -> Fields:
+        kind = self.served.kind
+        rows = []
+        for object in objects:
+            fields = in_version(object, self.served)
+            # Columns are read from the hub form: one table entry serves all versions.
+            cells = kind.row(fields if self.served.is_hub else object.fresh(), self._now)
+            rows.append({"cells": list(cells), **self._row_object(fields)})
+        return {
+            "kind": "Table",
+            "apiVersion": f"meta.k8s.io/{self.form.version}",
+            "metadata": {"resourceVersion": revision, **(more or {})},
+            "columnDefinitions": [
+                {
+                    "name": column.name,
+                    "type": column.type,
+                    "format": column.format,
+                    "description": column.description,
+                    "priority": column.priority,
+                }
+                for column in kind.columns
+            ],
+            "rows": rows,
+        }
+
+    def _row_object(self, fields: Fields) -> Fields:
+        match self._include:
+            case "None":
+                return {}
+            case "Object":
+                return {"object": fields}
+            case _:
+                return {"object": self._partial(fields)}
+
+    def _partial(self, fields: Fields) -> Fields:
+        return {
+            "kind": "PartialObjectMetadata",
+            "apiVersion": f"meta.k8s.io/{self.form.version}",
+            "metadata": fields["metadata"],
+        }
+
+    def list_head(self, revision: int, token: str, remaining: int) -> bytes:
+        """Everything of a list before its first item."""
+        metadata: dict[str, Any] = {"resourceVersion": str(revision)}
+        if token:
+            metadata["continue"] = token
+            if remaining > 0:
+                metadata["remainingItemCount"] = remaining
+        if self.form.shape == "PartialObjectMetadata":
+            kind, version = "PartialObjectMetadataList", f"meta.k8s.io/{self.form.version}"
+        else:
+            kind, version = self.served.kind.list_kind, self.served.api_version
+        head = msgspec.json.encode({"kind": kind, "apiVersion": version, "metadata": metadata})
+        return head[:-1] + b',"items":['
+
+
+def joined(items: Sequence[bytes]) -> bytes:
+    return b",".join(items)

@@ -1,0 +1,58 @@
+"""Where objects lie in the store.
+
+    /objects/<group>/<plural>/<namespace>/<name>     (core group: "core")
+    /objects/<group>/<plural>/<name>                 cluster-scoped
+
+Everything that a write read from elsewhere joins its transaction as a compare,
+so that what was checked is still true when the write commits.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from allot.api import Kind, Object
+from allot.store import Committed, Compare, Delete, Entry, Put, Refused, Store
+
+ROOT = "/objects/"
+
+
+def prefix_of(kind: Kind, namespace: str = "") -> str:
+    group, plural = kind.storage
+    base = f"{ROOT}{group or 'core'}/{plural}/"
+    return f"{base}{namespace}/" if namespace and kind.namespaced else base
+
+
+def key_of(kind: Kind, namespace: str, name: str) -> str:
+    return f"{prefix_of(kind, namespace)}{name}"
+
+
+def object_of(entry: Entry) -> Object:
+    return Object(entry.value, entry.revision)
+
+
+class Found(NamedTuple):
+    key: str
+    object: Object | None
+
+    @property
+    def compare(self) -> Compare:
+        return Compare(self.key, self.object.revision if self.object else 0)
+
+
+class Repository:
+    """Reads and writes of whole objects; knows no rules."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    async def find(self, kind: Kind, namespace: str, name: str) -> Found:
+        return await self.find_key(key_of(kind, namespace, name))
+
+    async def find_key(self, key: str) -> Found:
+        entry = await self.store.get(key)
+        return Found(key, object_of(entry) if entry else None)
+
+    async def commit(
+        self, compares: Iterable[Compare], writes: Iterable[Put | Delete]
+    ) -> Committed | Refused:
+        return await self.store.transact(list(compares), list(writes))

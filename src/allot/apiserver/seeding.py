@@ -1,0 +1,65 @@
+"""What must be there before anybody can ask for anything: namespaces, roles, priority classes.
+
+Objects that exist are left alone, except roles and bindings that say that they
+follow the defaults (`autoupdate`): these get what they lack.
+"""
+
+import asyncio
+from collections.abc import Iterable
+
+from allot.api import Fields, Request, User, encode, errors
+from allot.base import Clock
+
+from .call import Call
+from .negotiate import WHOLE
+from .registry import Registry
+from .render import Renderer
+from .repository import Repository
+from .security.bootstrap import reconciled
+from .target import Target
+from .writing import Writer
+
+SERVER = User("system:apiserver")
+
+RBAC = "rbac.authorization.k8s.io"
+NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+
+
+def namespaces() -> list[Fields]:
+    return [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in NAMESPACES]
+
+
+class Seeder:
+    def __init__(self, registry: Registry, repository: Repository, writer: Writer, clock: Clock) -> None:
+        self._registry = registry
+        self._repository = repository
+        self._writer = writer
+        self._clock = clock
+
+    async def plant(self, objects: Iterable[Fields]) -> None:
+        await asyncio.gather(*(self._plant(fields) for fields in objects))
+
+    async def _plant(self, fields: Fields) -> None:
+        group, _, version = fields["apiVersion"].rpartition("/")
+        kind = self._registry.by_kind(group, fields["kind"])
+        served = self._registry.served(group, version, kind.plural) if kind else None
+        if kind is None or served is None:
+            raise ValueError(f"{fields['apiVersion']} {fields['kind']} is not served")
+        metadata = fields["metadata"]
+        name, namespace = metadata["name"], metadata.get("namespace", "")
+        found = await self._repository.find(kind, namespace, name)
+        verb = "create"
+        if found.object is not None:
+            wanted = reconciled(found.object.fresh(), fields) if group == RBAC else None
+            if wanted is None:
+                return
+            fields, verb = wanted, "update"
+        target = Target(
+            group, version, kind.plural, namespace, name if verb == "update" else "", "", verb, served
+        )
+        request = Request("POST", "", {"fieldManager": "apiserver"}, {}, encode(fields))
+        call = Call(target, served, request, SERVER, Renderer(served, WHOLE, self._clock.now()))
+        try:
+            await (self._writer.create(call) if verb == "create" else self._writer.update(call))
+        except errors.Conflict:
+            return  # another server on the same store was faster

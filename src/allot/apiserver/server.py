@@ -1,0 +1,165 @@
+"""handle(request, user): the whole server, without a wire.
+
+Both transports end here, so that what is checked for one is checked for the
+other: the path is understood, the caller authorized, the verb carried out, and
+whatever goes wrong becomes a Status object (S4).
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+
+from allot.api import Action, Request, Response, User, encode, errors
+from allot.base import Clock
+from allot.store import OutcomeUnknown, StoreError
+
+from .call import Call
+from .reading import Reader, renderer_of
+from .registry import Registry
+from .security.authorizer import Authorizer, refusal
+from .target import Target, find_target
+from .writing import warning_headers
+
+log = logging.getLogger(__name__)
+
+Verb = Callable[[Call], Awaitable[Response]]
+Review = Callable[[Target, Request, User], Awaitable[Response]]
+Page = Callable[[Request], Awaitable[Response | None]]
+
+
+class Server:
+    def __init__(
+        self,
+        registry: Registry,
+        authorizer: Authorizer,
+        reader: Reader,
+        clock: Clock,
+        verbs: Mapping[str, Verb],
+        subresources: Mapping[str, Mapping[str, Verb]],
+        reviews: Mapping[tuple[str, str, str], Review],
+        page: Page,
+    ) -> None:
+        """`verbs` write objects; `subresources` are verbs by subresource and method;
+        `page` answers paths that are no resource."""
+        self._registry = registry
+        self._authorizer = authorizer
+        self._reader = reader
+        self._clock = clock
+        self._verbs = verbs
+        self._subresources = subresources
+        self._reviews = reviews
+        self._page = page
+
+    async def handle(self, request: Request, user: User) -> Response:
+        try:
+            return await self._answer(request, user)
+        except errors.ApiError as error:
+            return error_response(error)
+        except OutcomeUnknown as unknown:
+            return error_response(errors.Timeout(f"the store did not answer: {unknown}"))
+        except StoreError as away:
+            return error_response(errors.Unavailable(f"the store is not available: {away}", retry_after_s=1))
+        except RecursionError:
+            return error_response(errors.BadRequest("the request is nested too deeply"))
+        except Exception:
+            log.exception("a request failed: %s %s", request.method, request.path)
+            return error_response(errors.Internal("an internal error occurred; the server's log has it"))
+
+    async def _answer(self, request: Request, user: User) -> Response:
+        target = find_target(request, self._registry)
+        if target is None:
+            return await self._other(request, user)
+        self._authorize(user, target.action(request.query.get("fieldSelector", "")))
+        review = self._reviews.get((target.group, target.version, target.plural))
+        if review is not None and not target.name:
+            if target.verb != "create":
+                raise _not_allowed()
+            return await review(target, request, user)
+        served = target.served
+        if served is None or (served.kind.namespaced and not target.namespace and target.name):
+            raise _no_such_page()
+        call = Call(target, served, request, user, renderer_of(served, request, self._clock.now()))
+        if target.subresource:
+            return await self._subresource(call)
+        if target.verb not in served.kind.verbs:
+            raise _not_allowed()
+        response = await self._plain(call)
+        deprecated = served.version.deprecated
+        if deprecated and target.verb in ("get", "list", "watch"):
+            return _with_warning(response, deprecated)
+        return response
+
+    async def _plain(self, call: Call) -> Response:
+        target, served, request = call.target, call.served, call.request
+        match target.verb:
+            case "get":
+                return await self._reader.get(target, served, request, call.renderer)
+            case "list":
+                return await self._reader.list(target, served, request, call.renderer)
+            case "watch":
+                return await self._reader.watch(target, served, request, call.renderer)
+            case "create":
+                _require(served.kind.namespaced is False or bool(target.namespace), _not_allowed())
+                _require(not target.name, _not_allowed())
+            case "update" | "patch" | "delete":
+                _require(bool(target.name), _not_allowed())
+            case "deletecollection":
+                _require(not served.kind.namespaced or bool(target.namespace), _not_allowed())
+        return await self._verbs[target.verb](call)
+
+    async def _subresource(self, call: Call) -> Response:
+        target, kind = call.target, call.kind
+        known = (
+            (target.subresource == "status" and kind.has_status)
+            or (target.subresource == "scale" and kind.scale is not None)
+            or target.subresource in kind.other_subresources
+        )
+        verbs = self._subresources.get(target.subresource, {})
+        if not known or not verbs:
+            raise _no_such_page()
+        verb = verbs.get(target.verb)
+        if verb is None:
+            raise _not_allowed()
+        return await verb(call)
+
+    async def _other(self, request: Request, user: User) -> Response:
+        verb = {"GET": "get", "HEAD": "get", "POST": "post", "PUT": "put", "DELETE": "delete"}
+        self._authorize(user, Action(verb.get(request.method, request.method.lower()), path=request.path))
+        response = await self._page(request)
+        if response is None:
+            raise _no_such_page()
+        return response
+
+    def _authorize(self, user: User, action: Action) -> None:
+        decision = self._authorizer.authorize(user, action)
+        if not decision.allowed:
+            raise refusal(user, action, decision)
+
+
+def _with_warning(response: Response, text: str) -> Response:
+    return Response(
+        response.status,
+        response.body,
+        response.content_type,
+        (*response.headers, *warning_headers([text])),
+        response.stream,
+    )
+
+
+def error_response(error: errors.ApiError) -> Response:
+    headers: tuple[tuple[str, str], ...] = ()
+    if error.retry_after_s:
+        headers = (("Retry-After", str(error.retry_after_s)),)
+    return Response(error.code, encode(error.status()), headers=headers)
+
+
+def _require(holds: bool, otherwise: errors.ApiError) -> None:
+    if not holds:
+        raise otherwise
+
+
+def _not_allowed() -> errors.MethodNotAllowed:
+    return errors.MethodNotAllowed("the server does not allow this method on the requested resource")
+
+
+def _no_such_page() -> errors.NotFound:
+    return errors.NotFound("the server could not find the requested resource")

@@ -1,0 +1,189 @@
+"""Streams of changes.
+
+A stream begins in one of three ways: with the objects as they are now (each an
+ADDED event), after a revision that the shared history still holds, or after an
+older one, which is read from the store for this watcher alone. It ends when its
+time is up, when the client leaves, or when the client falls so far behind that
+it must start over.
+
+A selector makes a watcher's own world: an object that begins to match is ADDED
+there, one that ceases to match is DELETED.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from allot.api import Object, encode, errors
+from allot.store import Compacted, Event, Store, Watch
+
+from .cache import Cache
+from .history import Change, FellBehind, event_line
+from .render import Renderer
+from .selection import Selection
+
+_BATCH = 256
+_BOOKMARK_EVERY_S = 60.0
+_TOO_OLD = "too old resource version: the changes since then are no longer known; list again"
+
+
+class WatchOptions(NamedTuple):
+    revision: int | None  # None: begin with the current objects
+    bookmarks: bool
+    initial_events_end: bool  # mark the end of the initial events with a bookmark
+    timeout_s: float
+
+
+class Sight:
+    """What one watcher sees: which objects, in which form."""
+
+    def __init__(self, renderer: Renderer, selection: Selection) -> None:
+        self.renderer = renderer
+        self._selection = selection
+
+    def initial(self, object: Object) -> bytes:
+        return event_line("ADDED", self.renderer.item(object)) if self._selection.accepts(object) else b""
+
+    def line(self, change: Change) -> bytes:
+        if not self._selection:
+            return change.line(self.renderer.form_name, self.renderer.item)
+        was = change.previous is not None and self._selection.accepts(change.previous)
+        is_ = change.type != "DELETED" and self._selection.accepts(change.object)
+        if is_:
+            return change.line(self.renderer.form_name, self.renderer.item, "MODIFIED" if was else "ADDED")
+        return change.line(self.renderer.form_name, self.renderer.item, "DELETED") if was else b""
+
+    def lines(self, changes: Iterable[Change]) -> bytes:
+        return b"".join([self.line(change) for change in changes])
+
+    def bookmark(self, revision: int, initial_end: bool = False) -> bytes:
+        served = self.renderer.served
+        metadata: dict[str, Any] = {"resourceVersion": str(revision), "creationTimestamp": None}
+        if initial_end:
+            metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
+        kind, version = served.kind.kind, served.api_version
+        if self.renderer.form.shape == "PartialObjectMetadata":
+            kind, version = "PartialObjectMetadata", f"meta.k8s.io/{self.renderer.form.version}"
+        body: dict[str, Any] = {"kind": kind, "apiVersion": version, "metadata": metadata}
+        if self.renderer.form.shape == "Table":
+            body = self.renderer.table([], str(revision))
+            partial = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata}
+            body["rows"] = [{"cells": [], "object": partial}]
+        return event_line("BOOKMARK", encode(body))
+
+
+class Laggards:
+    """Streams that are being written to. One that falls out of the window is cut off."""
+
+    def __init__(self) -> None:
+        self._streams: dict[object, tuple[Cache, Callable[[], int], asyncio.Task[Any] | None]] = {}
+        self.cut = 0
+
+    def enter(self, cache: Cache, position: Callable[[], int]) -> object:
+        token = object()
+        self._streams[token] = (cache, position, asyncio.current_task())
+        return token
+
+    def leave(self, token: object) -> None:
+        self._streams.pop(token, None)
+
+    def __len__(self) -> int:
+        return len(self._streams)
+
+    def cut_off(self) -> None:
+        """End every stream whose client stopped reading: its task hangs in a write."""
+        for token, (cache, position, task) in list(self._streams.items()):
+            if position() < cache.history.start and task is not None:
+                self.leave(token)
+                self.cut += 1
+                task.cancel()
+
+
+async def stream(
+    cache: Cache, store: Store, sight: Sight, options: WatchOptions, laggards: Laggards
+) -> AsyncIterator[bytes]:
+    """The body of a watch response."""
+    deadline = asyncio.get_running_loop().time() + options.timeout_s
+    try:
+        if options.revision is None:
+            position, revision, objects = cache.history.end, cache.revision, sorted(cache.objects.items())
+            async for chunk in _initial(sight, [object for _, object in objects]):
+                yield chunk
+            if options.initial_events_end:
+                yield sight.bookmark(revision, initial_end=True)
+        else:
+            position = cache.history.position_after(options.revision)
+            if options.revision < cache.history.complete_after:
+                async for chunk in _from_store(store, cache.prefix, options.revision, sight, deadline):
+                    yield chunk
+                return
+        async for chunk in _shared(cache, sight, position, options.bookmarks, deadline, laggards):
+            yield chunk
+    except (FellBehind, Compacted):
+        yield event_line("ERROR", encode(errors.Expired(_TOO_OLD).status()))
+
+
+async def _initial(sight: Sight, objects: Sequence[Object]) -> AsyncIterator[bytes]:
+    for start in range(0, len(objects), _BATCH):
+        chunk = b"".join([sight.initial(object) for object in objects[start : start + _BATCH]])
+        if chunk:
+            yield chunk
+        await asyncio.sleep(0)
+
+
+async def _shared(
+    cache: Cache, sight: Sight, position: int, bookmarks: bool, deadline: float, laggards: Laggards
+) -> AsyncIterator[bytes]:
+    loop = asyncio.get_running_loop()
+    epoch = cache.epoch
+    bookmark_at = loop.time() + _BOOKMARK_EVERY_S
+    token = laggards.enter(cache, lambda: position)
+    try:
+        while (now := loop.time()) < deadline:
+            if cache.epoch != epoch:
+                raise FellBehind
+            changes = cache.history.since(position, _BATCH)
+            if changes:
+                position += len(changes)
+                chunk = sight.lines(changes)
+                if chunk:
+                    yield chunk
+            elif bookmarks and now >= bookmark_at:
+                bookmark_at = now + _BOOKMARK_EVERY_S
+                yield sight.bookmark(cache.revision)
+            else:
+                await cache.moved(min(deadline, bookmark_at if bookmarks else deadline) - now)
+    finally:
+        laggards.leave(token)
+
+
+async def _from_store(
+    store: Store, prefix: str, revision: int, sight: Sight, deadline: float
+) -> AsyncIterator[bytes]:
+    watch: Watch = store.watch(prefix, revision)
+    loop = asyncio.get_running_loop()
+    try:
+        while (left := deadline - loop.time()) > 0:
+            # A task of its own, so that running out of time does not cancel our reader.
+            arriving = asyncio.ensure_future(anext(watch, None))
+            await asyncio.wait({arriving}, timeout=left)
+            if not arriving.done():
+                arriving.cancel()
+                return
+            events = arriving.result()
+            if events is None:
+                return
+            chunk = sight.lines([_change(event) for event in events])
+            if chunk:
+                yield chunk
+    finally:
+        watch.close()
+
+
+def _change(event: Event) -> Change:
+    previous = Object(event.previous, event.revision) if event.previous else None
+    if event.value is None:
+        last = Object(event.previous or b"{}", event.revision)
+        return Change("DELETED", event.key, last, previous, event.revision)
+    type = "MODIFIED" if previous else "ADDED"
+    return Change(type, event.key, Object(event.value, event.revision), previous, event.revision)

@@ -1,0 +1,268 @@
+"""create, update and patch: from a body to a committed object.
+
+The path of every write
+    decode, check against the schema, default, convert to the hub form
+    fill in or carry over what the server owns
+    prepare (the kind's rules), admit, validate
+    record who owns which field
+    commit, comparing everything that was read; start over if something moved
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from allot.api import Fields, Kind, Object, Response, encode, errors, field, stored_form
+from allot.store import Committed, Compare, Delete, OutcomeUnknown, Put, Refused, Unavailable
+
+from .admission import Admission, Attempt
+from .body import Body, read_body
+from .call import Call
+from .guard import guard_devices
+from .metadata import carry_over_update, check_metadata, fill_in_create, metadata_of, settle_namespace
+from .occasion import WriteOccasion
+from .occasions import Occasions
+from .ownership import Ownership
+from .reading import not_found
+from .repository import Found, Repository, key_of
+
+ATTEMPTS = 16
+"""How often a write without a resourceVersion starts over when others are faster."""
+
+Build = Callable[[Object, WriteOccasion], Body]
+"""From the stored object to the one that is wanted, in the client's version."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    object: Object
+    created: bool
+    warnings: list[str]
+
+    def response(self, call: Call) -> Response:
+        status = 201 if self.created else 200
+        return Response(status, call.renderer.one(self.object), headers=warning_headers(self.warnings))
+
+
+def warning_headers(warnings: list[str]) -> tuple[tuple[str, str], ...]:
+    quoted = (text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") for text in warnings)
+    return tuple(("Warning", f'299 - "{text}"') for text in quoted)
+
+
+class Writer:
+    def __init__(
+        self, repository: Repository, occasions: Occasions, admission: Admission, ownership: Ownership
+    ) -> None:
+        self._repository = repository
+        self._occasions = occasions
+        self._admission = admission
+        self._ownership = ownership
+
+    async def create(self, call: Call) -> Outcome:
+        return await self.create_from(call, lambda: read_body(call, self._occasions.clock.now()))
+
+    async def create_from(self, call: Call, body: Callable[[], Body]) -> Outcome:
+        """Create what `body` makes; it is asked anew for each attempt."""
+        for attempt in range(ATTEMPTS):
+            sent = body()
+            occasion = await self._occasions.open(call, sent.warnings, fresh=attempt > 0)
+            new, key, generated = await self._prepare_create(call, sent, occasion)
+            if call.dry_run:
+                if (await self._repository.find_key(key)).object is not None:
+                    raise already_exists(call.kind, new["metadata"]["name"])
+                return Outcome(Object(encode(new)), True, occasion.warnings)
+            stored = stored_form(new)
+            outcome = await self._commit(occasion, Compare(key, 0), Put(key, stored))
+            if isinstance(outcome, Committed):
+                return Outcome(Object(stored, outcome.revision), True, occasion.warnings)
+            if outcome.current.get(key) is not None and not generated:
+                raise already_exists(call.kind, new["metadata"]["name"])
+        raise errors.TooManyRequests("too many writers are busy with the same objects", retry_after_s=1)
+
+    async def _prepare_create(
+        self, call: Call, sent: Body, occasion: WriteOccasion
+    ) -> tuple[Fields, str, bool]:
+        kind, new = call.kind, sent.hub
+        generated = not metadata_of(new).get("name")
+        fill_in_create(kind, new, call.target.namespace, occasion.now, self._occasions.ids)
+        if kind.has_status and not kind.status_on_create:
+            new.pop("status", None)
+        name = new["metadata"].get("name") or ""
+        self._occasions.require_namespace(call, occasion, name)
+        kind.rules.prepare_create(new, occasion)
+        await self._admission.admit(
+            Attempt(kind, "CREATE", "", call.target.namespace, name, new, None, occasion)
+        )
+        refuse(kind, name, [*check_metadata(kind, new, None), *kind.rules.validate_create(new, occasion)])
+        occasion.warnings += kind.rules.warnings(new, None)
+        sent.own(self._ownership, call, None, new, occasion)
+        return new, key_of(kind, call.target.namespace, name), generated
+
+    async def update(self, call: Call) -> Outcome:
+        return await self.change(call, lambda old, occasion: read_body(call, occasion.now))
+
+    async def change(self, call: Call, build: Build, missing: Callable[[], Body] | None = None) -> Outcome:
+        """Replace the stored object by what `build` makes of it.
+
+        `missing` makes a new object where there is none; without it that is a 404.
+        """
+        kind, target = call.kind, call.target
+        for attempt in range(ATTEMPTS):
+            found = await self._repository.find(kind, target.namespace, target.name)
+            if found.object is None:
+                if missing is None:
+                    raise not_found(kind, target.name)
+                return await self.create_from(call, missing)
+            occasion = await self._occasions.open(call, [], fresh=attempt > 0)
+            sent = build(found.object, occasion)
+            occasion.warnings += sent.warnings
+            outcome = await self._replace(call, found, sent, occasion)
+            if isinstance(outcome, Outcome):
+                return outcome
+            if sent.conditional:
+                raise conflict(kind, target.name)
+        raise conflict(kind, target.name)
+
+    async def _replace(
+        self, call: Call, found: Found, sent: Body, occasion: WriteOccasion
+    ) -> Outcome | Refused:
+        assert found.object is not None
+        current = found.object
+        old, new = current.fresh(), sent.hub
+        await self._prepare_change(call, current, old, new, sent, occasion)
+        if call.dry_run:
+            return Outcome(Object(encode(new)), False, occasion.warnings)
+        stored = stored_form(new)
+        gone = _let_go(call.kind, new)
+        if stored == current.stored and not gone:
+            return Outcome(current, False, occasion.warnings)
+        await guard_devices(self._repository, call.kind, old, None if gone else new, occasion)
+        write = Delete(found.key) if gone else Put(found.key, stored)
+        outcome = await self._commit(occasion, found.compare, write)
+        if isinstance(outcome, Refused):
+            return outcome
+        return Outcome(Object(stored, outcome.revision), False, occasion.warnings)
+
+    async def _prepare_change(
+        self, call: Call, current: Object, old: Fields, new: Fields, sent: Body, occasion: WriteOccasion
+    ) -> None:
+        kind, target = call.kind, call.target
+        metadata = metadata_of(new)
+        self._check_preconditions(call, metadata, current, sent)
+        settle_namespace(kind, metadata, target.namespace)
+        carry_over_update(new, old)
+        metadata["resourceVersion"] = current.resource_version
+        if sent.trusted:
+            sent.own(self._ownership, call, old, new, occasion)
+            return
+        if target.subresource == "status":
+            _keep_all_but_status(kind, new, old)
+            kind.rules.prepare_status(new, old, occasion)
+        else:
+            if kind.has_status:
+                _keep(new, old, "status")
+            kind.rules.prepare_update(new, old, occasion)
+            if kind.counts_generation and _spec_changed(new, old):
+                metadata_of(new)["generation"] = old["metadata"].get("generation", 0) + 1
+        await self._admission.admit(
+            Attempt(kind, "UPDATE", target.subresource, target.namespace, target.name, new, old, occasion)
+        )
+        validate = (
+            kind.rules.validate_status if target.subresource == "status" else kind.rules.validate_update
+        )
+        refuse(kind, target.name, [*check_metadata(kind, new, old), *validate(new, old, occasion)])
+        occasion.warnings += kind.rules.warnings(new, old)
+        sent.own(self._ownership, call, old, new, occasion)
+
+    def _check_preconditions(self, call: Call, metadata: Fields, current: Object, sent: Body) -> None:
+        said = metadata.get("resourceVersion") or ""
+        if metadata.get("name", call.target.name) != call.target.name and not sent.patched:
+            raise errors.BadRequest(
+                f"the name of the object ({metadata.get('name')}) does not match "
+                f"the name on the URL ({call.target.name})"
+            )
+        metadata.setdefault("name", call.target.name)
+        if said not in ("", "0"):
+            if said != current.resource_version:
+                raise conflict(call.kind, call.target.name)
+        elif not call.served.version.unconditional_update:
+            path = field.Path("metadata") / "resourceVersion"
+            refuse(call.kind, call.target.name, [field.invalid(path, 0, "must be specified for an update")])
+        uid = metadata.get("uid")
+        if uid and uid != current.uid and not sent.patched:
+            raise errors.Conflict(
+                f'Operation cannot be fulfilled on {call.kind.resource} "{call.target.name}": '
+                f"Precondition failed: UID in precondition: {uid}, UID in object meta: {current.uid}",
+                group=call.kind.group,
+                kind=call.kind.plural,
+                name=call.target.name,
+            )
+
+    async def _commit(
+        self, occasion: WriteOccasion, own: Compare, write: Put | Delete
+    ) -> Committed | Refused:
+        others = [compare for compare in occasion.compares if compare.key != own.key]
+        try:
+            return await self._repository.commit([own, *others], [write, *occasion.extra_writes])
+        except Unavailable as away:
+            raise errors.Unavailable(f"the store is not available: {away}", retry_after_s=1) from away
+        except OutcomeUnknown as unknown:
+            raise errors.Timeout(f"the store did not answer, the outcome is unknown: {unknown}") from unknown
+
+
+def _keep(new: Fields, old: Fields, name: str) -> None:
+    if name in old:
+        new[name] = old[name]
+    else:
+        new.pop(name, None)
+
+
+_METADATA_WITH_STATUS = {"Pod": ("labels", "annotations"), "Node": ("labels", "annotations")}
+"""Upstream stores these from a status write, and kubelets rely on it."""
+
+
+def _keep_all_but_status(kind: Kind, new: Fields, old: Fields) -> None:
+    for name in [name for name in {**new, **old} if name not in ("status", "metadata", "apiVersion", "kind")]:
+        _keep(new, old, name)
+    metadata, kept = metadata_of(new), dict(old["metadata"])
+    for name in (*_METADATA_WITH_STATUS.get(kind.kind, ()), "managedFields"):
+        _keep(kept, metadata, name)
+    new["metadata"] = kept
+
+
+def _spec_changed(new: Fields, old: Fields) -> bool:
+    ignored = ("metadata", "status", "apiVersion", "kind")
+    names = [name for name in {**new, **old} if name not in ignored]
+    return any(new.get(name) != old.get(name) for name in names)
+
+
+def _let_go(kind: Kind, fields: Fields) -> bool:
+    """Whether nothing holds an object back that is being deleted."""
+    metadata = fields["metadata"]
+    if not metadata.get("deletionTimestamp") or metadata.get("finalizers"):
+        return False
+    if metadata.get("deletionGracePeriodSeconds"):
+        return False
+    return not (
+        kind.kind == "Namespace" and kind.group == "" and (fields.get("spec") or {}).get("finalizers")
+    )
+
+
+def refuse(kind: Kind, name: str, problems: list[field.FieldError]) -> None:
+    if problems:
+        raise field.refusal(kind.group, kind.kind, name, problems)
+
+
+def conflict(kind: Kind, name: str) -> errors.Conflict:
+    return errors.Conflict(
+        f'Operation cannot be fulfilled on {kind.resource} "{name}": the object has been modified; '
+        "please apply your changes to the latest version and try again",
+        group=kind.group,
+        kind=kind.plural,
+        name=name,
+    )
+
+
+def already_exists(kind: Kind, name: str) -> errors.AlreadyExists:
+    return errors.AlreadyExists(
+        f'{kind.resource} "{name}" already exists', group=kind.group, kind=kind.plural, name=name
+    )
