@@ -1,8 +1,21 @@
 """resource.k8s.io: what drivers publish, what administrators offer, what users ask for.
 
-`types` are the typed views that logic reads.
+types      typed views, which logic reads
+KINDS      the table entries that the API server serves
+holds      one record per pool of who holds what: the guard against double allocation
+pods       the rules of the pod fields that refer to claims
+limits     numbers and well-known strings
 """
 
+from . import holds, limits, pods
+from .kinds import (
+    DEVICE_CLASS,
+    DEVICE_TAINT_RULE,
+    KINDS,
+    RESOURCE_CLAIM,
+    RESOURCE_CLAIM_TEMPLATE,
+    RESOURCE_SLICE,
+)
 from .types import (
     AllocatedDeviceStatus,
     AllocationResult,
@@ -54,6 +67,12 @@ from .types import (
 )
 
 __all__ = [
+    "DEVICE_CLASS",
+    "DEVICE_TAINT_RULE",
+    "KINDS",
+    "RESOURCE_CLAIM",
+    "RESOURCE_CLAIM_TEMPLATE",
+    "RESOURCE_SLICE",
     "AllocatedDeviceStatus",
     "AllocationResult",
     "Amount",
@@ -101,4 +120,7 @@ __all__ = [
     "ResourcePool",
     "ResourceSlice",
     "ResourceSliceSpec",
+    "holds",
+    "limits",
+    "pods",
 ]

@@ -123,11 +123,11 @@ def _runs_on_the_claims_node(user: User, status: Fields) -> bool:
     return (
         user.name.startswith("system:serviceaccount:")
         and len(nodes) == 1
-        and nodes[0] == _only_node(status.get("allocation") or {})
+        and nodes[0] == only_node(status.get("allocation") or {})
     )
 
 
-def _only_node(allocation: Fields) -> str | None:
+def only_node(allocation: Fields) -> str | None:
     terms: Sequence[Fields] = (allocation.get("nodeSelector") or {}).get("nodeSelectorTerms") or ()
     if len(terms) != 1 or terms[0].get("matchExpressions"):
         return None

@@ -1,0 +1,88 @@
+"""What the server does to an object between reading and judging it. Digest 1, 2.4, 2.6.
+
+Gated fields go, and members that upstream always shows are put in, so that the
+stored form is what v1 shows and needs no work on the way out.
+"""
+
+from ..kind import Fields, Occasion
+from . import claimstatus, gated, taintrules
+
+
+def _member(holder: Fields, name: str) -> Fields:
+    if holder.get(name) is None:
+        holder[name] = {}
+    inner: Fields = holder[name]
+    return inner
+
+
+def _complete_spec(holder: Fields) -> None:
+    _member(_member(holder, "spec"), "devices").setdefault("requests", None)
+
+
+def _complete_claim(claim: Fields) -> None:
+    _complete_spec(claim)
+    for device in _member(claim, "status").get("devices") or ():
+        device.setdefault("conditions", None)
+
+
+def create_claim(new: Fields, occasion: Occasion) -> None:
+    new["status"] = {}
+    gated.drop(new, None, occasion.gates, gated.CLAIM)
+    _complete_claim(new)
+
+
+def update_claim(new: Fields, old: Fields, occasion: Occasion) -> None:
+    gated.drop(new, old, occasion.gates, gated.CLAIM)
+    _complete_claim(new)
+
+
+def update_claim_status(new: Fields, old: Fields, occasion: Occasion) -> None:
+    claimstatus.drop_deallocated_devices(new, old)
+    update_claim(new, old, occasion)
+
+
+def create_template(new: Fields, occasion: Occasion) -> None:
+    gated.drop(new, None, occasion.gates, gated.TEMPLATE)
+    _complete_template(new)
+
+
+def update_template(new: Fields, old: Fields, occasion: Occasion) -> None:
+    gated.drop(new, old, occasion.gates, gated.TEMPLATE)
+    _complete_template(new)
+
+
+def _complete_template(new: Fields) -> None:
+    spec = _member(new, "spec")
+    _member(spec, "metadata")
+    _complete_spec(spec)
+
+
+def create_class(new: Fields, occasion: Occasion) -> None:
+    gated.drop(new, None, occasion.gates, gated.CLASS)
+    _member(new, "spec")
+
+
+def update_class(new: Fields, old: Fields, occasion: Occasion) -> None:
+    gated.drop(new, old, occasion.gates, gated.CLASS)
+    _member(new, "spec")
+
+
+def create_slice(new: Fields, occasion: Occasion) -> None:
+    gated.drop(new, None, occasion.gates, gated.SLICE)
+
+
+def update_slice(new: Fields, old: Fields, occasion: Occasion) -> None:
+    gated.drop(new, old, occasion.gates, gated.SLICE)
+
+
+def create_rule(new: Fields, occasion: Occasion) -> None:
+    new["status"] = {}
+
+
+def update_rule(new: Fields, old: Fields, occasion: Occasion) -> None:
+    taintrules.restamp(new, old, occasion.now)
+    _member(new, "status")
+
+
+def update_rule_status(new: Fields, old: Fields, occasion: Occasion) -> None:
+    _member(new, "status")
