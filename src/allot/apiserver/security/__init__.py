@@ -1,0 +1,86 @@
+"""Who is asking, and what they may do.
+
+A request passes through here in this order; each step is a pure function or a
+small index that the server tells of every stored object (`Authorizer.observe`).
+
+    certificates, tokens   ->  authentication   who is it?
+    impersonation                               on whose behalf?
+    rbac, node_authorizer  ->  authorizer       may they?
+    node_restriction, escalation                may they write *this*?
+    reviews, token_requests                     questions about all that
+
+Beside the path lie `authority` and `keyfiles` (keys and certificates),
+`kubeconfig`, `identities` (the names of our components) and `bootstrap` (the
+roles that a cluster starts with).
+"""
+
+from . import identities
+from .authentication import Authenticator
+from .authority import SERVING_NAMES, Authority, KeyPair
+from .authorizer import Authorizer, refusal
+from .bootstrap import objects as bootstrap_objects
+from .bootstrap import reconciled
+from .certificates import user_of as user_of_certificate
+from .certificates import user_of_der
+from .escalation import refuse_escalation
+from .impersonation import Impersonation, read_impersonation
+from .keyfiles import (
+    BadKeyFiles,
+    ServingFiles,
+    keep_authority,
+    open_authority,
+    open_serving,
+    private_directory,
+    read_authority,
+    write_file,
+)
+from .kubeconfig import Kubeconfig
+from .node_restriction import refuse_node
+from .reviews import (
+    local_subject_access_review,
+    self_subject_access_review,
+    self_subject_review,
+    self_subject_rules_review,
+    subject_access_review,
+    token_review,
+)
+from .tls import server_context
+from .token_requests import make_token
+from .tokens import TokenRefused, Tokens
+
+__all__ = [
+    "SERVING_NAMES",
+    "Authenticator",
+    "Authority",
+    "Authorizer",
+    "BadKeyFiles",
+    "Impersonation",
+    "KeyPair",
+    "Kubeconfig",
+    "ServingFiles",
+    "TokenRefused",
+    "Tokens",
+    "bootstrap_objects",
+    "identities",
+    "keep_authority",
+    "local_subject_access_review",
+    "make_token",
+    "open_authority",
+    "open_serving",
+    "private_directory",
+    "read_authority",
+    "read_impersonation",
+    "reconciled",
+    "refusal",
+    "refuse_escalation",
+    "refuse_node",
+    "self_subject_access_review",
+    "self_subject_review",
+    "self_subject_rules_review",
+    "server_context",
+    "subject_access_review",
+    "token_review",
+    "user_of_certificate",
+    "user_of_der",
+    "write_file",
+]

@@ -1,0 +1,123 @@
+"""The cluster's own authority: it vouches for servers, users and service accounts.
+
+One CA signs the certificates of API servers and of users; one or more token keys
+sign service account tokens. The first token key signs and all of them verify, so
+that a key can be replaced without cutting anybody off.
+
+An authority is a value of PEM bytes. It is kept as files under the data
+directory (`keyfiles`), or as one record in a store that several API servers
+share: whichever creates the record first decides, the others read it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+import msgspec
+
+CA_LIFETIME = timedelta(days=3650)
+SERVING_LIFETIME = timedelta(days=365)
+CLIENT_LIFETIME = timedelta(days=365)
+RENEW_BEFORE = timedelta(days=60)
+
+SERVING_NAMES = (
+    "localhost",
+    "127.0.0.1",
+    "::1",
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPair:
+    """A certificate and its key, as PEM."""
+
+    certificate: bytes
+    key: bytes
+
+
+class _Record(msgspec.Struct, rename={"certificate": "ca.crt", "key": "ca.key", "token_keys": "token.keys"}):
+    certificate: str
+    key: str
+    token_keys: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    ca: KeyPair
+    token_keys: tuple[bytes, ...]  # PEM; the first one signs
+
+    @classmethod
+    def create(cls, now: datetime) -> "Authority":
+        from . import issuing
+
+        return cls(KeyPair(*issuing.self_signed("allot-ca", now, CA_LIFETIME)), (issuing.new_key(),))
+
+    def to_bytes(self) -> bytes:
+        tokens = [key.decode() for key in self.token_keys]
+        return msgspec.json.encode(_Record(self.ca.certificate.decode(), self.ca.key.decode(), tokens))
+
+    @classmethod
+    def from_bytes(cls, record: bytes) -> "Authority":
+        found = msgspec.json.decode(record, type=_Record)
+        ca = KeyPair(found.certificate.encode(), found.key.encode())
+        return cls(ca, tuple(key.encode() for key in found.token_keys))
+
+    def with_new_token_key(self, keep: int = 1) -> "Authority":
+        """A fresh key signs from now on; the `keep` latest ones still verify."""
+        from . import issuing
+
+        return replace(self, token_keys=(issuing.new_key(), *self.token_keys[:keep]))
+
+    def serving(self, names: Iterable[str], now: datetime) -> KeyPair:
+        """For a server that is reached under `names`: DNS names or addresses."""
+        from . import issuing
+
+        return KeyPair(
+            *issuing.issue(
+                issuing.Pem(self.ca.certificate, self.ca.key),
+                "allot-apiserver",
+                issuing.SERVER,
+                now,
+                SERVING_LIFETIME,
+                reached_as=names,
+            )
+        )
+
+    def client(
+        self, user: str, groups: Iterable[str], now: datetime, lifetime: timedelta = CLIENT_LIFETIME
+    ) -> KeyPair:
+        """For a user: the name becomes the common name, the groups the organizations."""
+        from . import issuing
+
+        return KeyPair(
+            *issuing.issue(
+                issuing.Pem(self.ca.certificate, self.ca.key),
+                user,
+                issuing.CLIENT,
+                now,
+                lifetime,
+                organizations=groups,
+            )
+        )
+
+    def still_serves(self, pair: KeyPair, names: Iterable[str], now: datetime) -> bool:
+        """Is this serving certificate ours, right for these names, and not about to expire?"""
+        from . import issuing
+
+        try:
+            return (
+                issuing.expiry(pair.certificate) - now > RENEW_BEFORE
+                and issuing.is_reached_as(pair.certificate, names)
+                and issuing.is_issued_by(pair.certificate, self.ca.certificate)
+            )
+        except ValueError:
+            return False  # not a certificate at all
+
+    def expires(self) -> datetime:
+        from . import issuing
+
+        return issuing.expiry(self.ca.certificate)

@@ -1,0 +1,83 @@
+"""Acting as somebody else, for those who may.
+
+    Impersonate-User     the name; the others count only beside it
+    Impersonate-Group    any number
+    Impersonate-Uid
+    Impersonate-Extra-K  any number; K is percent-encoded and lower case
+
+Every part is an action of its own on what is impersonated, and all of them must
+be allowed to the real caller: being allowed to act as a user is not being allowed
+to join a group.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from allot.api import Action, User, errors
+
+from .identities import AUTHENTICATED, UNAUTHENTICATED, service_account_groups, service_account_of
+
+ANONYMOUS = "system:anonymous"
+_PREFIX = "impersonate-"
+_EXTRA = "impersonate-extra-"
+_GROUP = "authentication.k8s.io"
+
+
+class Impersonation(NamedTuple):
+    user: User
+    needs: tuple[Action, ...]  # all of them, of the real caller
+
+
+def read_impersonation(headers: Iterable[tuple[str, str]]) -> Impersonation | None:
+    """What the headers ask for, or None. Header names are in lower case; repeated ones come repeated."""
+    name, uid = "", ""
+    groups: list[str] = []
+    extra: dict[str, list[str]] = {}
+    for header, value in headers:
+        if not header.startswith(_PREFIX):
+            continue
+        match header:
+            case "impersonate-user":
+                name = value
+            case "impersonate-uid":
+                uid = value
+            case "impersonate-group":
+                groups.append(value)
+            case _ if header.startswith(_EXTRA):
+                extra.setdefault(unquote(header[len(_EXTRA) :]).lower(), []).append(value)
+    if not name:
+        if groups or extra or uid:
+            raise errors.BadRequest("impersonating a group, uid or extra needs Impersonate-User")
+        return None
+    needs = _needs(name, groups, uid, extra)
+    values = {key: tuple(listed) for key, listed in extra.items()}
+    return Impersonation(User(name, _implied(name, groups), uid, values), needs)
+
+
+def _needs(name: str, groups: list[str], uid: str, extra: dict[str, list[str]]) -> tuple[Action, ...]:
+    account = service_account_of(name)
+    if account is not None:
+        user = Action("impersonate", "", "serviceaccounts", "", account[0], account[1], "v1")
+    else:
+        user = Action("impersonate", "", "users", name=name, version="v1")
+    return (
+        user,
+        *(Action("impersonate", "", "groups", name=group, version="v1") for group in groups),
+        *([Action("impersonate", _GROUP, "uids", name=uid, version="v1")] if uid else []),
+        *(
+            Action("impersonate", _GROUP, "userextras", key, name=value, version="v1")
+            for key, values in extra.items()
+            for value in values
+        ),
+    )
+
+
+def _implied(name: str, groups: list[str]) -> tuple[str, ...]:
+    """A service account is in its groups; everybody is authenticated or not."""
+    account = service_account_of(name)
+    if account is not None and not groups:
+        groups = [*service_account_groups(account[0])]
+    known = UNAUTHENTICATED if name == ANONYMOUS else AUTHENTICATED
+    marked = AUTHENTICATED in groups or UNAUTHENTICATED in groups
+    return tuple(groups) if marked else (*groups, known)
