@@ -86,10 +86,9 @@ class StoreError(Exception):
 class Compacted(StoreError):
     """The history asked for is no longer kept: read the present and start over from there."""
 
-    def __init__(self, asked: int, oldest: int) -> None:
-        super().__init__(f"revision {asked} is compacted away, the oldest kept is {oldest}")
+    def __init__(self, asked: int) -> None:
+        super().__init__(f"revision {asked} is compacted away")
         self.asked = asked
-        self.oldest = oldest
 
 
 class Unavailable(StoreError):

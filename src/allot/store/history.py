@@ -84,6 +84,10 @@ class History:
             last = self._find(self._events[last - 1].revision)
         return self._events[first:last]
 
+    def changed_since(self, revision: int) -> set[str]:
+        """The keys with an event after `revision`."""
+        return {event.key for event in self._events[self._find(revision) :]}
+
     def _find(self, revision: int) -> int:
         """The place of the first event after `revision`."""
         return bisect_right(self._events, revision, lo=self._start, key=lambda event: event.revision)

@@ -104,10 +104,12 @@ class KeySpace:
         if at > self.revision:
             raise ValueError(f"revision {at} is in the future, the store is at {self.revision}")
         if at < self.history.floor:
-            raise Compacted(at, self.history.floor)
+            raise Compacted(at)
         walk = self._entries_at(at, start, end)
         entries = list(islice(walk, limit) if limit else walk)
-        behind = sum(1 for _ in walk)
+        behind = (
+            self._count_at(at, just_after(entries[-1].key), end) if limit and len(entries) == limit else 0
+        )
         return Page(entries, at, behind > 0, behind)
 
     def _entries_at(self, at: int, start: str, end: str | None) -> Iterator[Entry]:
@@ -116,10 +118,19 @@ class KeySpace:
             if entry is not None:
                 yield entry
 
+    def _count_at(self, at: int, start: str, end: str | None) -> int:
+        """How many keys there were: those of today, corrected by what changed since."""
+        count = self._keys.count(start, end)
+        for key in self.history.changed_since(at):
+            if start <= key and (end is None or key < end):
+                now = self._entries.get(key)
+                count += (self.history.at(at, key, now) is not None) - (now is not None)
+        return count
+
     def events(self, prefix: str, after: int, count: int) -> tuple[list[Event], int]:
         """Look at the next `count` events: those below `prefix`, and how far one has now seen."""
         if after < self.history.floor:
-            raise Compacted(after, self.history.floor)
+            raise Compacted(after)
         seen = self.history.after(after, count)
         reached = seen[-1].revision if seen else max(after, self.revision)
         return [event for event in seen if event.key.startswith(prefix)], reached

@@ -3,7 +3,7 @@
     memory
     sqlite                        in the data directory
     sqlite:PATH
-    etcd://HOST:PORT[,HOST:PORT]
+    etcd://HOST:PORT[,HOST:PORT]  see etcd.address for credentials and more
 
 Engines are imported when asked for: nobody who embeds a store waits for gRPC.
 """
@@ -27,4 +27,8 @@ def open_store(url: str, data_dir: Path | None = None) -> Store:
         path = Path(rest) if rest else (data_dir or Path()) / FILE_NAME
         path.parent.mkdir(parents=True, exist_ok=True)
         return SqliteStore(path)
+    if scheme == "etcd":
+        from .etcd import Address, EtcdStore
+
+        return EtcdStore(Address.parse(url))
     raise ValueError(f"--store {url!r}: expected memory, sqlite[:PATH] or etcd://HOST:PORT[,HOST:PORT]")

@@ -1,0 +1,243 @@
+"""Calls to an etcd cluster: which member, with which token, and what a failure means.
+
+Where it sits
+    `engine` and `watch` call through here and see four failures only: `NotDone`, `Lost`
+    and the contract's own. All knowledge of etcd's error texts is in `verdict`.
+
+Which member
+    All calls go to one member until it fails; then to the next. gRPC could choose by
+    itself, but only among addresses of one name, and TLS wants the name.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from enum import Enum, auto
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+import grpc
+from google.protobuf.message import Message
+
+from ..contract import Unavailable
+from . import allot_etcd_pb2 as pb
+from .address import Address
+
+ATTEMPT_S = 6.0
+PATIENCE_S = 15.0  # an election takes two or three seconds
+PAUSE_S, PAUSE_S_MAX = 0.05, 1.0
+
+CHANNEL_OPTIONS: Final = [
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 5_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_pings_without_data", 0),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1_000),
+]
+
+Answer = TypeVar("Answer", bound=Message)
+
+
+class Method(NamedTuple, Generic[Answer]):
+    path: str
+    answer: type[Answer]
+
+
+RANGE: Final = Method("/etcdserverpb.KV/Range", pb.RangeResponse)
+TXN: Final = Method("/etcdserverpb.KV/Txn", pb.TxnResponse)
+COMPACT: Final = Method("/etcdserverpb.KV/Compact", pb.CompactionResponse)
+WATCH: Final = Method("/etcdserverpb.Watch/Watch", pb.WatchResponse)
+AUTHENTICATE: Final = Method("/etcdserverpb.Auth/Authenticate", pb.AuthenticateResponse)
+STATUS: Final = Method("/etcdserverpb.Maintenance/Status", pb.StatusResponse)
+
+
+class NotDone(Exception):
+    """The call had no effect; another attempt may have."""
+
+
+class Lost(Exception):
+    """The call was on its way and no answer came back."""
+
+
+class RevisionCompacted(Exception):
+    """etcd no longer has that revision."""
+
+
+class Verdict(Enum):
+    """What a failed call tells."""
+
+    NOT_DONE = auto()
+    LOST = auto()
+    REFUSED = auto()  # not done, and trying again will not help
+    BAD_TOKEN = auto()
+    COMPACTED = auto()
+    FUTURE = auto()
+
+
+BY_TEXT: Final = (
+    ("required revision has been compacted", Verdict.COMPACTED),
+    ("required revision is a future revision", Verdict.FUTURE),
+    ("invalid auth token", Verdict.BAD_TOKEN),
+    ("revision of auth store is old", Verdict.BAD_TOKEN),
+    ("failed to connect to all addresses", Verdict.NOT_DONE),
+    ("etcdserver: no leader", Verdict.NOT_DONE),
+    ("etcdserver: too many requests", Verdict.NOT_DONE),
+)
+
+BY_CODE: Final = {
+    grpc.StatusCode.UNAVAILABLE: Verdict.LOST,
+    grpc.StatusCode.DEADLINE_EXCEEDED: Verdict.LOST,
+    grpc.StatusCode.CANCELLED: Verdict.LOST,
+    grpc.StatusCode.INTERNAL: Verdict.LOST,
+    grpc.StatusCode.UNKNOWN: Verdict.LOST,
+    grpc.StatusCode.ABORTED: Verdict.LOST,
+}
+
+
+def verdict(code: grpc.StatusCode, text: str) -> Verdict:
+    """In doubt a call is lost, never undone; what etcd refused outright stays refused."""
+    for part, meaning in BY_TEXT:
+        if part in text:
+            return meaning
+    return BY_CODE.get(code, Verdict.REFUSED)
+
+
+class Connection:
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._credentials = _credentials(address)
+        self._channels: dict[str, grpc.aio.Channel] = {}
+        self._current = 0
+        self._token = ""
+        self._authenticating = asyncio.Lock()
+
+    async def read(self, method: Method[Answer], request: Message) -> Answer:
+        """A call that changes nothing, tried again until it is answered or patience ends."""
+        problem: Exception = Unavailable("no attempt was made")
+        async for _ in patience():
+            try:
+                return await self.attempt(method, request)
+            except (NotDone, Lost) as error:
+                problem = error
+        raise Unavailable(f"etcd does not answer: {problem}")
+
+    async def attempt(self, method: Method[Answer], request: Message) -> Answer:
+        """One call to one member."""
+        member = self._current
+        metadata = await self._metadata()
+        call = self._channel().unary_unary(
+            method.path, request_serializer=_encode, response_deserializer=method.answer.FromString
+        )
+        try:
+            answer: Answer = await call(request, timeout=ATTEMPT_S, metadata=metadata)
+        except grpc.aio.AioRpcError as error:
+            raise self._told(error, member) from error
+        return answer
+
+    def _told(self, error: grpc.aio.AioRpcError, member: int) -> Exception:
+        """The failure in our words; calls go to the next member if this one seems unwell."""
+        text = error.details() or str(error.code())
+        meaning = verdict(error.code(), text)
+        if meaning in (Verdict.NOT_DONE, Verdict.LOST):
+            self.leave(member)
+        match meaning:
+            case Verdict.LOST:
+                return Lost(text)
+            case Verdict.NOT_DONE:
+                return NotDone(text)
+            case Verdict.BAD_TOKEN:
+                self._token = ""
+                return NotDone(text)
+            case Verdict.COMPACTED:
+                return RevisionCompacted(text)
+            case Verdict.FUTURE:
+                return ValueError(text)
+            case Verdict.REFUSED:
+                return Unavailable(f"etcd refused: {text}")
+
+    async def stream(self, method: Method[Answer]) -> Any:
+        """Open a stream in both directions to the current member."""
+        call = self._channel().stream_stream(
+            method.path, request_serializer=_encode, response_deserializer=method.answer.FromString
+        )
+        # Without a leader a member goes silent; asked this way it ends the stream instead.
+        return call(metadata=(*await self._metadata(), ("hasleader", "true")))
+
+    @property
+    def member(self) -> int:
+        return self._current
+
+    def leave(self, member: int) -> None:
+        """Go on to the next member, unless somebody else already did."""
+        if member == self._current:
+            self._current = (self._current + 1) % len(self._address.endpoints)
+
+    def expire_token(self) -> None:
+        self._token = ""
+
+    async def _metadata(self) -> Sequence[tuple[str, str]]:
+        if not self._address.user:
+            return ()
+        async with self._authenticating:
+            if not self._token:
+                self._token = await self._authenticate()
+        return (("token", self._token),)
+
+    async def _authenticate(self) -> str:
+        member = self._current
+        call = self._channel().unary_unary(
+            AUTHENTICATE.path,
+            request_serializer=_encode,
+            response_deserializer=AUTHENTICATE.answer.FromString,
+        )
+        who = pb.AuthenticateRequest(name=self._address.user, password=self._address.password)
+        try:
+            answer = await call(who, timeout=ATTEMPT_S)
+        except grpc.aio.AioRpcError as error:
+            told = self._told(error, member)
+            raise NotDone(str(told)) if isinstance(told, Lost) else told from error
+        return str(answer.token)
+
+    def _channel(self) -> grpc.aio.Channel:
+        """Made on first use: a channel belongs to the loop it was made on."""
+        endpoint = self._address.endpoints[self._current]
+        channel = self._channels.get(endpoint)
+        if channel is None:
+            if self._credentials is None:
+                channel = grpc.aio.insecure_channel(endpoint, options=CHANNEL_OPTIONS)
+            else:
+                channel = grpc.aio.secure_channel(endpoint, self._credentials, options=CHANNEL_OPTIONS)
+            self._channels[endpoint] = channel
+        return channel
+
+    async def close(self) -> None:
+        for channel in self._channels.values():
+            await channel.close()
+
+
+async def patience() -> AsyncIterator[int]:
+    """Attempts, each a little later than the one before, until PATIENCE_S have passed."""
+    loop = asyncio.get_running_loop()
+    end, pause_s = loop.time() + PATIENCE_S, PAUSE_S
+    attempt = 0
+    while True:
+        yield attempt
+        if loop.time() + pause_s > end:
+            return
+        await asyncio.sleep(pause_s)
+        attempt, pause_s = attempt + 1, min(2 * pause_s, PAUSE_S_MAX)
+
+
+def _encode(message: Message) -> bytes:
+    return message.SerializeToString()
+
+
+def _credentials(address: Address) -> grpc.ChannelCredentials | None:
+    if not address.tls:
+        return None
+    return grpc.ssl_channel_credentials(
+        root_certificates=address.ca.read_bytes() if address.ca else None,
+        private_key=address.private_key.read_bytes() if address.private_key else None,
+        certificate_chain=address.certificate.read_bytes() if address.certificate else None,
+    )
