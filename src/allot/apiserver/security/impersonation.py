@@ -10,7 +10,7 @@ be allowed to the real caller: being allowed to act as a user is not being allow
 to join a group.
 """
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -29,23 +29,20 @@ class Impersonation(NamedTuple):
     needs: tuple[Action, ...]  # all of them, of the real caller
 
 
-def read_impersonation(headers: Iterable[tuple[str, str]]) -> Impersonation | None:
-    """What the headers ask for, or None. Header names are in lower case; repeated ones come repeated."""
-    name, uid = "", ""
-    groups: list[str] = []
-    extra: dict[str, list[str]] = {}
-    for header, value in headers:
-        if not header.startswith(_PREFIX):
-            continue
-        match header:
-            case "impersonate-user":
-                name = value
-            case "impersonate-uid":
-                uid = value
-            case "impersonate-group":
-                groups.append(value)
-            case _ if header.startswith(_EXTRA):
-                extra.setdefault(unquote(header[len(_EXTRA) :]).lower(), []).append(value)
+def read_impersonation(headers: Mapping[str, str]) -> Impersonation | None:
+    """What the headers ask for, or None. A repeated header comes as one value of several lines."""
+    asked = {header: value for header, value in headers.items() if header.startswith(_PREFIX)}
+    if not asked:
+        return None
+    name, uid = asked.get("impersonate-user", ""), asked.get("impersonate-uid", "")
+    groups = asked["impersonate-group"].split("\n") if "impersonate-group" in asked else []
+    extra = {
+        unquote(header[len(_EXTRA) :]).lower(): value.split("\n")
+        for header, value in asked.items()
+        if header.startswith(_EXTRA)
+    }
+    if "\n" in name or "\n" in uid:
+        raise errors.BadRequest("Impersonate-User and Impersonate-Uid may be given once")
     if not name:
         if groups or extra or uid:
             raise errors.BadRequest("impersonating a group, uid or extra needs Impersonate-User")

@@ -79,15 +79,10 @@ class Verified:
 
 
 class Tokens:
-    """Signs and verifies. `lookup` finds what tokens are bound to.
+    """Signs and verifies. `lookup` finds what tokens are bound to."""
 
-    Keys are loaded at the first token: a server that only sees certificates never
-    pays for the library.
-    """
-
-    def __init__(self, keys: Sequence[bytes], lookup: Lookup, issuer: str = ISSUER) -> None:
-        self._pems = tuple(keys)
-        self._loaded: Keys | None = None
+    def __init__(self, keys: "Keys", lookup: Lookup, issuer: str = ISSUER) -> None:
+        self._keys = keys
         self._lookup = lookup
         self.issuer = issuer
         self._remembered: OrderedDict[bytes, Verified] = OrderedDict()
@@ -115,21 +110,13 @@ class Tokens:
         except TokenRefused:
             return None
 
-    def replace_keys(self, keys: Sequence[bytes]) -> None:
+    def replace_keys(self, keys: "Keys") -> None:
         """From now on the first of these signs and all of them verify."""
-        self._pems, self._loaded = tuple(keys), None
+        self._keys = keys
         self._remembered.clear()
 
     def public_jwks(self) -> dict[str, Any]:
         return self._keys.public_jwks()
-
-    @property
-    def _keys(self) -> "Keys":
-        if self._loaded is None:
-            from .jwt import Keys
-
-            self._loaded = Keys(self._pems)
-        return self._loaded
 
     def _signed(self, token: str) -> Verified:
         """T3. A digest is the key, so that memory holds no token that could be used."""
