@@ -2,32 +2,44 @@
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from allot.api import Gates, Kind, Request, Response, User, kinds, rbac, resource
+from allot.api import Gates, Kind, Request, Response, User, encode, kinds, rbac, resource
 from allot.base import Clock, Ids, Metrics, RandomIds, SystemClock
 from allot.store import Store, StoreError
 
 from .admission import Admission
+from .admission.rights import no_escalation, node_restriction
+from .body import decode_body
 from .cache import Caches
 from .call import Call
 from .collection import CollectionDeleter
 from .deleting import Deleter
 from .discovery import Discovery
 from .expressions import CelExpressions
+from .guard import DeviceGuard
 from .history import Change
 from .occasions import Occasions
 from .ownership import Ownership
-from .pages import Pages
+from .pages import Check, Pages
 from .podverbs import Binder, Evictor
 from .reading import Reader
 from .registry import Registry
-from .repository import Repository
-from .security import bootstrap
-from .security.authorizer import Authorizer
-from .seeding import Seeder, namespaces
-from .server import Server, Verb
+from .repository import Repository, key_of
+from .reviewing import REVIEWS, reviews
+from .security import (
+    Authority,
+    Authorizer,
+    Tokens,
+    bootstrap_objects,
+    make_token,
+    read_impersonation,
+    refusal,
+)
+from .seeding import SERVER, Seeder, namespaces
+from .server import Server, Verb, error_response
 from .watching import Laggards
 from .writing import Writer
 
@@ -40,60 +52,94 @@ class Options:
     gates: Gates = field(default_factory=Gates)
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=RandomIds)
+    anonymous_health: bool = False  # let strangers see /healthz, /livez and /readyz
 
 
 class ApiServer:
     """A server on a store: `start`, then `handle`; `close` lets everything go but the store."""
 
-    def __init__(self, store: Store, options: Options | None = None) -> None:
-        options = options or Options()
+    def __init__(
+        self, store: Store, options: Options | None = None, authority: Authority | None = None
+    ) -> None:
+        self.options = options or Options()
         self.store = store
-        self.clock = options.clock
-        self.registry = Registry((*kinds.ALL, *rbac.KINDS, *getattr(resource, "KINDS", ())))
+        self.clock = self.options.clock
+        self.registry = Registry((*kinds.ALL, *rbac.KINDS, *resource.KINDS))
         self.caches = Caches(store)
         self.authorizer = Authorizer()
         self.metrics = Metrics()
         self.laggards = Laggards()
         self.ready = False
-        repository = Repository(store)
+        self._authority = authority
+        self._tokens: Tokens | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._repository = Repository(store)
+        self._guard = DeviceGuard(self._repository)
         occasions = Occasions(
-            repository,
+            self._repository,
             self.caches,
             self._kind("", "namespaces"),
-            options.clock,
-            options.ids,
-            options.gates,
+            self.clock,
+            self.options.ids,
+            self.options.gates,
             self.authorizer.authorize,
-            CelExpressions(options.gates),
+            CelExpressions(self.options.gates),
         )
-        admission = Admission([], {})
-        self.writer = Writer(repository, occasions, admission, Ownership())
-        self.deleter = Deleter(repository, occasions, admission)
-        self._seeder = Seeder(self.registry, repository, self.writer, options.clock)
-        self._tasks: list[asyncio.Task[None]] = []
+        admission = self._admission()
+        self.writer = Writer(self._repository, occasions, admission, Ownership(), self._guard)
+        self.deleter = Deleter(self._repository, occasions, admission, self._guard)
+        self._reader = Reader(self._repository, self.caches, self.laggards)
+        self._seeder = Seeder(self.registry, self._repository, self.writer, self.clock)
         self._server = Server(
             self.registry,
             self.authorizer,
-            Reader(repository, self.caches, self.laggards),
-            options.clock,
-            self._verbs(repository),
-            self._subresources(repository),
-            {},
-            Pages(Discovery(self.registry, ()), self.metrics, self._checks(), lambda request: None).answer,
+            self._reader,
+            self.clock,
+            self._verbs(),
+            self._subresources(),
+            reviews(self.authorizer, self.tokens, self.clock),
+            Pages(
+                Discovery(self.registry, REVIEWS), self.metrics, self._checks(), lambda request: None
+            ).answer,
         )
 
     async def start(self) -> None:
         """Load what decisions need, plant what every cluster starts with, and begin housekeeping."""
         await self._seeder.plant(namespaces())
-        for kind in self._observed():
+        observed = self._observed()
+        for kind in observed:
             self.caches.made(kind).listeners.append(self._observer(kind))
-        await asyncio.gather(*(self.caches.of(kind) for kind in self._observed()))
-        await self._seeder.plant(bootstrap.objects())
+        slices = self._kind("resource.k8s.io", "resourceslices")
+        self.caches.made(slices).listeners.append(self._guard.pools.observe)
+        await asyncio.gather(*(self.caches.of(kind) for kind in observed))
+        await self._seeder.plant(bootstrap_objects())
         self._tasks.append(asyncio.create_task(self._keep_house(), name="housekeeping"))
         self.ready = True
 
     async def handle(self, request: Request, user: User) -> Response:
+        """Answer a request of `user`, who may act as somebody else."""
+        if any(name.startswith("impersonate-") for name in request.headers):
+            impersonation = read_impersonation(request.headers)
+            for need in impersonation.needs if impersonation else ():
+                decision = self.authorizer.authorize(user, need)
+                if not decision.allowed:
+                    return error_response(refusal(user, need, decision))
+            user = impersonation.user if impersonation else user
         return await self._server.handle(request, user)
+
+    def tokens(self) -> Tokens | None:
+        """What signs and verifies service account tokens; None without an authority."""
+        if self._tokens is None and self._authority is not None:
+            from .security.jwt import Keys  # dear to import, and many servers never see a token
+
+            self._tokens = Tokens(Keys(self._authority.token_keys), self.look_up)
+        return self._tokens
+
+    def look_up(self, resource: str, namespace: str, name: str) -> Mapping[str, Any] | None:
+        """A core object as the cache has it."""
+        kind = self._kind("", resource)
+        found = self.caches.made(kind).objects.get(key_of(kind, namespace, name))
+        return found.fields if found else None
 
     async def close(self) -> None:
         for task in self._tasks:
@@ -108,13 +154,22 @@ class ApiServer:
             raise LookupError(f"{plural}.{group} is not served")
         return kind
 
+    def _admission(self) -> Admission:
+        escalation = [no_escalation(self.authorizer, SERVER.name)]
+        return Admission(
+            [node_restriction(self.look_up)], {(rbac.GROUP, kind.plural): escalation for kind in rbac.KINDS}
+        )
+
     def _observed(self) -> list[Kind]:
-        """Whose objects decide what callers may do."""
+        """Whose objects decide what callers may do, or what tokens are good for."""
         wanted = [(rbac.GROUP, kind.plural) for kind in rbac.KINDS]
-        wanted += [("", "pods"), ("", "persistentvolumes"), ("resource.k8s.io", "resourceslices")]
+        wanted += [
+            ("", name) for name in ("pods", "nodes", "secrets", "serviceaccounts", "persistentvolumes")
+        ]
+        wanted += [("resource.k8s.io", "resourceslices")]
         return [kind for key in wanted if (kind := self.registry.kind(*key))]
 
-    def _observer(self, kind: Kind):  # type: ignore[no-untyped-def]
+    def _observer(self, kind: Kind) -> Callable[[Change], None]:
         def observe(change: Change) -> None:
             fields = None if change.type == "DELETED" else change.object.fields
             self.authorizer.observe(
@@ -123,40 +178,44 @@ class ApiServer:
 
         return observe
 
-    def _verbs(self, repository: Repository) -> Mapping[str, Verb]:
+    def _verbs(self) -> Mapping[str, Verb]:
         async def create(call: Call) -> Response:
             return (await self.writer.create(call)).response(call)
 
-        async def update(call: Call) -> Response:
-            return (await self.writer.update(call)).response(call)
-
-        collection = CollectionDeleter(repository, self.deleter)
         return {
             "create": create,
-            "update": update,
+            "update": self._update,
             "delete": self.deleter.delete,
-            "deletecollection": collection.delete,
+            "deletecollection": CollectionDeleter(self._repository, self.deleter).delete,
         }
 
-    def _subresources(self, repository: Repository) -> Mapping[str, Mapping[str, Verb]]:
-        async def update(call: Call) -> Response:
-            return (await self.writer.update(call)).response(call)
+    async def _update(self, call: Call) -> Response:
+        return (await self.writer.update(call)).response(call)
 
+    def _subresources(self) -> Mapping[str, Mapping[str, Verb]]:
         async def get(call: Call) -> Response:
-            return await reader.get(call.target, call.served, call.request, call.renderer)
+            return await self._reader.get(call.target, call.served, call.request, call.renderer)
 
-        reader = Reader(repository, self.caches, self.laggards)
         binder = Binder(self.writer, self.clock)
-        evictor = Evictor(
-            repository, self.deleter, self.registry.kind("policy", "poddisruptionbudgets"), self.clock
-        )
+        budgets = self.registry.kind("policy", "poddisruptionbudgets")
+        evictor = Evictor(self._repository, self.deleter, budgets, self.clock)
         return {
-            "status": {"get": get, "update": update},
+            "status": {"get": get, "update": self._update},
             "binding": {"create": binder.bind},
             "eviction": {"create": evictor.evict},
+            "token": {"create": self._make_token},
         }
 
-    def _checks(self):  # type: ignore[no-untyped-def]
+    async def _make_token(self, call: Call) -> Response:
+        tokens = self.tokens()
+        if tokens is None:
+            raise LookupError("a server without an authority makes no tokens")
+        body = decode_body(call.request).fields
+        now, target = self.clock.now(), call.target
+        made = make_token(tokens, self.look_up, self.options.ids, now, target.namespace, target.name, body)
+        return Response(201, encode(made))
+
+    def _checks(self) -> Mapping[str, Check]:
         async def ping() -> str | None:
             return None
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from allot.api import Fields, errors, schema
+from allot.api import Fields, Request, errors, protobuf, schema
 
 from .call import Call
-from .negotiate import require_object_body
+from .negotiate import object_media
 from .occasion import WriteOccasion
 from .registry import Served
 
@@ -38,17 +38,34 @@ class Body:
 
 def read_body(call: Call, now: datetime) -> Body:
     """The body of a create or an update."""
-    yaml = require_object_body(call.request)
-    strictness = call.field_validation
-    if yaml:
-        decoded = schema.decode_yaml(call.request.body)
-    else:
-        decoded = schema.decode(call.request.body, find_duplicates=strictness != "Ignore")
+    decoded = decode_body(call.request, find_duplicates=call.field_validation != "Ignore")
     settle_type(call.served, decoded.fields)
     notes = [f'duplicate field "{path}"' for path in decoded.duplicates]
     body = settled(call, decoded.fields, now, notes)
     body.conditional = (body.hub.get("metadata") or {}).get("resourceVersion") not in (None, "", "0")
     return body
+
+
+def decode_body(request: Request, *, find_duplicates: bool = False) -> schema.Decoded:
+    """The object in a body, in whichever encoding the client chose."""
+    match object_media(request):
+        case "yaml":
+            return schema.decode_yaml(request.body)
+        case "protobuf":
+            try:
+                return schema.Decoded(protobuf.decode_object(request.body, _message_name))
+            except protobuf.Unreadable as wrong:
+                raise errors.UnsupportedMedia(f"{wrong}; send JSON") from None
+        case _:
+            return schema.decode(request.body, find_duplicates=find_duplicates)
+
+
+def _message_name(api_version: str, kind: str) -> str | None:
+    """Types of groups like apps and rbac.authorization.k8s.io are named by the first word."""
+    group, _, version = api_version.rpartition("/")
+    if kind in ("DeleteOptions", "Status"):
+        return f"io.k8s.apimachinery.pkg.apis.meta.v1.{kind}"
+    return f"io.k8s.api.{group.partition('.')[0] or 'core'}.{version}.{kind}"
 
 
 def settle_type(served: Served, fields: Fields) -> None:

@@ -35,7 +35,8 @@ class Call:
         said = self.request.query.get("fieldValidation", "") or "Warn"
         if said not in ("Ignore", "Warn", "Strict"):
             raise errors.BadRequest(
-                f'fieldValidation: Unsupported value: "{said[:64]}": supported values: "Ignore", "Strict", "Warn"'
+                f'fieldValidation: Unsupported value: "{said[:64]}": '
+                'supported values: "Ignore", "Strict", "Warn"'
             )
         return said
 

@@ -13,8 +13,9 @@ from allot.api import Fields, Kind, Object, Response, encode, errors, field, sch
 from allot.store import Committed, Delete, OutcomeUnknown, Put, Unavailable
 
 from .admission import Admission, Attempt
+from .body import decode_body
 from .call import Call
-from .guard import guard_devices
+from .guard import DeviceGuard
 from .metadata import timestamp
 from .occasions import Occasions
 from .reading import not_found
@@ -39,7 +40,7 @@ def delete_options(call: Call) -> DeleteOptions:
     """From the body, else from the query."""
     said: Fields = {}
     if call.request.body:
-        said = schema.decode(call.request.body).fields
+        said = decode_body(call.request).fields
         kind = said.get("kind", "DeleteOptions")
         if kind != "DeleteOptions":
             raise errors.BadRequest(f"the body of a delete must be DeleteOptions, not {str(kind)[:64]}")
@@ -82,10 +83,13 @@ def _check_policy(policy: str, orphan: Any) -> None:
 
 
 class Deleter:
-    def __init__(self, repository: Repository, occasions: Occasions, admission: Admission) -> None:
+    def __init__(
+        self, repository: Repository, occasions: Occasions, admission: Admission, guard: DeviceGuard
+    ) -> None:
         self._repository = repository
         self._occasions = occasions
         self._admission = admission
+        self._guard = guard
 
     async def delete(self, call: Call) -> Response:
         kind, name = call.kind, call.target.name
@@ -125,11 +129,13 @@ class Deleter:
             return Object(encode(new)), not held
         if held and new == old:
             return found.object, False
-        await guard_devices(self._repository, kind, old, new if held else None, occasion)
+        await self._guard.guard(kind, old, new if held else None, occasion)
         stored = stored_form(new)
         write = Put(found.key, stored) if held else Delete(found.key)
         try:
-            outcome = await self._repository.commit([found.compare], [write, *occasion.extra_writes])
+            outcome = await self._repository.commit(
+                [found.compare, *occasion.compares], [write, *occasion.extra_writes]
+            )
         except Unavailable as away:
             raise errors.Unavailable(f"the store is not available: {away}", retry_after_s=1) from away
         except OutcomeUnknown as unknown:

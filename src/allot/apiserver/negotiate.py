@@ -1,7 +1,8 @@
 """Which form a client wants its answer in, and which form it sent.
 
 JSON is the one encoding we write. A client that also accepts JSON gets JSON;
-one that insists on protobuf is refused (406), and so is a protobuf body (415).
+one that insists on protobuf is refused (406). Bodies may be JSON or YAML, and
+protobuf for kinds whose field numbers we know; anything else is a 415.
 """
 
 from typing import NamedTuple
@@ -9,6 +10,7 @@ from typing import NamedTuple
 from allot.api import Request, errors
 
 JSON = "application/json"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
@@ -54,13 +56,16 @@ def body_type(request: Request) -> str:
     return request.headers.get("content-type", JSON).partition(";")[0].strip().lower() or JSON
 
 
-def require_object_body(request: Request) -> bool:
-    """True for YAML, False for JSON; anything else is refused."""
+def object_media(request: Request) -> str:
+    """json, yaml or protobuf: how an object was sent. Anything else is refused."""
     media = body_type(request)
     if media == JSON:
-        return False
+        return "json"
     if media in YAML:
-        return True
+        return "yaml"
+    if media == PROTOBUF:
+        return "protobuf"
     raise errors.UnsupportedMedia(
-        f"the body of the request was in an unknown format - accepted media types include: {JSON}, {YAML[0]}"
+        "the body of the request was in an unknown format - accepted media types include: "
+        f"{JSON}, {YAML[0]}, {PROTOBUF}"
     )

@@ -6,11 +6,10 @@ from allot.api import Fields, Kind, Object, Response, encode, errors, schema, st
 from allot.base import Clock
 from allot.store import Committed, Put
 
-from .body import Body
+from .body import Body, decode_body
 from .call import Call
 from .deleting import DeleteOptions, Deleter
 from .metadata import timestamp
-from .negotiate import require_object_body
 from .occasion import WriteOccasion
 from .reading import not_found
 from .repository import Repository, object_of, prefix_of
@@ -22,8 +21,7 @@ _FINISHED = ("Succeeded", "Failed")
 
 
 def _read(call: Call, name: str, what: str) -> Fields:
-    require_object_body(call.request)
-    fields = schema.decode(call.request.body).fields
+    fields = decode_body(call.request).fields
     problems = schema.check(fields, schema.get(name))
     if problems.malformed:
         raise errors.BadRequest(f"{what} cannot be read: {problems.malformed}")

@@ -4,9 +4,8 @@ from typing import Any
 
 from allot.api import Fields, Object, Response, Scale, encode, errors, schema
 
-from .body import Body
+from .body import Body, decode_body
 from .call import Call
-from .negotiate import require_object_body
 from .occasion import WriteOccasion
 from .patching import patched
 from .reading import not_found
@@ -28,8 +27,7 @@ class Scaling:
         return Response(200, encode(scale_of(call, found.object)))
 
     async def update(self, call: Call) -> Response:
-        require_object_body(call.request)
-        wanted = schema.decode(call.request.body).fields
+        wanted = decode_body(call.request).fields
         return await self._write(call, lambda current: wanted)
 
     async def patch(self, call: Call) -> Response:

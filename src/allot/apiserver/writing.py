@@ -17,7 +17,7 @@ from allot.store import Committed, Compare, Delete, OutcomeUnknown, Put, Refused
 from .admission import Admission, Attempt
 from .body import Body, read_body
 from .call import Call
-from .guard import guard_devices
+from .guard import DeviceGuard
 from .metadata import carry_over_update, check_metadata, fill_in_create, metadata_of, settle_namespace
 from .occasion import WriteOccasion
 from .occasions import Occasions
@@ -50,11 +50,17 @@ def warning_headers(warnings: list[str]) -> tuple[tuple[str, str], ...]:
 
 class Writer:
     def __init__(
-        self, repository: Repository, occasions: Occasions, admission: Admission, ownership: Ownership
+        self,
+        repository: Repository,
+        occasions: Occasions,
+        admission: Admission,
+        ownership: Ownership,
+        guard: DeviceGuard,
     ) -> None:
         self._repository = repository
         self._occasions = occasions
         self._admission = admission
+        self._guard = guard
         self._ownership = ownership
 
     async def create(self, call: Call) -> Outcome:
@@ -135,7 +141,7 @@ class Writer:
         gone = _let_go(call.kind, new)
         if stored == current.stored and not gone:
             return Outcome(current, False, occasion.warnings)
-        await guard_devices(self._repository, call.kind, old, None if gone else new, occasion)
+        await self._guard.guard(call.kind, old, None if gone else new, occasion)
         write = Delete(found.key) if gone else Put(found.key, stored)
         outcome = await self._commit(occasion, found.compare, write)
         if isinstance(outcome, Refused):

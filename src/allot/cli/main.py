@@ -10,7 +10,9 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-COMMANDS: dict[str, str] = {}
+COMMANDS: dict[str, str] = {
+    "apiserver": "run the API server until interrupted",
+}
 """Command name -> one line of help. The module has the command's name."""
 
 

@@ -1,0 +1,207 @@
+"""From protobuf bytes to the dictionary that the same object has in JSON.
+
+What differs from JSON
+    A field that is not a pointer is always sent, so its zero value means "not
+    set"; behind a pointer (`*` in the table) zero is a value. Some messages stand
+    for one JSON value (quantities, times), and some are laid into the message
+    around them (a field without a JSON name).
+
+A field whose number the table does not know is refused: to drop it would lose
+what the client said (S3).
+"""
+
+import base64
+import json
+import struct
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+import msgspec
+
+MAGIC: Final = b"k8s\x00"
+_DEPTH_MAX = 100
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Unreadable(ValueError):
+    """The bytes are not such an object. The message says where."""
+
+
+def decode_object(body: bytes, types: Callable[[str, str], str | None]) -> dict[str, Any]:
+    """The object in the envelope. `types` finds a message's name from apiVersion and kind."""
+    if not body.startswith(MAGIC):
+        raise Unreadable("the body does not begin like a Kubernetes protobuf object")
+    try:
+        envelope = dict(_fields(memoryview(body)[len(MAGIC) :]))
+        said = dict(_fields(_bytes(envelope.get(1, b""))))
+        api_version, kind = _text(said.get(1, b"")), _text(said.get(2, b""))
+        name = types(api_version, kind)
+        if name is None or name not in _table():
+            raise Unreadable(f"no protobuf form is known for {api_version}, Kind={kind}")
+        fields = _message(_bytes(envelope.get(2, b"")), name, 0)
+    except (struct.error, IndexError, UnicodeDecodeError, OverflowError) as error:
+        raise Unreadable(f"the body is not valid protobuf: {error}") from None
+    return {"apiVersion": api_version, "kind": kind, **fields}
+
+
+Field = tuple[str, str]  # JSON name ("" is laid into the message around it), type
+
+
+@cache
+def _table() -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = json.loads(files(__package__).joinpath("numbers.json").read_bytes())
+    return found
+
+
+@cache
+def _message_fields(name: str) -> dict[int, Field]:
+    split = ((number, text.partition(" ")) for number, text in _table()[name].items())
+    return {int(number): (json_name, type_) for number, (json_name, _, type_) in split}
+
+
+def _message(data: memoryview, name: str, depth: int) -> dict[str, Any]:
+    if depth > _DEPTH_MAX:
+        raise Unreadable(f"messages nest deeper than {_DEPTH_MAX} levels")
+    known: dict[int, Field] = _message_fields(name)
+    result: dict[str, Any] = {}
+    for number, value in _fields(data):
+        if number not in known:
+            raise Unreadable(f"{name.rpartition('.')[2]} has no field number {number} that is known here")
+        json_name, type_ = known[number]
+        _put(result, json_name, type_, value, depth)
+    return result
+
+
+def _put(result: dict[str, Any], name: str, type_: str, value: Any, depth: int) -> None:
+    match type_[0]:
+        case "[":
+            items = result.setdefault(name, [])
+            if type_[1] in "bi" and not isinstance(value, int):
+                items.extend(_packed(_bytes(value)))
+            else:
+                items.append(_value(type_[1:], value, depth))
+        case "{":
+            entry = dict(_fields(_bytes(value)))
+            inner = type_[1:]
+            empty: Any = b"" if inner[0] not in "bif" else 0
+            result.setdefault(name, {})[_text(entry.get(1, b""))] = _value(inner, entry.get(2, empty), depth)
+        case "*":
+            result[name] = _value(type_[1:], value, depth)
+        case "@" if not name:
+            result.update(_message(_bytes(value), type_[1:], depth + 1))
+        case _:
+            read = _value(type_, value, depth)
+            if read not in ("", 0, False, None, {}) or (type_ == "q" and value):
+                result[name] = read
+
+
+def _value(type_: str, value: Any, depth: int) -> Any:
+    match type_[0]:
+        case "s":
+            return _text(value)
+        case "b":
+            return bool(value)
+        case "i":
+            return value - (1 << 64) if value >= 1 << 63 else value
+        case "f":
+            return struct.unpack("<d", _bytes(value))[0]
+        case "y":
+            return base64.b64encode(_bytes(value)).decode()
+        case "q":
+            return _text(dict(_fields(_bytes(value))).get(1, b"")) or "0"
+        case "t" | "u":
+            return _time(_bytes(value), micro=type_ == "u")
+        case "o":
+            return _int_or_string(_bytes(value))
+        case "r" | "F":
+            return _json(dict(_fields(_bytes(value))).get(1, b""))
+        case "(":
+            return [_value(type_[1:], item, depth) for number, item in _fields(_bytes(value)) if number == 1]
+        case "@":
+            return _message(_bytes(value), type_[1:], depth + 1)
+    raise Unreadable(f"unknown type {type_}")
+
+
+def _time(data: memoryview, *, micro: bool) -> str | None:
+    fields = dict(_fields(data))
+    if not fields:
+        return None
+    seconds = _value("i", fields.get(1, 0), 0)
+    moment = _EPOCH + timedelta(seconds=seconds, microseconds=fields.get(2, 0) // 1000)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if micro else "%Y-%m-%dT%H:%M:%SZ")
+
+
+def _int_or_string(data: memoryview) -> int | str:
+    fields = dict(_fields(data))
+    if fields.get(1, 0) == 1:
+        return _text(fields.get(3, b""))
+    number: int = _value("i", fields.get(2, 0), 0)
+    return number
+
+
+def _json(data: Any) -> Any:
+    raw = bytes(_bytes(data))
+    if not raw:
+        return None
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.MsgspecError, RecursionError):
+        raise Unreadable("raw JSON inside the body is not valid") from None
+
+
+def _packed(data: memoryview) -> list[int]:
+    at, values = 0, []
+    while at < len(data):
+        value, at = _varint(data, at)
+        values.append(_value("i", value, 0))
+    return values
+
+
+def _text(value: Any) -> str:
+    return bytes(_bytes(value)).decode()
+
+
+def _bytes(value: Any) -> memoryview:
+    if isinstance(value, int):
+        raise Unreadable("a number stands where a message or text belongs")
+    return memoryview(value)
+
+
+def _fields(data: memoryview) -> Iterator[tuple[int, Any]]:
+    """The fields as they come: (number, int | bytes)."""
+    at, end = 0, len(data)
+    while at < end:
+        tag, at = _varint(data, at)
+        match tag & 7:
+            case 0:
+                value, at = _varint(data, at)
+                yield tag >> 3, value
+                continue
+            case 1:
+                size = 8
+            case 2:
+                size, at = _varint(data, at)
+            case 5:
+                size = 4
+            case wire:
+                raise Unreadable(f"wire type {wire} is not used by Kubernetes")
+        if size > end - at:
+            raise Unreadable("a field is longer than what is left of the body")
+        yield tag >> 3, data[at : at + size]
+        at += size
+
+
+def _varint(data: memoryview, at: int) -> tuple[int, int]:
+    value, shift = 0, 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value & 0xFFFFFFFFFFFFFFFF, at
+        shift += 7
+        if shift > 63:
+            raise Unreadable("a number is longer than 64 bits")

@@ -1,0 +1,22 @@
+"""Who may say it, and who hears it: the API server.
+
+Read in the order in which a request travels:
+
+    listener     HTTPS: bytes in, bytes out, who is calling
+    server       handle(request, user): the path, the caller's rights, the verb
+    target       what a path names
+    reading      get, list, watch        cache, history, watching: what watchers see
+    writing      create, update, patch   body, metadata, admission, ownership, guard
+    deleting     delete                  collection: many at once
+    discovery    what is served          pages: health, version, metrics, OpenAPI
+    security/    identities, certificates, tokens, roles, what nodes may do
+    assembly     all of it put together; serving: as a process
+
+The only package that touches the store.
+"""
+
+from .assembly import ApiServer, Options
+from .security import identities
+from .serving import Serving, ServingOptions, serve
+
+__all__ = ["ApiServer", "Options", "Serving", "ServingOptions", "identities", "serve"]

@@ -1,0 +1,51 @@
+"""What a caller may not write although the request line is theirs to send."""
+
+from allot.api import Action
+
+from ..security import Authorizer, refuse_escalation, refuse_node
+from ..security.identities import node_of
+from ..security.tokens import Lookup
+from . import Attempt, Plugin
+
+_VERBS = {"CREATE": "create", "UPDATE": "update", "DELETE": "delete"}
+
+
+def _action(attempt: Attempt) -> Action:
+    return Action(
+        _VERBS[attempt.operation],
+        attempt.kind.group,
+        attempt.kind.plural,
+        attempt.subresource,
+        attempt.namespace,
+        attempt.name,
+        attempt.occasion.version,
+    )
+
+
+def node_restriction(lookup: Lookup) -> Plugin:
+    """Nodes touch only what is theirs (S5)."""
+
+    async def admit(attempt: Attempt) -> None:
+        if node_of(attempt.occasion.user) is None:
+            return
+        refused = refuse_node(attempt.occasion.user, _action(attempt), attempt.new, attempt.old, lookup)
+        if refused is not None:
+            raise refused
+
+    return admit
+
+
+def no_escalation(authorizer: Authorizer, server: str) -> Plugin:
+    """Nobody grants what they do not hold; `server` is the server's own name, which plants roles."""
+
+    async def admit(attempt: Attempt) -> None:
+        user = attempt.occasion.user
+        if attempt.new is None or user.name == server:
+            return
+        refused = refuse_escalation(
+            authorizer.policy, authorizer.authorize, user, _action(attempt), attempt.new, attempt.old
+        )
+        if refused is not None:
+            raise refused
+
+    return admit

@@ -1,0 +1,80 @@
+"""The kinds that are asked and never stored: access and token reviews."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from allot.api import Fields, Request, Response, User, encode, errors, schema
+from allot.base import Clock
+
+from .body import decode_body
+from .security import (
+    Authorizer,
+    Tokens,
+    local_subject_access_review,
+    self_subject_access_review,
+    self_subject_review,
+    self_subject_rules_review,
+    subject_access_review,
+    token_review,
+)
+from .target import Target
+
+AUTHENTICATION, AUTHORIZATION = "authentication.k8s.io", "authorization.k8s.io"
+
+REVIEWS = (
+    (AUTHENTICATION, "v1", "selfsubjectreviews", "SelfSubjectReview", False),
+    (AUTHENTICATION, "v1", "tokenreviews", "TokenReview", False),
+    (AUTHORIZATION, "v1", "localsubjectaccessreviews", "LocalSubjectAccessReview", True),
+    (AUTHORIZATION, "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", False),
+    (AUTHORIZATION, "v1", "selfsubjectrulesreviews", "SelfSubjectRulesReview", False),
+    (AUTHORIZATION, "v1", "subjectaccessreviews", "SubjectAccessReview", False),
+)
+"""(group, version, plural, kind, namespaced)"""
+
+Ask = Callable[[Fields, User, str], Fields]
+Review = Callable[[Target, Request, User], Awaitable[Response]]
+
+
+def reviews(
+    authorizer: Authorizer, tokens: Callable[[], Tokens | None], clock: Clock
+) -> Mapping[tuple[str, str, str], Review]:
+    def review_token(body: Fields, user: User, namespace: str) -> Fields:
+        known = tokens()
+        if known is None:
+            raise errors.BadRequest("this server has no keys to verify tokens with")
+        return token_review(known, clock.now(), body)
+
+    asks: Mapping[str, Ask] = {
+        "selfsubjectreviews": lambda body, user, namespace: self_subject_review(user, body),
+        "tokenreviews": review_token,
+        "localsubjectaccessreviews": lambda body, user, namespace: local_subject_access_review(
+            authorizer, namespace, body
+        ),
+        "selfsubjectaccessreviews": lambda body, user, namespace: self_subject_access_review(
+            authorizer, user, body
+        ),
+        "selfsubjectrulesreviews": lambda body, user, namespace: self_subject_rules_review(
+            authorizer, user, body
+        ),
+        "subjectaccessreviews": lambda body, user, namespace: subject_access_review(authorizer, body),
+    }
+    return {
+        (group, version, plural): _review(asks[plural], f"{group}/{version}", kind)
+        for group, version, plural, kind, _ in REVIEWS
+    }
+
+
+def _review(ask: Ask, api_version: str, kind: str) -> Review:
+    shape = f"io.k8s.api.{api_version.partition('.')[0]}.v1.{kind}"
+
+    async def answer(target: Target, request: Request, user: User) -> Response:
+        body = decode_body(request).fields
+        body.setdefault("apiVersion", api_version)
+        body.setdefault("kind", kind)
+        if (body["apiVersion"], body["kind"]) != (api_version, kind):
+            raise errors.BadRequest(f"the body must be a {kind} of {api_version}")
+        problems = schema.check(body, schema.get(shape))
+        if problems.malformed:
+            raise errors.BadRequest(f"{kind} cannot be read: {problems.malformed}")
+        return Response(201, encode(ask(body, user, target.namespace)))
+
+    return answer

@@ -1,0 +1,140 @@
+"""An API server as a process: data directory, store, keys, HTTPS, kubeconfig.
+
+    D/kubeconfig    the administrator's way in
+    D/pki           keys and certificates (see `security/keyfiles`)
+    D/allot.db      the embedded store
+
+Several servers on one etcd share the authority through the store: whoever comes
+first writes it there, the others take it.
+"""
+
+import gc
+import socket
+import ssl
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from allot.api import Request, User
+from allot.store import Compare, Put, Store, open_store
+
+from .assembly import ApiServer, Options
+from .listener import Application, Authenticate, Listener
+from .security import (
+    SERVING_NAMES,
+    Authenticator,
+    Authority,
+    Kubeconfig,
+    identities,
+    keep_authority,
+    open_authority,
+    open_serving,
+    private_directory,
+    server_context,
+    user_of_certificate,
+    write_file,
+)
+
+_AUTHORITY_KEY = "/system/authority"
+
+
+@dataclass(frozen=True, slots=True)
+class ServingOptions:
+    data_dir: Path
+    store: str = "sqlite"
+    host: str = "127.0.0.1"
+    port: int = 0
+    names: tuple[str, ...] = ()  # further names or addresses that clients reach us by
+    server: Options = field(default_factory=Options)
+
+
+class Serving:
+    """A running server. Make one with `serve`."""
+
+    def __init__(
+        self, options: ServingOptions, store: Store, api: ApiServer, authority: Authority, listener: Listener
+    ) -> None:
+        self.options = options
+        self.api = api
+        self.authority = authority
+        self._store = store
+        self._listener = listener
+
+    @property
+    def url(self) -> str:
+        host = "127.0.0.1" if self.options.host in ("", "0.0.0.0", "::") else self.options.host
+        shown = f"[{host}]" if ":" in host else host
+        return f"https://{shown}:{self._listener.port}"
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.options.data_dir / "kubeconfig"
+
+    async def close(self) -> None:
+        await self._listener.close()
+        await self.api.close()
+        await self._store.close()
+
+
+async def serve(options: ServingOptions) -> Serving:
+    """Start a server and return once it answers. Raises what keeps it from starting."""
+    data_dir = private_directory(options.data_dir)
+    store = open_store(options.store, data_dir)
+    try:
+        authority = await _shared_authority(store, data_dir, options)
+        api = ApiServer(store, options.server, authority)
+        now = options.server.clock.now()
+        names = (*SERVING_NAMES, socket.gethostname(), *_reached_as(options))
+        files = open_serving(data_dir, authority, names, now)
+        context = server_context(files, authority.ca.certificate)
+        await api.start()
+        listener = Listener(Application(api.handle, _authenticate(api)), context)
+        await listener.open(options.host, options.port)
+    except BaseException:
+        await store.close()
+        raise
+    serving = Serving(options, store, api, authority, listener)
+    _write_kubeconfig(serving)
+    # Start-up made many objects that stay; the collector need not look at them again.
+    gc.collect()
+    gc.freeze()
+    return serving
+
+
+def _reached_as(options: ServingOptions) -> tuple[str, ...]:
+    return (*((options.host,) if options.host not in ("", "0.0.0.0", "::") else ()), *options.names)
+
+
+async def _shared_authority(store: Store, data_dir: Path, options: ServingOptions) -> Authority:
+    """The authority of the store's cluster; of the data directory if the store has none yet."""
+    found = await store.get(_AUTHORITY_KEY)
+    if found is not None:
+        authority = Authority.from_bytes(found.value)
+        keep_authority(data_dir, authority)
+        return authority
+    authority = open_authority(data_dir, options.server.clock.now())
+    if options.store.startswith("etcd:"):
+        await store.transact([Compare(_AUTHORITY_KEY, 0)], [Put(_AUTHORITY_KEY, authority.to_bytes())])
+        return await _shared_authority(store, data_dir, options)
+    return authority
+
+
+def _write_kubeconfig(serving: Serving) -> None:
+    authority, admin = serving.authority, identities.ADMIN
+    groups = identities.well_known_groups(admin.name)
+    pair = authority.client(admin.name, groups, serving.api.clock.now())
+    text = Kubeconfig(serving.url, authority.ca.certificate, admin.name, pair).text()
+    write_file(serving.kubeconfig, text.encode())
+
+
+def _authenticate(api: ApiServer) -> Authenticate:
+    """Who is calling: by the certificate of the connection, else by the token of the request."""
+    tokens = api.tokens()
+    if tokens is None:
+        raise ValueError("serving needs an authority")
+    authenticator = Authenticator(tokens, anonymous_health=api.options.anonymous_health)
+
+    def who(request: Request, connection: ssl.SSLObject | None) -> User:
+        certified = user_of_certificate(connection.getpeercert()) if connection is not None else None
+        return authenticator.authenticate(certified, request.headers, request.path, api.clock.now())
+
+    return who

@@ -1,0 +1,76 @@
+"""allot apiserver: the API server as a process of its own."""
+
+import argparse
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+from allot.api import Gates, UnknownGate
+from allot.apiserver import Options, ServingOptions, serve
+from allot.store import StoreError
+
+_GATE_HELP = "feature gates, e.g. DRAListTypeAttributes=true,DRADeviceTaints=false"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data-dir", type=Path, default=Path("allot-data"), help="default: ./allot-data")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: loopback)")
+    parser.add_argument("--port", type=int, default=6443, help="0 picks a free one (default: 6443)")
+    parser.add_argument("--store", default="sqlite", help="memory, sqlite[:PATH] or etcd://HOST:PORT[,…]")
+    parser.add_argument("--name", action="append", default=[], help="another name that clients reach it by")
+    parser.add_argument("--feature-gates", default="", help=_GATE_HELP)
+
+
+def run(options: argparse.Namespace) -> int:
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname).1s %(name)s: %(message)s")
+    try:
+        gates = read_gates(options.feature_gates)
+    except UnknownGate as wrong:
+        print(f"allot apiserver: --feature-gates: {wrong}", file=sys.stderr)
+        return 2
+    wanted = ServingOptions(
+        options.data_dir,
+        options.store,
+        options.host,
+        options.port,
+        tuple(options.name),
+        Options(gates=gates),
+    )
+    try:
+        return run_loop(_serve(wanted))
+    except (OSError, StoreError, ValueError) as wrong:
+        print(f"allot apiserver: {wrong}", file=sys.stderr)
+        return 1
+
+
+async def _serve(options: ServingOptions) -> int:
+    serving = await serve(options)
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    print(f"serving {serving.url}, kubeconfig {serving.kubeconfig}", file=sys.stderr)
+    print("ready", flush=True)
+    await stop.wait()
+    await serving.close()
+    return 0
+
+
+def run_loop(main: Coroutine[Any, Any, int]) -> int:
+    """asyncio.run, on the faster event loop."""
+    import uvloop
+
+    return int(uvloop.run(main))
+
+
+def read_gates(text: str) -> Gates:
+    changed = {}
+    for part in filter(None, (piece.strip() for piece in text.split(","))):
+        name, _, value = part.partition("=")
+        if value.lower() not in ("true", "false"):
+            raise UnknownGate(f"{part!r} is not NAME=true or NAME=false")
+        changed[name] = value.lower() == "true"
+    return Gates(changed)
