@@ -1,0 +1,82 @@
+"""Mistakes a type checker cannot see, found before anything runs.
+
+Literals that can never be read (a pattern, a time, a duration) and aggregates
+whose elements are of different types.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from .checker import Checked
+from .errors import EvaluationError, Issue
+from .library import patterns, times
+from .tree import Call, Comprehension, ListNode, Literal, MapNode, Node, children
+from .types import Type, is_optional
+
+_READERS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
+    "duration": ("duration", times.parse_duration),
+    "timestamp": ("timestamp", times.parse_time),
+    "matches": ("matches", patterns.pattern),
+}
+
+
+def validate(checked: Checked) -> list[Issue]:
+    return [*_literals(checked.root), *_aggregates(checked)]
+
+
+def _literals(root: Node) -> Iterator[Issue]:
+    waiting: list[Node] = [root]
+    while waiting:
+        node = waiting.pop()
+        waiting.extend(children(node))
+        if isinstance(node, Call) and node.function in _READERS and node.args:
+            word, read = _READERS[node.function]
+            written = node.args[-1]
+            if isinstance(written, Literal) and isinstance(written.value, str):
+                try:
+                    read(written.value)
+                except EvaluationError:
+                    yield Issue(written.at, f"invalid {word} argument")
+
+
+def _aggregates(checked: Checked) -> Iterator[Issue]:
+    waiting: list[Node] = [checked.root]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Call) and node.function == "format":
+            continue  # its arguments are meant to differ
+        waiting.extend(children(node))
+        if isinstance(node, ListNode):
+            yield from _alike(checked, [(e, i in node.optional) for i, e in enumerate(node.elements)])
+        elif isinstance(node, MapNode):
+            yield from _alike(checked, [(entry.key, False) for entry in node.entries])
+            yield from _alike(checked, [(entry.value, entry.optional) for entry in node.entries])
+
+
+def _alike(checked: Checked, elements: list[tuple[Node, bool]]) -> Iterator[Issue]:
+    first: Type | None = None
+    for node, optional in elements:
+        found = checked.types[node.id]
+        if optional and is_optional(found):
+            found = found.params[0]
+        if first is None:
+            first = found
+        elif found != first:
+            yield Issue(node.at, f"expected type '{first}' but found '{found}'")
+
+
+def builds_nested(checked: Checked, root: Node) -> bool:
+    """Whether containers of containers are made here, whose real size no estimate follows."""
+    waiting: list[Node] = [root]
+    while waiting:
+        node = waiting.pop()
+        waiting.extend(children(node))
+        if isinstance(node, ListNode | MapNode | Comprehension) and any(
+            _may_hold(part) for part in checked.types[node.id].params
+        ):
+            return True
+    return False
+
+
+def _may_hold(type: Type) -> bool:
+    return bool(type.params) or type.is_dynamic
