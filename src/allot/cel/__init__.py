@@ -7,9 +7,14 @@ Read `selector` first; it names the stages in order. `library` holds what can be
 called.
 """
 
+from .attribute import DerivedAttribute, compile_attribute
+from .cache import SelectorCache
+from .clauses import Clause, Seen, clauses
 from .device import CelDevice
 from .environment import Features
 from .errors import CompileError, CostExceeded, EvaluationError
+from .lint import InventoryNames, Suspicion, lint
+from .lookups import Lookup
 from .meter import COST_LIMIT
 from .selector import LENGTH_MAX, Selector, compile_selector
 
@@ -17,10 +22,20 @@ __all__ = [
     "COST_LIMIT",
     "LENGTH_MAX",
     "CelDevice",
+    "Clause",
     "CompileError",
     "CostExceeded",
+    "DerivedAttribute",
     "EvaluationError",
     "Features",
+    "InventoryNames",
+    "Lookup",
+    "Seen",
     "Selector",
+    "SelectorCache",
+    "Suspicion",
+    "clauses",
+    "compile_attribute",
     "compile_selector",
+    "lint",
 ]

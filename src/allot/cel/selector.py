@@ -39,6 +39,7 @@ class Program:
 
     expression: str
     checked: Checked
+    features: Features
     cost: int
     counted: bool
 
@@ -53,6 +54,8 @@ class Program:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selector:
+    """Judges devices. Compile once, ask for each kind of device."""
+
     program: Program
 
     @property
@@ -110,7 +113,7 @@ def _compiled(expression: str, features: Features, stored: bool) -> Program:
         raise _refusal(expression, issues)
     cost = estimate(checked).high
     counted = cost > COST_LIMIT or builds_nested(checked, checked.root)
-    return Program(expression, checked, cost, counted)
+    return Program(expression, checked, features, cost, counted)
 
 
 def _refusal(expression: str, issues: list[Issue]) -> CompileError:
