@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from allot.api import Gates, Kind, Request, Response, User, encode, kinds, rbac, resource
+from allot.api import Gates, Kind, Request, Response, User, custom, encode, kinds, rbac, resource
 from allot.base import Clock, Ids, Metrics, RandomIds, SystemClock
 from allot.store import Store, StoreError
 
@@ -16,6 +16,7 @@ from .body import decode_body
 from .cache import Caches
 from .call import Call
 from .collection import CollectionDeleter
+from .definitions import Definitions
 from .deleting import Deleter
 from .discovery import Discovery
 from .expressions import CelExpressions
@@ -64,7 +65,7 @@ class ApiServer:
         self.options = options or Options()
         self.store = store
         self.clock = self.options.clock
-        self.registry = Registry((*kinds.ALL, *rbac.KINDS, *resource.KINDS))
+        self.registry = Registry((*kinds.ALL, *rbac.KINDS, *resource.KINDS, *custom.KINDS))
         self.caches = Caches(store)
         self.authorizer = Authorizer()
         self.metrics = Metrics()
@@ -72,6 +73,7 @@ class ApiServer:
         self.ready = False
         self._authority = authority
         self._tokens: Tokens | None = None
+        self._definitions: Definitions | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._repository = Repository(store)
         self._guard = DeviceGuard(self._repository)
@@ -86,7 +88,8 @@ class ApiServer:
             CelExpressions(self.options.gates),
         )
         admission = self._admission()
-        self.writer = Writer(self._repository, occasions, admission, Ownership(), self._guard)
+        self._ownership = Ownership(self.registry)
+        self.writer = Writer(self._repository, occasions, admission, self._ownership, self._guard)
         self.deleter = Deleter(self._repository, occasions, admission, self._guard)
         self._reader = Reader(self._repository, self.caches, self.laggards)
         self._seeder = Seeder(self.registry, self._repository, self.writer, self.clock)
@@ -111,7 +114,10 @@ class ApiServer:
             self.caches.made(kind).listeners.append(self._observer(kind))
         slices = self._kind("resource.k8s.io", "resourceslices")
         self.caches.made(slices).listeners.append(self._guard.pools.observe)
-        await asyncio.gather(*(self.caches.of(kind) for kind in observed))
+        definitions = Definitions(self.registry, self.caches, self._repository, self.deleter, self.writer)
+        self.caches.made(custom.DEFINITION).listeners.append(definitions.observe)
+        await asyncio.gather(*(self.caches.of(kind) for kind in (*observed, custom.DEFINITION)))
+        self._definitions = definitions
         await self._seeder.plant(bootstrap_objects())
         self._tasks.append(asyncio.create_task(self._keep_house(), name="housekeeping"))
         self.ready = True
@@ -146,6 +152,8 @@ class ApiServer:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
+        if self._definitions is not None:
+            await self._definitions.close()
         await self.caches.close()
 
     def _kind(self, group: str, plural: str) -> Kind:

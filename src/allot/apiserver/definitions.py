@@ -1,0 +1,122 @@
+"""Serves the kinds that users define, as long as their definitions last.
+
+A definition is served from the moment its event arrives, on every API server of
+the store. One that is being deleted takes no new objects; its objects go first,
+then the finalizer, then the kind.
+"""
+
+import asyncio
+import contextlib
+import logging
+from dataclasses import replace
+from datetime import datetime
+
+from allot.api import Fields, Kind, Object, Request, custom, encode, errors
+
+from .body import Body
+from .cache import Caches
+from .call import Call
+from .deleting import DeleteOptions, Deleter
+from .history import Change
+from .negotiate import WHOLE
+from .occasion import WriteOccasion
+from .registry import Registry
+from .render import Renderer
+from .repository import Repository, object_of, prefix_of
+from .seeding import SERVER
+from .target import Target
+from .writing import Writer
+
+log = logging.getLogger(__name__)
+
+_AGAIN_S = 0.5
+_NOBODY_READS_IT = datetime.min
+
+
+class Definitions:
+    def __init__(
+        self, registry: Registry, caches: Caches, repository: Repository, deleter: Deleter, writer: Writer
+    ) -> None:
+        self._registry = registry
+        self._caches = caches
+        self._repository = repository
+        self._deleter = deleter
+        self._writer = writer
+        self._endings: dict[str, asyncio.Task[None]] = {}
+
+    def observe(self, change: Change) -> None:
+        definition = dict(change.object.fields)
+        spec = definition["spec"]
+        group, plural = spec["group"], spec["names"]["plural"]
+        if change.type == "DELETED":
+            self._registry.remove(group, plural)
+            return
+        kind = custom.kind_of(definition)
+        if kind is None or self._clashes(kind):
+            self._registry.remove(group, plural)
+            return
+        if change.object.metadata.deletion_timestamp:
+            kind = replace(kind, verbs=tuple(verb for verb in kind.verbs if verb != "create"))
+            self._end(change.object, kind)
+        self._registry.add(kind)
+
+    def _clashes(self, kind: Kind) -> bool:
+        """Another kind of the group has one of the names: the one that was first keeps it."""
+        others = [k for k in self._registry.kinds() if k.group == kind.group and k.plural != kind.plural]
+        return any(other.kind == kind.kind for other in others)
+
+    def _end(self, definition: Object, kind: Kind) -> None:
+        if definition.name not in self._endings:
+            task = asyncio.create_task(self._finish(definition.name, kind), name=f"end {definition.name}")
+            self._endings[definition.name] = task
+            task.add_done_callback(lambda _: self._endings.pop(definition.name, None))
+
+    async def _finish(self, name: str, kind: Kind) -> None:
+        """Delete every object, wait until the last one is gone, then let the definition go."""
+        while True:
+            try:
+                if not await self._empty(kind):
+                    await asyncio.sleep(_AGAIN_S)
+                    continue
+                await self._release(name)
+            except (errors.NotFound, asyncio.CancelledError):
+                return
+            except errors.ApiError as error:
+                log.warning("the objects of a definition could not be deleted yet: %s: %s", name, error)
+                await asyncio.sleep(_AGAIN_S)
+            else:
+                return
+
+    async def _empty(self, kind: Kind) -> bool:
+        page = await self._repository.store.range(prefix_of(kind))
+        for object in map(object_of, page.entries):
+            if not object.metadata.deletion_timestamp:
+                call = _call(self._registry, kind, object.namespace, object.name, "delete")
+                with contextlib.suppress(errors.NotFound):
+                    await self._deleter.remove(call, object.namespace, object.name, DeleteOptions())
+        return not (await self._repository.store.range(prefix_of(kind), limit=1)).entries
+
+    async def _release(self, name: str) -> None:
+        def build(old: Object, occasion: WriteOccasion) -> Body:
+            new: Fields = old.fresh()
+            new["metadata"]["finalizers"] = [
+                one for one in new["metadata"].get("finalizers") or [] if one != custom.CLEANUP
+            ]
+            return Body(new, patched=True, trusted=True)
+
+        await self._writer.change(_call(self._registry, custom.DEFINITION, "", name, "update"), build)
+
+    async def close(self) -> None:
+        for task in list(self._endings.values()):
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+
+def _call(registry: Registry, kind: Kind, namespace: str, name: str, verb: str) -> Call:
+    served = registry.served(kind.group, kind.versions[0].name, kind.plural)
+    if served is None:
+        raise errors.NotFound(f"{kind.resource} is not served")
+    target = Target(kind.group, served.version.name, kind.plural, namespace, name, "", verb, served)
+    request = Request("PUT", "", {"fieldManager": "apiserver"}, {}, encode({}))
+    return Call(target, served, request, SERVER, Renderer(served, WHOLE, _NOBODY_READS_IT))
