@@ -12,8 +12,10 @@ which may be a real Kubernetes.
 from . import kubeconfig
 from .access import Access, BadAccess, Credential, Credentials, Fixed, Server
 from .client import Client
+from .election import Settings as LeaseSettings
 from .https import HttpsTransport, Limits
 from .inprocess import Handler, InProcessTransport
+from .lease import LeadershipLost, lead
 from .resource import Page, Patch, Propagation, Resource
 from .retry import Backoff, retry_on_conflict
 from .watch import EventType, WatchEvent
@@ -30,6 +32,8 @@ __all__ = [
     "Handler",
     "HttpsTransport",
     "InProcessTransport",
+    "LeadershipLost",
+    "LeaseSettings",
     "Limits",
     "Page",
     "Patch",
@@ -38,5 +42,6 @@ __all__ = [
     "Server",
     "WatchEvent",
     "kubeconfig",
+    "lead",
     "retry_on_conflict",
 ]

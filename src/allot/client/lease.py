@@ -1,0 +1,152 @@
+"""Leading: the loop around `election`, which decides."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from allot.api import Object, age, errors
+from allot.base import Clock
+
+from .election import (
+    Action,
+    Due,
+    Effect,
+    Event,
+    Failed,
+    Look,
+    Moment,
+    Record,
+    Renew,
+    Saw,
+    Settings,
+    State,
+    StopLeading,
+    Write,
+    Wrote,
+    step,
+)  # fmt: skip
+from .resource import Resource
+from .retry import Sleep
+
+
+class LeadershipLost(Exception):
+    """This process led and does not any more; whatever it did as leader must end."""
+
+
+async def lead(
+    settings: Settings,
+    leases: Resource,
+    work: Callable[[], Awaitable[None]],
+    clock: Clock,
+    *,
+    sleep: Sleep = asyncio.sleep,
+) -> None:
+    """Wait to be elected, then do `work`; return when it is done, and give the lease back.
+
+    Raises LeadershipLost, after `work` was cancelled and has ended, when the lease
+    could not be kept.
+    """
+    election = _Election(settings, leases, clock, sleep)
+    await election.until_leading()
+    working = asyncio.ensure_future(work())
+    keeping = asyncio.ensure_future(election.until_lost())
+    try:
+        await asyncio.wait((working, keeping), return_when=asyncio.FIRST_COMPLETED)
+        if keeping.done():
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
+            raise LeadershipLost(f"{settings.identity}: {keeping.result()}")
+        working.result()
+    finally:
+        for task in (working, keeping):
+            task.cancel()
+        await asyncio.gather(working, keeping, return_exceptions=True)
+        if election.leading:
+            with contextlib.suppress(errors.ApiError, TimeoutError):
+                await election.release()
+
+
+class _Election:
+    """Carries out the effects of `step`."""
+
+    def __init__(self, settings: Settings, leases: Resource, clock: Clock, sleep: Sleep) -> None:
+        self._state = State(settings)
+        self._leases = leases
+        self._clock = clock
+        self._sleep = sleep
+        self._next: Action = Look()
+
+    @property
+    def leading(self) -> bool:
+        return self._state.leading
+
+    async def until_leading(self) -> None:
+        while not self._state.leading:
+            await self._advance()
+
+    async def until_lost(self) -> str:
+        """Renew for as long as that works; returns why it ended."""
+        while True:
+            for effect in await self._advance():
+                if isinstance(effect, StopLeading):
+                    return effect.why
+
+    async def release(self) -> None:
+        """Let others begin at once: an empty holder holds nothing."""
+        now = age.micro_timestamp(self._clock.now())
+        seen = self._state.seen or Record()
+        given_up = replace(seen, holder="", duration_s=1, renewed=now)
+        async with asyncio.timeout(self._state.settings.retry_period_s):
+            await self._write(Write(given_up, self._state.seen_version))
+
+    async def _advance(self) -> tuple[Effect, ...]:
+        if not isinstance(self._next, Write) and self._next.after_s:
+            await self._sleep(self._next.after_s)
+        event = await self._carried_out(self._next)
+        self._state, effects = step(self._state, event)
+        for effect in effects:
+            if isinstance(effect, Look | Write | Renew):
+                self._next = effect
+        return effects
+
+    async def _carried_out(self, effect: Action) -> Event:
+        if isinstance(effect, Renew):
+            return Due(self._moment())
+        try:
+            async with asyncio.timeout(self._patience_s()):
+                if isinstance(effect, Write):
+                    lease = await self._write(effect)
+                    return Wrote(self._moment(), Record.read(lease), lease.resource_version)
+                return await self._look()
+        except errors.ApiError as refused:
+            return Failed(self._moment(), refused.message)
+        except TimeoutError:
+            return Failed(self._moment(), "no answer in time")
+
+    async def _look(self) -> Saw:
+        settings = self._state.settings
+        try:
+            lease = await self._leases.get(settings.name, settings.namespace)
+        except errors.NotFound:
+            return Saw(self._moment(), None)
+        return Saw(self._moment(), Record.read(lease), lease.resource_version)
+
+    async def _write(self, effect: Write) -> Object:
+        settings = self._state.settings
+        metadata = {"name": settings.name, "namespace": settings.namespace}
+        lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
+        if not effect.version:
+            return await self._leases.create({**lease, "spec": effect.record.spec()})
+        # A merge patch leaves alone what this program does not know of leases.
+        patch = {"metadata": {"resourceVersion": effect.version}, "spec": effect.record.spec()}
+        return await self._leases.patch(settings.name, patch, settings.namespace)
+
+    def _patience_s(self) -> float:
+        """A leader does not wait for an answer past the moment it must stop."""
+        if not self._state.leading:
+            return self._state.settings.renew_deadline_s
+        return max(0.05, self._state.deadline_s() - self._clock.monotonic_s())
+
+    def _moment(self) -> Moment:
+        return Moment(self._clock.monotonic_s(), self._clock.now())
