@@ -147,7 +147,8 @@ class Watches:
     def _concerned(self, key: str) -> list[LocalWatch]:
         found: list[LocalWatch] = []
         for length in self._lengths:
-            found += self._live.get(key[:length], ())
+            if length <= len(key):
+                found += self._live.get(key[:length], ())
         return found
 
     def close(self) -> None:

@@ -1,0 +1,27 @@
+"""The three engines, each in a place of its own, for tests that all of them must pass."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from components import Etcd, etcd
+
+from .places import EtcdPlace, MemoryPlace, Place, SqlitePlace
+
+
+@pytest.fixture(scope="session")
+def one_etcd() -> Iterator[Etcd]:
+    with etcd() as cluster:
+        yield cluster
+
+
+@pytest.fixture(params=["memory", "sqlite", "etcd"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    match request.param:
+        case "memory":
+            return MemoryPlace()
+        case "sqlite":
+            return SqlitePlace(tmp_path)
+        case _:
+            return EtcdPlace(request.getfixturevalue("one_etcd"))
