@@ -227,9 +227,8 @@ def compiled(expression: str, features: frozenset[str], derived: bool) -> Any:
         consumable_capacity="ConsumableCapacity" in features, list_attributes="ListTypeAttributes" in features
     )
     try:
-        if derived:
-            return cel.compile_derived(expression, features=gates)
-        return cel.compile_selector(expression, features=gates)
+        compile = cel.compile_attribute if derived else cel.compile_selector
+        return compile(expression, gates, stored=True)
     except cel.CompileError as error:
         return Fatal(str(error))
 
@@ -250,7 +249,10 @@ def cel_device(candidate: Candidate) -> cel.CelDevice:
         name: Quantity.parse(c.get("value", "0")) for name, c in (device.get("capacity") or {}).items()
     }
     return cel.CelDevice.of(
-        candidate.driver, device.get("attributes") or {}, capacity, device.get("allowMultipleAllocations")
+        candidate.driver,
+        device.get("attributes") or {},
+        capacity,
+        bool(device.get("allowMultipleAllocations")),
     )
 
 
@@ -291,7 +293,13 @@ def attribute(candidate: Candidate, request: Json, name: str, features: frozense
 
 
 def derived_value(candidate: Candidate, expression: str, features: frozenset[str]) -> Values:
-    raise NotImplementedError
+    program = compiled(expression, features, True)
+    if isinstance(program, Fatal):
+        raise program
+    try:
+        return values_of(program.value(cel_device(candidate)))
+    except cel.EvaluationError as error:
+        raise Fatal(str(error)) from error
 
 
 def values_of(published: Json) -> Values:
