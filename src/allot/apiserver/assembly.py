@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from allot.api import Gates, Kind, Request, Response, User, custom, encode, kinds, rbac, resource
+from allot.api import Gates, Kind, Request, Response, User, custom, errors, kinds, rbac, resource
 from allot.base import Clock, Ids, Metrics, RandomIds, SystemClock
 from allot.store import Store, StoreError
 
 from .admission import Admission
 from .admission.rights import no_escalation, node_restriction
-from .body import decode_body
 from .cache import Caches
 from .call import Call
 from .collection import CollectionDeleter
@@ -22,6 +21,7 @@ from .discovery import Discovery
 from .expressions import CelExpressions
 from .guard import DeviceGuard
 from .history import Change
+from .minting import Minter
 from .occasions import Occasions
 from .ownership import Ownership
 from .pages import Check, Pages
@@ -35,7 +35,6 @@ from .security import (
     Authorizer,
     Tokens,
     bootstrap_objects,
-    make_token,
     read_impersonation,
     refusal,
 )
@@ -125,7 +124,10 @@ class ApiServer:
     async def handle(self, request: Request, user: User) -> Response:
         """Answer a request of `user`, who may act as somebody else."""
         if any(name.startswith("impersonate-") for name in request.headers):
-            impersonation = read_impersonation(request.headers)
+            try:
+                impersonation = read_impersonation(request.headers)
+            except errors.ApiError as error:
+                return error_response(error)
             for need in impersonation.needs if impersonation else ():
                 decision = self.authorizer.authorize(user, need)
                 if not decision.allowed:
@@ -163,7 +165,7 @@ class ApiServer:
         return kind
 
     def _admission(self) -> Admission:
-        escalation = [no_escalation(self.authorizer, SERVER.name)]
+        escalation = [no_escalation(self.authorizer, SERVER)]
         return Admission(
             [node_restriction(self.look_up)], {(rbac.GROUP, kind.plural): escalation for kind in rbac.KINDS}
         )
@@ -179,7 +181,8 @@ class ApiServer:
 
     def _observer(self, kind: Kind) -> Callable[[Change], None]:
         def observe(change: Change) -> None:
-            fields = None if change.type == "DELETED" else change.object.fields
+            # Decoded for the moment only: kept, all pods as dictionaries would fill the memory.
+            fields = None if change.type == "DELETED" else change.object.fresh()
             self.authorizer.observe(
                 kind.group, kind.plural, change.object.namespace, change.object.name, fields
             )
@@ -211,17 +214,8 @@ class ApiServer:
             "status": {"get": get, "update": self._update},
             "binding": {"create": binder.bind},
             "eviction": {"create": evictor.evict},
-            "token": {"create": self._make_token},
+            "token": {"create": Minter(self.tokens, self.look_up, self.clock, self.options.ids).mint},
         }
-
-    async def _make_token(self, call: Call) -> Response:
-        tokens = self.tokens()
-        if tokens is None:
-            raise LookupError("a server without an authority makes no tokens")
-        body = decode_body(call.request).fields
-        now, target = self.clock.now(), call.target
-        made = make_token(tokens, self.look_up, self.options.ids, now, target.namespace, target.name, body)
-        return Response(201, encode(made))
 
     def _checks(self) -> Mapping[str, Check]:
         async def ping() -> str | None:

@@ -7,7 +7,7 @@ reader is gone for good can be cut without waiting for it.
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import aclosing
 from typing import Any, cast
 from urllib.parse import parse_qsl
@@ -83,13 +83,23 @@ class Application:
 
     async def _respond(self, scope: Scope, receive: Receive) -> Response:
         try:
-            headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+            headers = _request_headers(scope["headers"])
             body = await _read_body(receive, headers) if scope["method"] not in ("GET", "HEAD") else b""
             request = Request(scope["method"], scope["path"], _query(scope["query_string"]), headers, body)
             user = self._authenticate(request, scope["extensions"]["allot.ssl"])
         except errors.ApiError as error:
             return error_response(error)
         return await self._handle(request, user)
+
+
+def _request_headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """The last value wins, except where every one of several counts: those become lines."""
+    headers: dict[str, str] = {}
+    for name, value in raw:
+        key, text = name.decode("latin-1"), value.decode("latin-1")
+        repeated = key in headers and key.startswith("impersonate-")
+        headers[key] = f"{headers[key]}\n{text}" if repeated else text
+    return headers
 
 
 def _query(raw: bytes) -> dict[str, str]:

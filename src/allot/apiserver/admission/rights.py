@@ -1,6 +1,6 @@
 """What a caller may not write although the request line is theirs to send."""
 
-from allot.api import Action
+from allot.api import Action, User
 
 from ..security import Authorizer, refuse_escalation, refuse_node
 from ..security.identities import node_of
@@ -35,12 +35,15 @@ def node_restriction(lookup: Lookup) -> Plugin:
     return admit
 
 
-def no_escalation(authorizer: Authorizer, server: str) -> Plugin:
-    """Nobody grants what they do not hold; `server` is the server's own name, which plants roles."""
+def no_escalation(authorizer: Authorizer, server: User) -> Plugin:
+    """Nobody grants what they do not hold but `server`, the server itself, which plants roles.
+
+    The whole user is compared: whoever comes from outside under that name is in a group.
+    """
 
     async def admit(attempt: Attempt) -> None:
         user = attempt.occasion.user
-        if attempt.new is None or user.name == server:
+        if attempt.new is None or user == server:
             return
         refused = refuse_escalation(
             authorizer.policy, authorizer.authorize, user, _action(attempt), attempt.new, attempt.old

@@ -1,0 +1,327 @@
+"""Who gets in and what they get, through real TLS on a real socket (S5)."""
+
+import asyncio
+import http.client
+import json
+import ssl
+import threading
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from allot.apiserver import ServingOptions, security, serve
+
+PODS = "/api/v1/namespaces/default/pods"
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+SLICES = "/apis/resource.k8s.io/v1/resourceslices"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+
+
+class Cluster:
+    """A server on a thread of its own."""
+
+    def __init__(self, data_dir):
+        self.data_dir = data_dir
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever)
+        self._thread.start()
+        self._serving = self._run(serve(ServingOptions(data_dir, "memory")))
+        self.authority = self._serving.authority
+
+    def _run(self, story):
+        return asyncio.run_coroutine_threadsafe(story, self._loop).result(30)
+
+    def caller(self, user="", *groups, token="", authority=None):
+        """Somebody with a certificate, with a token, or with neither."""
+        context = ssl.create_default_context(cadata=self.authority.ca.certificate.decode())
+        if user:
+            groups = groups or security.identities.well_known_groups(user)
+            pair = (authority or self.authority).client(user, groups, datetime.now(UTC), timedelta(hours=1))
+            file = Path(self.data_dir, "client.pem")
+            file.write_bytes(pair.certificate + pair.key)
+            context.load_cert_chain(file)
+        port = int(self._serving.url.rpartition(":")[2])
+        return Caller(http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=10), token)
+
+    def close(self):
+        self._run(self._serving.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+class Caller:
+    def __init__(self, connection, token):
+        self._connection = connection
+        self._token = token
+
+    def __call__(self, method, path, body=None, headers=()):
+        """(status, decoded answer)."""
+        self._connection.putrequest(method, path)
+        if self._token:
+            self._connection.putheader("Authorization", f"Bearer {self._token}")
+        for name, value in headers:
+            self._connection.putheader(name, value)
+        sent = b"" if body is None else json.dumps(body).encode()
+        if sent:
+            self._connection.putheader("Content-Type", "application/json")
+        self._connection.putheader("Content-Length", str(len(sent)))
+        self._connection.endheaders(sent)
+        response = self._connection.getresponse()
+        content = response.read()
+        try:
+            return response.status, json.loads(content)
+        except ValueError:
+            return response.status, content.decode()
+
+    def code(self, method, path, body=None, headers=()):
+        return self(method, path, body, headers)[0]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    cluster = Cluster(tmp_path_factory.mktemp("data"))
+    try:
+        yield cluster
+    finally:
+        cluster.close()
+
+
+@pytest.fixture(scope="module")
+def admin(cluster):
+    return cluster.caller("allot-admin")
+
+
+def made(caller, path, body):
+    status, answer = caller("POST", path, body)
+    assert status == 201, answer
+    return answer
+
+
+def pod(name, node="", **spec):
+    container = {"name": "c", "image": "i"}
+    spec = {"containers": [container], **({"nodeName": node} if node else {}), **spec}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+
+
+@pytest.mark.parametrize("path", ["/api", "/version", "/healthz", "/openapi/v3", PODS, "/metrics", "/", "/x"])
+def test_nothing_is_readable_without_credentials(cluster, path):
+    status, answer = cluster.caller()("GET", path)
+    assert (status, answer["reason"]) == (401, "Unauthorized")
+    assert cluster.caller(token="nonsense").code("GET", path) == 401
+
+
+def test_a_certificate_of_another_authority_does_not_get_in(cluster):
+    stranger = security.Authority.create(datetime.now(UTC))
+    with pytest.raises((ssl.SSLError, OSError)):
+        cluster.caller("allot-admin", authority=stranger).code("GET", "/version")
+
+
+def test_somebody_without_roles_may_discover_and_nothing_else(cluster):
+    ann = cluster.caller("ann")
+    assert ann.code("GET", "/api") == 200
+    assert ann.code("GET", "/version") == 200
+    status, answer = ann("GET", PODS)
+    assert (status, answer["reason"]) == (403, "Forbidden")
+    assert answer["message"] == (
+        'pods is forbidden: User "ann" cannot list resource "pods" in API group "" in the namespace "default"'
+    )
+    assert ann.code("GET", "/metrics") == 403
+
+
+def test_the_kubeconfig_on_disk_is_the_administrators_and_private(cluster):
+    path = Path(cluster.data_dir, "kubeconfig")
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert "allot-admin@allot" in path.read_text()
+
+
+def test_rights_come_and_go_with_bindings(cluster, admin):
+    bob = cluster.caller("bob")
+    assert bob.code("GET", PODS) == 403
+    binding = {
+        "metadata": {"name": "bob-views"},
+        "roleRef": {"kind": "ClusterRole", "name": "view"},
+        "subjects": [{"kind": "User", "name": "bob"}],
+    }
+    made(admin, f"{RBAC}/namespaces/default/rolebindings", binding)
+    assert bob.code("GET", PODS) == 200
+    assert bob.code("GET", "/api/v1/namespaces/kube-system/pods") == 403
+    assert bob.code("POST", PODS, pod("x")) == 403
+    assert admin.code("DELETE", f"{RBAC}/namespaces/default/rolebindings/bob-views") == 200
+    assert bob.code("GET", PODS) == 403
+
+
+def test_nobody_gives_away_what_they_do_not_have(cluster, admin):
+    """An admin of a namespace may write roles there, and only with rights that they have."""
+    binding = {
+        "metadata": {"name": "carol-admin"},
+        "roleRef": {"kind": "ClusterRole", "name": "admin"},
+        "subjects": [{"kind": "User", "name": "carol"}],
+    }
+    made(admin, f"{RBAC}/namespaces/default/rolebindings", binding)
+    carol, roles = cluster.caller("carol"), f"{RBAC}/namespaces/default/roles"
+    pods = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
+    made(carol, roles, {"metadata": {"name": "ok"}, "rules": [pods]})
+    everything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
+    status, answer = carol("POST", roles, {"metadata": {"name": "too-much"}, "rules": [everything]})
+    assert status == 403
+    assert "is attempting to grant RBAC permissions not currently held" in answer["message"]
+    status, answer = carol("PUT", f"{roles}/ok", {"metadata": {"name": "ok"}, "rules": [everything]})
+    assert status == 403
+    bind = {
+        **binding,
+        "metadata": {"name": "up"},
+        "roleRef": {"kind": "ClusterRole", "name": "cluster-admin"},
+    }
+    assert carol.code("POST", f"{RBAC}/namespaces/default/rolebindings", bind) == 403
+
+
+def test_impersonation_needs_every_part(cluster, admin):
+    who = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+    asked = [("Impersonate-User", "dave"), ("Impersonate-Group", "a"), ("Impersonate-Group", "b")]
+    status, answer = admin("POST", who, {}, asked)
+    assert status == 201
+    assert answer["status"]["userInfo"]["username"] == "dave"
+    assert answer["status"]["userInfo"]["groups"] == ["a", "b", "system:authenticated"]
+    assert admin.code("GET", PODS, None, [("Impersonate-User", "dave")]) == 403
+
+    ann = cluster.caller("ann")
+    status, answer = ann("POST", who, {}, [("Impersonate-User", "allot-admin")])
+    assert status == 403
+    assert 'User "ann" cannot impersonate resource "users"' in answer["message"]
+    assert admin.code("POST", who, {}, [("Impersonate-Group", "system:masters")]) == 400
+
+
+def test_questions_about_rights_are_answered(cluster, admin):
+    ann = cluster.caller("ann")
+    path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    spec = {"resourceAttributes": {"verb": "delete", "resource": "nodes"}}
+    assert made(ann, path, {"spec": spec})["status"]["allowed"] is False
+    assert made(admin, path, {"spec": spec})["status"]["allowed"] is True
+    others = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    assert ann.code("POST", others, {"spec": {**spec, "user": "bob"}}) == 403
+
+
+def token_of(caller, account, spec=None):
+    path = f"/api/v1/namespaces/default/serviceaccounts/{account}/token"
+    return made(caller, path, {"spec": spec or {}})["status"]["token"]
+
+
+def test_a_service_account_gets_in_with_its_token_until_it_is_deleted(cluster, admin):
+    accounts = "/api/v1/namespaces/default/serviceaccounts"
+    made(admin, accounts, {"metadata": {"name": "robot"}})
+    robot = cluster.caller(token=token_of(admin, "robot"))
+    assert robot.code("GET", "/version") == 200
+    assert robot.code("GET", PODS) == 403
+    path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+    info = made(robot, path, {})["status"]["userInfo"]
+    assert info["username"] == "system:serviceaccount:default:robot"
+    assert "system:serviceaccounts:default" in info["groups"]
+    assert admin.code("DELETE", f"{accounts}/robot") == 200
+    assert robot.code("GET", "/version") == 401
+    made(admin, accounts, {"metadata": {"name": "robot"}})
+    assert robot.code("GET", "/version") == 401  # another account of the same name
+
+
+def test_a_malformed_token_request_is_refused_not_a_failure(cluster, admin):
+    accounts = "/api/v1/namespaces/default/serviceaccounts"
+    made(admin, accounts, {"metadata": {"name": "odd"}})
+    path = f"{accounts}/odd/token"
+    for body in ({"spec": []}, {"spec": {"expirationSeconds": "x"}}, {"spec": {"boundObjectRef": 7}}):
+        assert admin.code("POST", path, body) in (400, 422)
+    assert admin.code("POST", path, {"spec": {"expirationSeconds": 1}}) == 422
+    assert admin.code("POST", f"{accounts}/nobody/token", {}) == 404
+
+
+def test_a_node_sees_and_touches_only_its_own(cluster, admin):
+    """S5, with two nodes and a claim on each."""
+    for name in ("n1", "n2"):
+        node = cluster.caller(f"system:node:{name}")
+        made(node, "/api/v1/nodes", {"metadata": {"name": name}})
+        made(admin, CLAIMS, {"metadata": {"name": f"claim-{name}"}, "spec": {}})
+        claims = [{"name": "c", "resourceClaimName": f"claim-{name}"}]
+        made(admin, PODS, pod(f"pod-{name}", name, resourceClaims=claims))
+    n1 = cluster.caller("system:node:n1")
+
+    assert n1.code("GET", "/api/v1/nodes/n1") == 200
+    assert n1.code("GET", "/api/v1/nodes/n2") == 403
+    assert n1.code("GET", f"{PODS}/pod-n1") == 200
+    assert n1.code("GET", f"{PODS}/pod-n2") == 403
+    assert n1.code("GET", "/api/v1/pods?fieldSelector=spec.nodeName%3Dn1") == 200
+    assert n1.code("GET", "/api/v1/pods") == 403
+    assert n1.code("GET", f"{CLAIMS}/claim-n1") == 200
+    status, answer = n1("GET", f"{CLAIMS}/claim-n2")
+    assert status == 403
+    assert "no relationship found between node 'n1' and this object" in answer["message"]
+    assert n1.code("DELETE", f"{CLAIMS}/claim-n1") == 403
+    assert n1.code("DELETE", f"{PODS}/pod-n2") == 403
+    assert n1.code("POST", "/api/v1/nodes", {"metadata": {"name": "n3"}}) == 403
+    lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+    assert n1.code("POST", lease, {"metadata": {"name": "n2"}, "spec": {}}) == 403
+    made(n1, lease, {"metadata": {"name": "n1"}, "spec": {}})
+
+
+def test_a_node_publishes_slices_for_itself_only(cluster):
+    n1 = cluster.caller("system:node:n1")
+
+    def a_slice(name, node):
+        pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+        return {"metadata": {"name": name}, "spec": {"driver": "d.example", "pool": pool, "nodeName": node}}
+
+    made(n1, SLICES, a_slice("ours", "n1"))
+    status, answer = n1("POST", SLICES, a_slice("theirs", "n2"))
+    assert status == 403
+    assert "can only create ResourceSlice with the same NodeName" in answer["message"]
+    made(cluster.caller("system:node:n2"), SLICES, a_slice("theirs", "n2"))
+    assert n1.code("GET", f"{SLICES}/ours") == 200
+    assert n1.code("GET", f"{SLICES}/theirs") == 403
+    assert n1.code("DELETE", f"{SLICES}/theirs") == 403
+    assert n1.code("DELETE", SLICES) == 403
+    assert n1.code("DELETE", f"{SLICES}?fieldSelector=spec.nodeName%3Dn1") == 200
+    assert cluster.caller("system:node:n2").code("GET", f"{SLICES}/theirs") == 200
+
+
+def test_a_node_gets_tokens_for_its_own_pods_only(cluster, admin):
+    accounts = "/api/v1/namespaces/default/serviceaccounts"
+    made(admin, accounts, {"metadata": {"name": "worker"}})
+    uids = {
+        node: made(admin, PODS, pod(f"worker-{node}", node, serviceAccountName="worker"))["metadata"]["uid"]
+        for node in ("n1", "n2")
+    }
+    n1, path = cluster.caller("system:node:n1"), f"{accounts}/worker/token"
+
+    def bound(node):
+        ref = {"apiVersion": "v1", "kind": "Pod", "name": f"worker-{node}", "uid": uids[node]}
+        return {"spec": {"boundObjectRef": ref}}
+
+    answer = made(n1, path, bound("n1"))
+    info = cluster.caller(token=answer["status"]["token"])(
+        "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {}
+    )[1]["status"]["userInfo"]
+    assert info["extra"]["authentication.kubernetes.io/node-name"] == ["n1"]
+    assert info["extra"]["authentication.kubernetes.io/pod-name"] == ["worker-n1"]
+    assert n1.code("POST", path, bound("n2")) == 403
+    assert n1.code("POST", path, {"spec": {}}) == 403
+
+
+def test_the_default_roles_are_there_and_the_aggregates_work(cluster, admin):
+    status, answer = admin("GET", f"{RBAC}/clusterroles/system:kube-scheduler")
+    assert status == 200
+    assert answer["metadata"]["labels"]["kubernetes.io/bootstrapping"] == "rbac-defaults"
+    scheduler = cluster.caller("system:kube-scheduler")
+    assert scheduler.code("GET", CLAIMS) == 200
+    assert scheduler.code("GET", "/api/v1/namespaces/default/secrets") == 403
+
+
+def test_break_glass_works_when_the_roles_are_gone(cluster, admin):
+    assert admin.code("DELETE", f"{RBAC}/clusterrolebindings/allot:cluster-admins") == 200
+    assert admin.code("GET", PODS) == 403
+    fixer = cluster.caller("fixer", "system:masters")
+    binding = {
+        "metadata": {"name": "allot:cluster-admins"},
+        "roleRef": {"kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"kind": "Group", "name": "allot:cluster-admins"}],
+    }
+    made(fixer, f"{RBAC}/clusterrolebindings", binding)
+    assert admin.code("GET", PODS) == 200
