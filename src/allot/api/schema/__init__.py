@@ -12,7 +12,7 @@ from .builtin import UnknownType, get, names
 from .check import FINE, Problems, check
 from .decode import DEPTH_MAX, Decoded, decode, decode_value
 from .defaults import apply_defaults
-from .node import ANYTHING, ATOMIC, BY_KEY, MISSING, SET, Schema, Type
+from .node import ANYTHING, ATOMIC, BY_KEY, FREE, MISSING, SET, Schema, Type
 from .structural import from_structural
 from .yaml import decode_yaml
 
@@ -22,6 +22,7 @@ __all__ = [
     "BY_KEY",
     "DEPTH_MAX",
     "FINE",
+    "FREE",
     "MISSING",
     "SET",
     "Decoded",

@@ -52,9 +52,9 @@ class Schema:
     """One shape. Only the attributes that belong to its type mean anything."""
 
     __slots__ = (
-        "_fields", "_find_fields", "atomic", "compiled", "default", "defaulter", "element", "embedded",
-        "format", "keys", "list_type", "merge_key", "name", "nullable", "preserves_unknown", "required",
-        "strategies", "type", "validation",
+        "__weakref__", "_fields", "_find_fields", "atomic", "compiled", "default", "defaulter", "element",
+        "embedded", "format", "is_free", "is_leaf", "keys", "list_type", "merge_key", "name", "nullable",
+        "preserves_unknown", "required", "strategies", "type", "validation",
     )  # fmt: skip
 
     def __init__(
@@ -94,6 +94,12 @@ class Schema:
         self.preserves_unknown = preserves_unknown
         self.embedded = embedded  # holds apiVersion, kind and metadata of its own
         self.validation = validation  # keywords of a CRD that only its validator reads
+        # Whatever a custom resource puts here; objects in it are merged field by field.
+        self.is_free = type is Type.ANY and preserves_unknown
+        # Owned and replaced as a whole: a scalar, an atomic container, JSON that is not ours to read.
+        self.is_leaf = (
+            list_type == ATOMIC if type is Type.LIST else atomic or not (type in CONTAINERS or self.is_free)
+        )
         self.compiled: Any = None  # what `compile` and `defaults` made of this shape: kept here so
         self.defaulter: Any = MISSING  # that it lives as long as the shape does
 
@@ -108,16 +114,21 @@ class Schema:
         """The shape of one member of an object or map, or None when it has no such member."""
         return self.fields.get(key) if self.type is Type.OBJECT else self.element
 
-    @property
-    def is_leaf(self) -> bool:
-        """Owned as a whole: a scalar, free JSON, or a container that is atomic."""
-        if self.type is Type.LIST:
-            return self.list_type == ATOMIC
-        return self.atomic or self.type not in CONTAINERS
+    def within(self, key: str) -> "Schema":
+        """As `child`, with an answer for members that no schema mentions."""
+        if self.is_free:
+            return self
+        found = self.child(key)
+        if found is not None:
+            return found
+        return FREE if self.preserves_unknown else ANYTHING
 
     def __repr__(self) -> str:
         return f"Schema({self.name or self.type.value})"
 
 
 ANYTHING: Final = Schema(Type.ANY)
-"""Free JSON: a field that no schema mentions, or one that holds whatever a user puts there."""
+"""JSON that is not ours to read: it has one owner, and is replaced as a whole."""
+
+FREE: Final = Schema(Type.ANY, preserves_unknown=True)
+"""Whatever a custom resource that keeps unknown fields puts there."""

@@ -1,0 +1,130 @@
+"""What is different between two objects, as sets of fields.
+
+Equal parts are recognised by plain equality before anything is looked at, so
+the cost follows the size of the change and not of the object.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from allot.api import schema as shapes
+
+from .elements import edge_maker
+from .extract import SERVER_FIELDS, always_there, node_of
+from .fieldset import MEMBER, FieldSet, union
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    changed: FieldSet  # there before, and different now
+    added: FieldSet
+    removed: FieldSet
+
+    @property
+    def written(self) -> FieldSet:
+        return union(self.changed, self.added)
+
+    def __bool__(self) -> bool:
+        return bool(self.changed or self.added or self.removed)
+
+
+Nodes = tuple[dict[str, Any] | None, dict[str, Any] | None, dict[str, Any] | None]
+"""The changed, added and removed parts below one node; None where there is nothing."""
+
+_NOTHING: Nodes = (None, None, None)
+_CHANGED: Nodes = (MEMBER, None, None)
+_ABSENT = object()
+
+
+def compare(old: dict[str, Any], new: dict[str, Any], schema: shapes.Schema) -> Changes:
+    """What of `old` is different in `new`, leaving out what nobody owns."""
+    changed, added, removed = _members(_ownable(old), _ownable(new), schema)
+    return Changes(changed or {}, added or {}, removed or {})
+
+
+def _ownable(fields: dict[str, Any]) -> dict[str, Any]:
+    out = {name: value for name, value in fields.items() if name != "apiVersion" and name != "kind"}
+    metadata = out.get("metadata")
+    if metadata:
+        out["metadata"] = {name: value for name, value in metadata.items() if name not in SERVER_FIELDS}
+    return out
+
+
+def _members(old: dict[str, Any], new: dict[str, Any], schema: shapes.Schema) -> Nodes:
+    changed: dict[str, Any] = {}
+    added: dict[str, Any] = {}
+    removed: dict[str, Any] = {}
+    differing = [name for name, before in old.items() if new.get(name, _ABSENT) != before]
+    differing += [name for name in new if name not in old]
+    for name in differing:
+        before, after = old.get(name, _ABSENT), new.get(name, _ABSENT)
+        field = schema.within(name)
+        if schema.type is shapes.Type.OBJECT and always_there(schema, name):
+            nodes = _always(before, after, field)
+        else:
+            nodes = _value(before, after, field)
+        _hang("f:" + name, nodes, changed, added, removed)
+    return changed or None, added or None, removed or None
+
+
+def _hang(edge: str, nodes: Nodes, *tries: dict[str, Any]) -> None:
+    for node, trie in zip(nodes, tries, strict=True):
+        if node is not None:
+            trie[edge] = node
+
+
+def _always(before: Any, after: Any, schema: shapes.Schema) -> Nodes:
+    """A field that is there in any case: not mentioning it is the same as leaving it empty."""
+    if schema.type is shapes.Type.OBJECT and not schema.atomic:
+        return _members(_dict(before), _dict(after), schema)
+    if schema.is_leaf:
+        return _value(before, after, schema)
+    if not _filled(before) and not _filled(after):
+        return _NOTHING
+    return _value(None if before is _ABSENT else before, None if after is _ABSENT else after, schema)
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if type(value) is dict else {}
+
+
+def _value(before: Any, after: Any, schema: shapes.Schema) -> Nodes:
+    """One value that is different. A container that comes or goes is itself a member."""
+    if before is _ABSENT:
+        return (None, node_of(after, schema), None)
+    if after is _ABSENT:
+        return (None, None, node_of(before, schema))
+    if schema.is_leaf or not (_filled(before) or _filled(after)):
+        return _CHANGED
+    if schema.type is shapes.Type.LIST:
+        return _elements(_list(before), _list(after), schema)
+    if _can_be_entered(before) and _can_be_entered(after):
+        return _members(_dict(before), _dict(after), schema)
+    return _CHANGED
+
+
+def _can_be_entered(value: Any) -> bool:
+    return type(value) is dict or value is None
+
+
+def _filled(value: Any) -> bool:
+    return type(value) in (dict, list) and bool(value)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if type(value) is list else []
+
+
+def _elements(old: list[Any], new: list[Any], schema: shapes.Schema) -> Nodes:
+    """Elements that come, go or differ. Their order is nobody's."""
+    assert schema.element is not None
+    edge = edge_maker(schema)
+    before, after = {edge(one): one for one in old}, {edge(one): one for one in new}
+    changed: dict[str, Any] = {}
+    added: dict[str, Any] = {}
+    removed: dict[str, Any] = {}
+    for name in {**before, **after}:
+        one, other = before.get(name, _ABSENT), after.get(name, _ABSENT)
+        if one != other:
+            _hang(name, _value(one, other, schema.element), changed, added, removed)
+    return changed or None, added or None, removed or None

@@ -1,0 +1,145 @@
+"""Who owns what after an ordinary write.
+
+Where it sits
+    The server calls `track_update` on every create, update and patch that is not
+    an apply, with the object as it was and as it will be, both in the version that
+    the request came in. What it returns becomes `metadata.managedFields`.
+
+What it promises
+    U1  The writer owns every field that it added or changed, and nobody else does.
+    U2  Fields that are gone have no owner.
+    U3  Fields that stayed as they were keep their owners.
+    U4  The time of an entry moves only when its writer took a field.
+
+A client that sends managedFields of its own is believed, except through a
+subresource; one that sends none, or nonsense, does not delete them.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from allot.api import schema as shapes
+
+from .compare import Changes, compare
+from .extract import created
+from .fieldset import FieldSet, difference, intersection, union
+from .managed import (
+    UPDATE,
+    Entry,
+    Identity,
+    by_identity,
+    claimed,
+    is_reset,
+    shown,
+    stored,
+    with_ancients_merged,
+)
+
+Fields = dict[str, Any]
+
+Convert = Callable[[Fields, str], tuple[Fields, shapes.Schema] | None]
+"""The object in another API version with its schema there; None when that version is not served."""
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    manager: str
+    api_version: str  # of the request, e.g. "apps/v1"
+    subresource: str = ""
+
+
+def track_update(
+    live: Fields | None,
+    new: Fields,
+    author: Author,
+    now: str,
+    schema: shapes.Schema,
+    convert: Convert | None = None,
+) -> list[Fields]:
+    """managedFields of `new`, which replaces `live`. Neither is changed."""
+    sent = (new.get("metadata") or {}).get("managedFields")
+    if live is None and not sent:
+        fields = created(new, schema)
+        return [_entry(author, fields, now).shown()] if fields else []
+    if is_reset(sent) and not author.subresource:
+        return []
+    entries = _believed(live, sent, author)
+    if not entries and live is not None:
+        return []  # whoever forgot all owners did so on purpose; the next apply begins anew
+    return shown(_tracked(live or {}, new, entries, author, now, schema, convert))
+
+
+def _believed(live: Fields | None, sent: Any, author: Author) -> Sequence[Entry]:
+    before = ((live or {}).get("metadata") or {}).get("managedFields")
+    if author.subresource or sent == before:
+        return stored(live)
+    return claimed(sent) or stored(live)
+
+
+def _tracked(
+    live: Fields,
+    new: Fields,
+    entries: Sequence[Entry],
+    author: Author,
+    now: str,
+    schema: shapes.Schema,
+    convert: Convert | None,
+) -> Sequence[Entry]:
+    changes = compare(live, new, schema)
+    if not changes:
+        return entries
+    views = Views(live, new, author.api_version, changes, convert)
+    found = by_identity(entries)
+    left = given_up(found, views)
+    taken = changes.written
+    if taken:
+        mine = _entry(author, taken, now)
+        before = left.get(mine.identity)
+        left[mine.identity] = mine if before is None else replace(mine, fields=union(before.fields, taken))
+    return with_ancients_merged(list(left.values()))
+
+
+def _entry(author: Author, fields: FieldSet, now: str) -> Entry:
+    return Entry(author.manager, UPDATE, author.api_version, fields, now, author.subresource)
+
+
+class Views:
+    """One change as each API version sees it."""
+
+    def __init__(
+        self, old: Fields, new: Fields, version: str, changes: Changes, convert: Convert | None
+    ) -> None:
+        self._old = old
+        self._new = new
+        self._convert = convert
+        self._seen: dict[str, Changes | None] = {version: changes}
+
+    def at(self, version: str) -> Changes | None:
+        """None when the version is no longer served, and its entries mean nothing any more."""
+        if version not in self._seen:
+            self._seen[version] = self._look(version)
+        return self._seen[version]
+
+    def _look(self, version: str) -> Changes | None:
+        if self._convert is None:
+            return None
+        old, new = self._convert(self._old, version), self._convert(self._new, version)
+        return None if old is None or new is None else compare(old[0], new[0], new[1])
+
+
+def given_up(entries: dict[Identity, Entry], views: Views) -> dict[Identity, Entry]:
+    """What everybody still owns after somebody else's change."""
+    left: dict[Identity, Entry] = {}
+    for identity, entry in entries.items():
+        changes = views.at(entry.api_version)
+        if changes is None:
+            continue
+        fields = difference(difference(entry.fields, changes.written), changes.removed)
+        if fields:
+            left[identity] = entry if fields == entry.fields else replace(entry, fields=fields)
+    return left
+
+
+def conflicting(entry: Entry, changes: Changes) -> FieldSet:
+    return intersection(entry.fields, changes.written)
