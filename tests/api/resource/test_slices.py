@@ -433,3 +433,13 @@ def test_taints_get_the_time_they_were_first_seen():
     given = taint(timeAdded="2026-01-01T02:00:00+01:00")
     stored = create(SLICE, slice_(device(taints=[given]))).hub
     assert stored["spec"]["devices"][0]["taints"][0]["timeAdded"] == "2026-01-01T01:00:00Z"
+
+
+def test_numbers_that_typed_clients_insist_on_are_always_shown():
+    counted = {"counterSet": "c", "counters": {"m": {}}}
+    stored = create(
+        SLICE, slice_(device(capacity={"m": {}}, consumesCounters=[counted]), pool={"name": "p"})
+    ).hub
+    assert stored["spec"]["pool"] == {"name": "p", "generation": 0, "resourceSliceCount": 0}
+    assert stored["spec"]["devices"][0]["capacity"] == {"m": {"value": "0"}}
+    assert stored["spec"]["devices"][0]["consumesCounters"][0]["counters"] == {"m": {"value": "0"}}

@@ -4,8 +4,11 @@ Gated fields go, and members that upstream always shows are put in, so that the
 stored form is what v1 shows and needs no work on the way out.
 """
 
+from collections.abc import Iterator
+
 from ..kind import Fields, Occasion
 from . import claimstatus, gated, taintrules
+from .reading import objects
 
 
 def _member(holder: Fields, name: str) -> Fields:
@@ -22,7 +25,13 @@ def _complete_spec(holder: Fields) -> None:
 def _complete_claim(claim: Fields) -> None:
     _complete_spec(claim)
     for device in _member(claim, "status").get("devices") or ():
+        _complete_conditions(device)
         device.setdefault("conditions", None)
+
+
+def _complete_conditions(holder: Fields) -> None:
+    for condition in objects(holder, "conditions"):
+        condition.setdefault("message", "")
 
 
 def create_claim(new: Fields, occasion: Occasion) -> None:
@@ -69,10 +78,29 @@ def update_class(new: Fields, old: Fields, occasion: Occasion) -> None:
 
 def create_slice(new: Fields, occasion: Occasion) -> None:
     gated.drop(new, None, occasion.gates, gated.SLICE)
+    _complete_slice(new)
 
 
 def update_slice(new: Fields, old: Fields, occasion: Occasion) -> None:
     gated.drop(new, old, occasion.gates, gated.SLICE)
+    _complete_slice(new)
+
+
+def _complete_slice(new: Fields) -> None:
+    """Numbers that typed clients insist on: what is not said is zero."""
+    spec = _member(new, "spec")
+    for name in ("generation", "resourceSliceCount"):
+        _member(spec, "pool").setdefault(name, 0)
+    for device in objects(spec, "devices"):
+        for amount in (*objects(device, "capacity"), *_counters(objects(device, "consumesCounters"))):
+            amount.setdefault("value", "0")
+    for counter in _counters(objects(spec, "sharedCounters")):
+        counter.setdefault("value", "0")
+
+
+def _counters(holders: Iterator[Fields]) -> Iterator[Fields]:
+    for holder in holders:
+        yield from objects(holder, "counters")
 
 
 def create_rule(new: Fields, occasion: Occasion) -> None:
@@ -85,4 +113,4 @@ def update_rule(new: Fields, old: Fields, occasion: Occasion) -> None:
 
 
 def update_rule_status(new: Fields, old: Fields, occasion: Occasion) -> None:
-    _member(new, "status")
+    _complete_conditions(_member(new, "status"))
