@@ -16,6 +16,7 @@ What it promises
 
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 from re import ASCII, compile
 from typing import Final
 
@@ -45,14 +46,7 @@ class Quantity:
     @classmethod
     def parse(cls, text: str | int | float) -> "Quantity":
         """Read a quantity; a JSON number counts as its text. Raises ValueError."""
-        if not isinstance(text, str):
-            text = _number_text(text)
-        match = _TEXT.fullmatch(text) if len(text) <= LENGTH_MAX else None
-        if match is None or not (match[2] or match[3]):
-            raise ValueError(f"not a quantity: {_shortened(text)}")
-        sign, whole, fraction, suffix = match[1], match[2].lstrip("0"), match[3] or "", match[4]
-        nano, format = _amount(whole, fraction.rstrip("0"), suffix, text)
-        return cls(-nano if sign == "-" else nano, format)
+        return _parsed(text if isinstance(text, str) else _number_text(text))
 
     @classmethod
     def of(cls, units: int, format: Format = Format.DECIMAL_SI) -> "Quantity":
@@ -117,6 +111,17 @@ class Quantity:
 
     def __repr__(self) -> str:
         return f"Quantity({str(self)!r})"
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> Quantity:
+    """Kept, because the same few texts come with every pod and device."""
+    match = _TEXT.fullmatch(text) if len(text) <= LENGTH_MAX else None
+    if match is None or not (match[2] or match[3]):
+        raise ValueError(f"not a quantity: {_shortened(text)}")
+    sign, whole, fraction, suffix = match[1], match[2].lstrip("0"), match[3] or "", match[4]
+    nano, format = _amount(whole, fraction.rstrip("0"), suffix, text)
+    return Quantity(-nano if sign == "-" else nano, format)
 
 
 def _number_text(number: int | float) -> str:

@@ -181,6 +181,8 @@ class ApiServer:
 
     def _observer(self, kind: Kind) -> Callable[[Change], None]:
         def observe(change: Change) -> None:
+            if kind.plural == "pods" and not _was_or_is_bound(change):
+                return
             # Decoded for the moment only: kept, all pods as dictionaries would fill the memory.
             fields = None if change.type == "DELETED" else change.object.fresh()
             self.authorizer.observe(
@@ -245,3 +247,9 @@ class ApiServer:
                     await self.store.compact(old_revision)
                     old_revision = await self.store.revision()
                 compact_at = loop.time() + _COMPACT_EVERY_S
+
+
+def _was_or_is_bound(change: Change) -> bool:
+    """Pods without a node give nobody any rights, and most changes are about them."""
+    previous = change.previous.stored if change.previous else b""
+    return b'"nodeName"' in change.object.stored or b'"nodeName"' in previous

@@ -18,6 +18,7 @@ from uvicorn.server import ServerState
 
 from allot.api import Request, Response, User, errors
 
+from .security import user_of_certificate
 from .server import error_response
 
 _KEEP_ALIVE_S = 300
@@ -27,7 +28,23 @@ _LINGER_S = 0.5
 BODY_BYTES_MAX = 3 * 1024 * 1024
 HEAD_BYTES_MAX = 128 * 1024
 
-Authenticate = Callable[[Request, ssl.SSLObject | None], User]
+class Peer:
+    """The other end of a connection; whose certificate it showed is read once."""
+
+    __slots__ = ("_connection", "_user")
+
+    def __init__(self, connection: ssl.SSLObject | None) -> None:
+        self._connection = connection
+        self._user: User | None = None
+
+    def user(self) -> User | None:
+        if self._connection is not None:
+            self._user = user_of_certificate(self._connection.getpeercert())
+            self._connection = None
+        return self._user
+
+
+Authenticate = Callable[[Request, Peer], User]
 """Who is calling, by certificate or by token; raises Unauthorized."""
 
 Handle = Callable[[Request, User], Awaitable[Response]]
@@ -39,12 +56,12 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 class _Protocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._ssl_object = transport.get_extra_info("ssl_object")
+        self._peer = Peer(transport.get_extra_info("ssl_object"))
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._head_bytes = 0
-        self.scope["extensions"] = {"allot.ssl": self._ssl_object, "allot.abort": self.transport.abort}  # type: ignore[dict-item]
+        self.scope["extensions"] = {"allot.peer": self._peer, "allot.abort": self.transport.abort}  # type: ignore[dict-item]
 
     def on_url(self, url: bytes) -> None:
         self._count_head(len(url))
@@ -86,7 +103,7 @@ class Application:
             headers = _request_headers(scope["headers"])
             body = await _read_body(receive, headers) if scope["method"] not in ("GET", "HEAD") else b""
             request = Request(scope["method"], scope["path"], _query(scope["query_string"]), headers, body)
-            user = self._authenticate(request, scope["extensions"]["allot.ssl"])
+            user = self._authenticate(request, scope["extensions"]["allot.peer"])
         except errors.ApiError as error:
             return error_response(error)
         return await self._handle(request, user)

@@ -10,7 +10,6 @@ first writes it there, the others take it.
 
 import gc
 import socket
-import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from allot.api import Request, User
 from allot.store import Compare, Put, Store, open_store
 
 from .assembly import ApiServer, Options
-from .listener import Application, Authenticate, Listener
+from .listener import Application, Authenticate, Listener, Peer
 from .security import (
     SERVING_NAMES,
     Authenticator,
@@ -30,7 +29,6 @@ from .security import (
     open_serving,
     private_directory,
     server_context,
-    user_of_certificate,
     write_file,
 )
 
@@ -133,8 +131,7 @@ def _authenticate(api: ApiServer) -> Authenticate:
         raise ValueError("serving needs an authority")
     authenticator = Authenticator(tokens, anonymous_health=api.options.anonymous_health)
 
-    def who(request: Request, connection: ssl.SSLObject | None) -> User:
-        certified = user_of_certificate(connection.getpeercert()) if connection is not None else None
-        return authenticator.authenticate(certified, request.headers, request.path, api.clock.now())
+    def who(request: Request, peer: Peer) -> User:
+        return authenticator.authenticate(peer.user(), request.headers, request.path, api.clock.now())
 
     return who

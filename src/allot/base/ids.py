@@ -23,7 +23,8 @@ class Ids(Protocol):
 
 class RandomIds:
     def __init__(self, rng: random.Random | None = None) -> None:
-        self._rng = rng or random.SystemRandom()
+        # Ids must differ, not be secret: asking the system for each would cost more than the write.
+        self._rng = rng or random.Random()
 
     def uid(self) -> str:
         return str(uuid.UUID(int=self._rng.getrandbits(128), version=4))
