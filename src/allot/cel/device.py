@@ -37,7 +37,7 @@ class CelDevice:
     capacity: Domains
     allow_multiple_allocations: bool = False
     problem: str | None = None  # why no selector can judge this device
-    bounded: bool = True  # within the sizes that cost estimates rely on
+    plain: bool = True  # no problem, and within the sizes that cost estimates rely on
 
     @classmethod
     def of(
@@ -58,7 +58,8 @@ class CelDevice:
             domain, id = _qualified(name, driver)
             amounts.setdefault(domain, {})[id] = amount
         bounded = len(driver) <= hints.DRIVER_MAX and _is_bounded(found) and _is_bounded(amounts)
-        return cls(driver, found, amounts, allow_multiple_allocations, problem, bounded)
+        plain = bounded and problem is None
+        return cls(driver, found, amounts, allow_multiple_allocations, problem, plain)
 
 
 def _qualified(name: str, driver: str) -> tuple[str, str]:

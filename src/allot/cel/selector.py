@@ -14,6 +14,7 @@ What it promises
     S3  `matches` answers True or False, or raises EvaluationError; nothing else.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ from .device import CelDevice
 from .environment import Features, attribute_type, environment
 from .errors import CompileError, EvaluationError, Issue, SyntaxProblem, render
 from .estimate import estimate
+from .generate import generate
 from .interpret import evaluate
 from .meter import COST_LIMIT, Free, Meter
 from .parser import parse
@@ -33,21 +35,38 @@ LENGTH_MAX: Final = 10_240
 _DEFAULT: Final = Features()
 
 
-@dataclass(frozen=True, slots=True)
 class Program:
-    """An expression, checked and priced."""
+    """An expression, checked and priced. Code for it is made when it first runs."""
 
-    expression: str
-    checked: Checked
-    features: Features
-    cost: int
-    counted: bool
+    __slots__ = ("_fast", "checked", "cost", "counted", "expression", "features")
+
+    def __init__(self, expression: str, checked: Checked, features: Features, cost: int) -> None:
+        self.expression = expression
+        self.checked = checked
+        self.features = features
+        self.cost = cost
+        self.counted = cost > COST_LIMIT or builds_nested(checked)
+        self._fast: Callable[[CelDevice], Any] | None = None if self.counted else self._first
 
     def run(self, device: CelDevice) -> Any:
+        if self._fast is not None and device.plain:
+            try:
+                return self._fast(device)
+            except Exception:  # optimism failed; whatever it was, the careful way knows what it means
+                pass
+        return self._carefully(device)
+
+    def _first(self, device: CelDevice) -> Any:
+        made = generate(self.checked) or self._carefully
+        self._fast = made
+        return made(device)
+
+    def _carefully(self, device: CelDevice) -> Any:
         if device.problem is not None:
             raise EvaluationError(device.problem)
+        meter = Meter() if self.counted or not device.plain else Free()
         try:
-            return evaluate(self.checked, device, Meter() if self.counted or not device.bounded else Free())
+            return evaluate(self.checked, device, meter)
         except RecursionError:
             raise EvaluationError("the expression is too deeply nested") from None
 
@@ -111,9 +130,7 @@ def _compiled(expression: str, features: Features, stored: bool) -> Program:
     issues = issues or validate(checked)
     if issues:
         raise _refusal(expression, issues)
-    cost = estimate(checked).high
-    counted = cost > COST_LIMIT or builds_nested(checked, checked.root)
-    return Program(expression, checked, features, cost, counted)
+    return Program(expression, checked, features, estimate(checked).high)
 
 
 def _refusal(expression: str, issues: list[Issue]) -> CompileError:

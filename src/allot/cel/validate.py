@@ -10,7 +10,7 @@ from typing import Any, Final
 from .checker import Checked
 from .errors import EvaluationError, Issue
 from .library import patterns, times
-from .tree import Call, Comprehension, ListNode, Literal, MapNode, Node, children
+from .tree import Call, Comprehension, ListNode, Literal, MapNode, Node, children, walk
 from .types import Type, is_optional
 
 _READERS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
@@ -25,10 +25,7 @@ def validate(checked: Checked) -> list[Issue]:
 
 
 def _literals(root: Node) -> Iterator[Issue]:
-    waiting: list[Node] = [root]
-    while waiting:
-        node = waiting.pop()
-        waiting.extend(children(node))
+    for node in walk(root):
         if isinstance(node, Call) and node.function in _READERS and node.args:
             word, read = _READERS[node.function]
             written = node.args[-1]
@@ -65,18 +62,10 @@ def _alike(checked: Checked, elements: list[tuple[Node, bool]]) -> Iterator[Issu
             yield Issue(node.at, f"expected type '{first}' but found '{found}'")
 
 
-def builds_nested(checked: Checked, root: Node) -> bool:
+def builds_nested(checked: Checked) -> bool:
     """Whether containers of containers are made here, whose real size no estimate follows."""
-    waiting: list[Node] = [root]
-    while waiting:
-        node = waiting.pop()
-        waiting.extend(children(node))
-        if isinstance(node, ListNode | MapNode | Comprehension) and any(
-            _may_hold(part) for part in checked.types[node.id].params
-        ):
-            return True
-    return False
-
-
-def _may_hold(type: Type) -> bool:
-    return bool(type.params) or type.is_dynamic
+    return any(
+        isinstance(node, ListNode | MapNode | Comprehension)
+        and any(part.params or part.is_dynamic for part in checked.types[node.id].params)
+        for node in walk(checked.root)
+    )
