@@ -96,6 +96,27 @@ def test_partitions_do_not_draw_more_than_their_counters_have():
     assert "60Gi of counter gpu/memory" in holds.overlap(record, "second", results(result("whole")), COUNTED)
 
 
+def grouped(name, *groups):
+    draws = {"counterSet": "gpu", "counters": {"memory": {"value": "1"}}}
+    return device(
+        name, consumesCounters=[{**draws, "compatibilityGroups": list(groups)} if groups else draws]
+    )
+
+
+def test_partitions_of_different_groups_do_not_meet():
+    """H2, KEP-5963: devices without a group go together, and with no other."""
+    pool = stock(
+        slice_(grouped("a", "mig"), grouped("b", "mig", "both"), grouped("c", "mps", "both"), grouped("d")),
+        slice_(devices=None, sharedCounters=[{"name": "gpu", "counters": {"memory": {"value": "9"}}}]),
+    )
+    held = holds.hold(EMPTY, "first", results(result("b")), pool)
+
+    def meets(*names):
+        return holds.overlap(held, "second", results(*(result(name) for name in names)), pool) is None
+
+    assert [meets("a"), meets("c"), meets("d"), meets("a", "c")] == [True, True, False, False]
+
+
 def test_one_claim_alone_may_hold_what_is_no_longer_offered():
     shrunk = stock(
         slice_(drawing("whole", "40Gi")),

@@ -125,7 +125,7 @@ def _consumption(found: Found, consumption: Fields, path: Path) -> None:
     counters(found, consumption, path / "counters")
     each_unique(
         found, consumption.get("compatibilityGroups") or (), limits.COMPATIBILITY_GROUPS_MAX,
-        path / "compatibilityGroups", lambda one, at: checks.label_required(found, one, at), lambda one: one,
+        path / "compatibilityGroups", lambda one, at: None, lambda one: one,
     )  # fmt: skip
 
 

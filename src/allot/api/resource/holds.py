@@ -10,7 +10,8 @@ Where it sits
 What it promises
     H1  A device is held by one claim, or by several that all share it.
     H2  Shares of a device do not add up to more than its capacity, and devices
-        of different claims do not draw more from a counter set than it has.
+        of different claims do not draw more from a counter set than it has, nor
+        draw from one without having a compatibility group in common.
     H3  A claim's devices are freed all at once, and only its own.
     H4  Administrator access holds nothing and is never in anybody's way.
 
@@ -45,6 +46,7 @@ class Holder(View, frozen=True):
 class HeldDevice(View, frozen=True):
     holders: tuple[Holder, ...] = ()
     counters: Mapping[str, Mapping[str, Amount]] = {}
+    groups: Mapping[str, tuple[str, ...]] = {}  # by counter set
 
 
 class Record(View, frozen=True):
@@ -58,6 +60,7 @@ class Stock(View, frozen=True):
 
     capacity: Mapping[str, Mapping[str, Amount]] = {}
     draws: Mapping[str, Counters] = {}
+    groups: Mapping[str, Mapping[str, tuple[str, ...]]] = {}  # by device and counter set
     counters: Mapping[str, Mapping[str, Amount]] = {}
 
 
@@ -99,6 +102,14 @@ def stock(slices: Iterable[ResourceSlice]) -> Stock:
             for device in devices
             if device.consumes_counters
         },
+        groups={
+            device.name: {
+                one.counter_set: one.compatibility_groups
+                for one in device.consumes_counters
+                if one.compatibility_groups
+            }
+            for device in devices
+        },
         counters={
             one.name: {name: counter.value for name, counter in one.counters.items()}
             for spec in specs
@@ -123,7 +134,7 @@ def overlap(
     for name in {result.device for result in results if others.devices.get(result.device)}:
         if text := _overfull(name, after.devices[name], stock.capacity.get(name, {})):
             return text
-    return _overdrawn(others, after, stock.counters)
+    return _overdrawn(others, after, stock.counters) or _incompatible(others, after)
 
 
 def hold(
@@ -135,7 +146,8 @@ def hold(
         before = devices.get(result.device, HeldDevice())
         holder = Holder(claim=claim, share_id=result.share_id, capacity=result.consumed_capacity)
         draws = before.counters or (stock.draws.get(result.device, {}) if stock else {})
-        devices[result.device] = HeldDevice(holders=(*before.holders, holder), counters=draws)
+        groups = before.groups or (stock.groups.get(result.device, {}) if stock else {})
+        devices[result.device] = HeldDevice(holders=(*before.holders, holder), counters=draws, groups=groups)
     return Record(devices=devices)
 
 
@@ -145,7 +157,7 @@ def release(record: Record, claim: str) -> Record:
     for name, device in record.devices.items():
         left = tuple(holder for holder in device.holders if holder.claim != claim)
         if left:
-            devices[name] = HeldDevice(holders=left, counters=device.counters)
+            devices[name] = HeldDevice(holders=left, counters=device.counters, groups=device.groups)
     return Record(devices=devices)
 
 
@@ -183,6 +195,17 @@ def _overdrawn(others: Record, after: Record, counters: Counters) -> str | None:
             taken = _sum(draw[counter] for draw in draws if counter in draw)
             if taken > Quantity.parse(total):
                 return f"the held devices need {taken} of counter {set_name}/{counter}, which has {total}"
+    return None
+
+
+def _incompatible(others: Record, after: Record) -> str | None:
+    """H2. Devices without a group go together, and with no other."""
+    met = {set_name for device in others.devices.values() for set_name in device.counters}
+    for set_name in met:
+        drawing = [device for device in after.devices.values() if set_name in device.counters]
+        groups = [frozenset(device.groups.get(set_name, ())) for device in drawing]
+        if any(groups) and not frozenset.intersection(*groups):
+            return f"the held devices that draw from {set_name} have no compatibility group in common"
     return None
 
 
