@@ -78,7 +78,7 @@ def _same(updated: Object, stored: Mapping[str, Any]) -> bool:
 
 def _cluster_roles() -> Iterator[Object]:
     for name, part_of in AGGREGATES.items():
-        role = _role(name, None, labels=_gathered_by(part_of))
+        role = _role(name, _gathered(name), labels=_gathered_by(part_of))
         role["aggregationRule"] = {"clusterRoleSelectors": [{"matchLabels": _gathered_by(name)}]}
         yield role
     for name, (part_of, rules) in PARTS.items():
@@ -109,21 +109,27 @@ def _leader_election() -> Iterator[Object]:
         yield _binding(name, "Role", name, [Subject("User", holder)], namespace=SYSTEM_NAMESPACE)
 
 
+def _gathered(aggregate: str) -> list[Rule]:
+    """What an aggregate holds at first, for people to read; the policy gathers anew (R3)."""
+    parts = {name: rules for name, (part_of, rules) in PARTS.items() if part_of == aggregate}
+    inner = {name: tuple(_gathered(name)) for name, part_of in AGGREGATES.items() if part_of == aggregate}
+    gathered = {**parts, **inner}
+    return list(dict.fromkeys(rule for name in sorted(gathered) for rule in gathered[name]))
+
+
 def _gathered_by(aggregate: str) -> dict[str, str]:
     return {f"rbac.authorization.k8s.io/aggregate-to-{aggregate}": "true"} if aggregate else {}
 
 
 def _role(
-    name: str, rules: Iterable[Rule] | None, *, namespace: str = "", labels: Mapping[str, str] | None = None
+    name: str, rules: Iterable[Rule], *, namespace: str = "", labels: Mapping[str, str] | None = None
 ) -> Object:
-    role: Object = {
+    return {
         "apiVersion": _API_VERSION,
         "kind": "Role" if namespace else "ClusterRole",
         "metadata": _metadata(name, namespace, labels or {}),
+        "rules": [rule.fields() for rule in rules],
     }
-    if rules is not None:
-        role["rules"] = [rule.fields() for rule in rules]
-    return role
 
 
 def _binding(
