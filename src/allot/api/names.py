@@ -5,6 +5,7 @@ clients of Kubernetes know; an empty list means the value is fine. The texts do
 not name the field: `field.invalid(path, value, text)` does.
 """
 
+import ipaddress
 import re
 
 LABEL_MAX = 63
@@ -188,3 +189,11 @@ def port_name(value: str) -> list[str]:
 
 def port_number(value: int) -> list[str]:
     return [] if 1 <= value <= 65535 else ["must be between 1 and 65535, inclusive"]
+
+
+def ip_address(value: str) -> list[str]:
+    try:
+        ipaddress.ip_address(value)
+    except ValueError:
+        return ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"]
+    return []

@@ -3,12 +3,18 @@
 A pod is bound, run and ended by others; here is what the API itself knows: what
 a pod means when it does not say, which pods make sense, and what may change in
 one that exists. The rules of the spec are in `podspec`, since templates share
-them.
+them; those of claims are the resource group's.
 """
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ... import names
+from ...field import FieldError, Path, forbidden, invalid
 from ...kind import Fields, Kind, Occasion, Rules, Version
-from ..podspec import default_pod, qos_class
-from ..reading import items, section, text
+from ...resource import pods as claims
+from ..podspec import default_pod, merge_label_keys, qos_class, validate_pod_update, validate_spec
+from ..reading import items, obj, section, text
 from . import pod_columns
 
 GATED = {
@@ -17,6 +23,8 @@ GATED = {
     "reason": "SchedulingGated",
     "message": "Scheduling is blocked due to non-empty scheduling gates",
 }
+_SPEC = Path("spec")
+_STATUS = Path("status")
 
 
 def _prepare_create(pod: Fields, occasion: Occasion) -> None:
@@ -24,6 +32,85 @@ def _prepare_create(pod: Fields, occasion: Occasion) -> None:
     status = pod["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}
     if items(spec, "schedulingGates"):
         status["conditions"] = [dict(GATED)]
+    merge_label_keys(pod)
+    claims.drop_gated(pod, None, occasion.gates)
+
+
+def _prepare_update(new: Fields, old: Fields, occasion: Occasion) -> None:
+    claims.drop_gated(new, old, occasion.gates)
+
+
+def _prepare_status(new: Fields, old: Fields, occasion: Occasion) -> None:
+    status = section(new, "status")
+    claims.keep_unsaid_status(new, old)
+    claims.drop_gated(new, old, occasion.gates)
+    if not status.get("qosClass"):
+        status["qosClass"] = text(old, "status", "qosClass") or qos_class(obj(new, "spec"))
+    for one, many in (("podIP", "podIPs"), ("hostIP", "hostIPs")):
+        if status.get(one) and not status.get(many):
+            status[many] = [{"ip": status[one]}]
+        elif status.get(many):
+            status[one] = status[many][0].get("ip")
+
+
+def _validate_create(pod: Fields, occasion: Occasion) -> list[FieldError]:
+    spec = obj(pod, "spec")
+    found = validate_spec(spec, _SPEC, obj(pod, "metadata", "annotations"))
+    if items(spec, "ephemeralContainers"):
+        found.append(forbidden(_SPEC / "ephemeralContainers", "cannot be set on create"))
+    return found
+
+
+def _validate_update(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
+    return validate_pod_update(new, old)
+
+
+def _validate_status(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
+    found = claims.status_errors(new)
+    was, now = text(old, "status", "qosClass"), text(new, "status", "qosClass")
+    if was and now != was:
+        found.append(invalid(_STATUS / "qosClass", now, "field is immutable"))
+    policy = text(new, "spec", "restartPolicy")
+    if policy != "Always":
+        found += _validate_endings(new, old, policy)
+    for index, address in enumerate(items(new, "status", "podIPs")):
+        found += [
+            invalid((_STATUS / "podIPs")[index], address.get("ip") or "", wrong)
+            for wrong in names.ip_address(address.get("ip") or "")
+        ]
+    return found
+
+
+def _validate_endings(new: Fields, old: Fields, policy: str) -> list[FieldError]:
+    """A container that ended and is not to be restarted stays ended."""
+    by_name = {status.get("name"): status for status in items(new, "status", "containerStatuses")}
+    found = []
+    for index, status in enumerate(items(old, "status", "containerStatuses")):
+        ended = obj(status, "state").get("terminated")
+        if ended is None or (policy == "OnFailure" and ended.get("exitCode")):
+            continue
+        now = by_name.get(status.get("name"))
+        if now is not None and obj(now, "state").get("terminated") is None:
+            at = (_STATUS / "containerStatuses")[index] / "state"
+            found.append(forbidden(at, "may not be transitioned to non-terminated state"))
+    return found
+
+
+def _warnings(new: Fields, old: Fields | None) -> list[str]:
+    if old is not None:
+        return []
+    return [*_repeated(items(new, "spec", "imagePullSecrets"), "spec.imagePullSecrets")]
+
+
+def _repeated(entries: Sequence[Mapping[str, Any]], where: str) -> list[str]:
+    seen: set[str] = set()
+    found = []
+    for index, entry in enumerate(entries):
+        name = entry.get("name") or ""
+        if name in seen:
+            found.append(f'{where}[{index}].name: duplicate name "{name}"')
+        seen.add(name)
+    return found
 
 
 POD = Kind(
@@ -38,7 +125,15 @@ POD = Kind(
     has_status=True,
     other_subresources=("binding", "eviction", "log"),
     counts_generation=True,
-    rules=Rules(prepare_create=_prepare_create),
+    rules=Rules(
+        prepare_create=_prepare_create,
+        prepare_update=_prepare_update,
+        prepare_status=_prepare_status,
+        validate_create=_validate_create,
+        validate_update=_validate_update,
+        validate_status=_validate_status,
+        warnings=_warnings,
+    ),
     columns=pod_columns.COLUMNS,
     cells_at=pod_columns.cells,
     selectable={
@@ -46,7 +141,7 @@ POD = Kind(
         "spec.restartPolicy": lambda pod: text(pod, "spec", "restartPolicy"),
         "spec.schedulerName": lambda pod: text(pod, "spec", "schedulerName"),
         "spec.serviceAccountName": lambda pod: text(pod, "spec", "serviceAccountName"),
-        "spec.hostNetwork": lambda pod: "true" if pod["spec"].get("hostNetwork") else "false",
+        "spec.hostNetwork": lambda pod: "true" if obj(pod, "spec").get("hostNetwork") else "false",
         "status.phase": lambda pod: text(pod, "status", "phase"),
         "status.podIP": lambda pod: text(pod, "status", "podIP"),
         "status.podIPs": lambda pod: _addresses(pod),

@@ -1,6 +1,18 @@
 """The spec of a pod, which pods have and templates describe: defaults, rules, and what may change."""
 
 from .defaults import default_pod, default_spec, default_template
+from .match import merge_label_keys
 from .qos import qos_class
+from .update import validate_pod_update
+from .validate import validate_spec, validate_template
 
-__all__ = ["default_pod", "default_spec", "default_template", "qos_class"]
+__all__ = [
+    "default_pod",
+    "default_spec",
+    "default_template",
+    "merge_label_keys",
+    "qos_class",
+    "validate_pod_update",
+    "validate_spec",
+    "validate_template",
+]
