@@ -183,6 +183,11 @@ REPORT_ROWS = [
     (report(conditions=[condition(f"C{i}") for i in range(9)]), [f"{D}.conditions too_many"]),
     (report(conditions=[condition(), condition()]), [f"{D}.conditions[1].type duplicate"]),
     (report(conditions=[condition("")]), [f"{D}.conditions[0].type required"]),
+    (
+        report(conditions=[condition(lastTransitionTime=None)]),
+        [f"{D}.conditions[0].lastTransitionTime required"],
+    ),
+    (report(conditions=[condition(reason="R" * 1025)]), [f"{D}.conditions[0].reason too_long"]),
     (report(conditions=[condition(status="X")]), [f"{D}.conditions[0].status unsupported"]),
     (report(conditions=[condition(reason="")]), [f"{D}.conditions[0].reason required"]),
     (report(conditions=[condition(reason="no way")]), [f"{D}.conditions[0].reason invalid"]),
@@ -334,8 +339,15 @@ def test_without_the_gate_nobody_is_asked():
     assert write_status(CLAIM, stored(), {"allocation": allocation()}, occasion=occasion).causes == []
 
 
-def test_an_allocation_for_several_nodes_is_nobodys_own():
-    terms = on_node("n1")["nodeSelectorTerms"] + on_node("n2")["nodeSelectorTerms"]
+SEVERAL = [
+    on_node("n1")["nodeSelectorTerms"] + on_node("n2")["nodeSelectorTerms"],
+    [{"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["n1"]}]}],
+    [{"matchExpressions": [{"key": "zone", "operator": "Exists"}]}],
+]
+
+
+@pytest.mark.parametrize("terms", SEVERAL)
+def test_an_allocation_for_several_nodes_is_nobodys_own(terms):
     old = allocated(nodeSelector={"nodeSelectorTerms": terms})
     user = User("system:serviceaccount:ns:d", extra={"authentication.kubernetes.io/node-name": ("n1",)})
     occasion = permitted(driver_action("associated-node:update"), user=user)

@@ -174,6 +174,15 @@ def test_v1beta1_defaults_only_requests_that_name_a_class():
     assert written.causes == [f"{R}.exactly.deviceClassName required"]
 
 
+def test_v1beta1_defaults_alternatives_and_tolerations_like_v1():
+    flat = {"name": "r", "deviceClassName": "gpu", "tolerations": [{"key": "k"}]}
+    one, two = create(CLAIM, claim(flat, either("e", alternative())), "v1beta1").hub["spec"]["devices"][
+        "requests"
+    ]
+    assert one["exactly"]["tolerations"] == [{"key": "k", "operator": "Equal"}]
+    assert two["firstAvailable"] == [alternative(allocationMode="ExactCount", count=1)]
+
+
 # Versions in errors
 
 

@@ -154,6 +154,13 @@ def test_the_health_of_what_a_container_got(resource, causes):
     assert brief(pods.status_errors(made)) == causes
 
 
+def test_a_resource_is_reported_on_once():
+    twice = [{"name": "claim:nic"}] * 2
+    made = pod({"name": "nic"}, containerStatuses=[{"name": "main", "allocatedResourcesStatus": twice}])
+    path = "status.containerStatuses[0].allocatedResourcesStatus[1].name"
+    assert brief(pods.status_errors(made)) == [f"{path} duplicate"]
+
+
 def test_ephemeral_containers_have_no_devices():
     made = pod(ephemeralContainerStatuses=[{"name": "e", "allocatedResourcesStatus": [{"name": "x"}]}])
     assert brief(pods.status_errors(made)) == [
@@ -163,10 +170,11 @@ def test_ephemeral_containers_have_no_devices():
 
 def test_node_allocatable_claims_name_claims_and_containers():
     path = "status.nodeAllocatableResourceClaimStatuses"
-    made = pod(nodeAllocatableResourceClaimStatuses=[{"resourceClaimName": "c", "containers": ["zz"]}, {}])
-    assert brief(pods.status_errors(made)) == [
-        f"{path}[0].containers[0] invalid",
+    listed = [{"resourceClaimName": "c", "containers": ["main", "zz"]}, {}, {"resourceClaimName": "c"}]
+    assert brief(pods.status_errors(pod(nodeAllocatableResourceClaimStatuses=listed))) == [
+        f"{path}[0].containers[1] invalid",
         f"{path}[1].resourceClaimName required",
+        f"{path}[2].resourceClaimName duplicate",
     ]
 
 

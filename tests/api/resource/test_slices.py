@@ -246,6 +246,10 @@ POLICY_ROWS = [
     ({"validRange": {"min": "1", "step": "2", "max": "9"}, "default": "3"}, []),
     ({"validRange": {"min": "-1", "step": "1"}, "default": "1"}, [f"{BOUNDS}.min invalid"]),
     ({"validRange": {"min": "500m", "step": "500m"}, "default": "700m"}, []),  # rounded up, gate off
+    (
+        {"validRange": {"min": "1", "step": "16E"}, "default": "1"},
+        [f"{BOUNDS}.step invalid", f"{BOUNDS}.step invalid"],
+    ),
 ]
 
 
@@ -443,3 +447,54 @@ def test_numbers_that_typed_clients_insist_on_are_always_shown():
     assert stored["spec"]["pool"] == {"name": "p", "generation": 0, "resourceSliceCount": 0}
     assert stored["spec"]["devices"][0]["capacity"] == {"m": {"value": "0"}}
     assert stored["spec"]["devices"][0]["consumesCounters"][0]["counters"] == {"m": {"value": "0"}}
+
+
+def test_a_key_that_cannot_be_valid_is_shown_shortened():
+    (text,) = [
+        error for error in create(SLICE, slice_(device(attributes={"a" * 200: {}}))).causes if "[a" in error
+    ]
+    assert text == f"{D}.attributes[{'a' * 47}...{'a' * 46}] invalid"
+
+
+TERM = "spec.nodeSelector.nodeSelectorTerms[0]"
+
+
+def need(key="k", operator="In", values=("v",)):
+    return {"key": key, "operator": operator, "values": list(values)}
+
+
+@pytest.mark.parametrize(
+    ("requirement", "causes"),
+    [
+        (need(), []),
+        (need(values=()), ["values required"]),
+        (need(values=("-",)), ["values[0] invalid"]),
+        (need(operator="NotIn"), []),
+        (need(operator="Exists", values=()), []),
+        (need(operator="Exists"), ["values forbidden"]),
+        (need(operator="Gt", values=("1",)), []),
+        (need(operator="Lt", values=("1", "2")), ["values required"]),
+        (need(operator="Near"), ["operator invalid"]),
+        (need(key="/k", operator="Exists", values=()), ["key invalid"]),
+    ],
+)
+def test_expressions_of_a_node_selector(requirement, causes):
+    selector = {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}
+    written = create(SLICE, slice_(nodeName=None, nodeSelector=selector))
+    assert written.causes == [f"{TERM}.matchExpressions[0].{cause}" for cause in causes]
+
+
+@pytest.mark.parametrize(
+    ("requirement", "causes"),
+    [
+        (need("metadata.name"), []),
+        (need("metadata.name", values=("a", "b")), ["values required"]),
+        (need("metadata.name", values=("N_",)), ["values[0] invalid"]),
+        (need("metadata.name", "Gt"), ["operator invalid"]),
+        (need("metadata.uid"), ["key invalid"]),
+    ],
+)
+def test_fields_of_a_node_selector(requirement, causes):
+    selector = {"nodeSelectorTerms": [{"matchFields": [requirement]}]}
+    written = create(SLICE, slice_(nodeName=None, nodeSelector=selector))
+    assert written.causes == [f"{TERM}.matchFields[0].{cause}" for cause in causes]

@@ -210,8 +210,6 @@ def _toleration(found: Found, toleration: Fields, path: Path) -> None:
             found.add(field.invalid(path / "value", value, "must be empty for operator `Exists`"))
     elif operator == "Equal":
         found.texts(path / "value", value, names.label_value(value))
-    elif not operator:
-        found.declare(field.required(path / "operator"))
     else:
         found.declare(field.unsupported(path / "operator", operator, limits.TOLERATION_OPERATORS))
     if effect and effect not in limits.TAINT_EFFECTS:

@@ -1,12 +1,12 @@
 """What the server fills in while it reads, in the form of the request's version. Digest 2.1, 2.6.
 
 v1 and v1beta2 default every `exactly`; v1beta1 has no such member and goes by
-the class: without one the flat fields belong to nobody.
+the class: without one the flat fields belong to nobody. What the schema itself
+assumes (the operator of a toleration) has been filled in before.
 """
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Any
 
 from ..age import timestamp
 from ..kind import Fields
@@ -15,12 +15,10 @@ from .reading import at, objects
 
 def claim(fields: Fields, now: datetime) -> None:
     _requests(objects(fields, "spec", "devices", "requests"))
-    _results(fields)
 
 
 def claim_v1beta1(fields: Fields, now: datetime) -> None:
     _requests_v1beta1(objects(fields, "spec", "devices", "requests"))
-    _results(fields)
 
 
 def template(fields: Fields, now: datetime) -> None:
@@ -52,17 +50,14 @@ def _requests(requests: Iterator[Fields]) -> None:
         asked = [exactly] if isinstance(exactly, dict) else []
         for one in (*asked, *objects(request, "firstAvailable")):
             _mode_and_count(one)
-            _operators(one)
 
 
 def _requests_v1beta1(requests: Iterator[Fields]) -> None:
     for request in requests:
         if request.get("deviceClassName"):
             _mode_and_count(request)
-        _operators(request)
         for one in objects(request, "firstAvailable"):
             _mode_and_count(one)
-            _operators(one)
 
 
 def _mode_and_count(asked: Fields) -> None:
@@ -70,17 +65,6 @@ def _mode_and_count(asked: Fields) -> None:
         asked["allocationMode"] = "ExactCount"
     if asked["allocationMode"] == "ExactCount" and not asked.get("count"):
         asked["count"] = 1
-
-
-def _results(fields: Fields) -> None:
-    for result in objects(fields, "status", "allocation", "devices", "results"):
-        _operators(result)
-
-
-def _operators(holder: Any) -> None:
-    for toleration in objects(holder, "tolerations"):
-        if not toleration.get("operator"):
-            toleration["operator"] = "Equal"
 
 
 def _taints(holders: Iterable[Fields], now: datetime) -> None:
