@@ -41,7 +41,6 @@ _KUBELET_LABELS = frozenset(
     ]
 )
 _KUBELET_LABEL_DOMAINS = ("kubelet.kubernetes.io", "node.kubernetes.io")
-_RESTRICTED_DOMAIN = "node-restriction.kubernetes.io"
 
 _UNTOUCHED_STATUS = {
     "resourceClaimStatuses": "resource claim statuses",
@@ -214,9 +213,10 @@ def _forbidden_labels(new: Fields, old: Fields) -> list[str]:
 
 
 def _may_set_label(key: str) -> bool:
+    """Anything outside Kubernetes' own domains, and there what an agent knows of itself. In
+    particular nothing under node-restriction.kubernetes.io, which exists to be trusted.
+    """
     domain = key.partition("/")[0] if "/" in key else ""
-    if _is_within(domain, _RESTRICTED_DOMAIN):
-        return False
     if not (_is_within(domain, "kubernetes.io") or _is_within(domain, "k8s.io")):
         return True
     return key in _KUBELET_LABELS or any(_is_within(domain, known) for known in _KUBELET_LABEL_DOMAINS)
