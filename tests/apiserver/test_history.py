@@ -1,0 +1,69 @@
+"""The recent past of a resource, kept once for all who watch."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allot.api import Object
+from allot.apiserver.history import Change, FellBehind, History
+
+
+def change(revision, size=10):
+    body = b'{"metadata":{"name":"a"}%b}' % (b" " * size)
+    return Change("MODIFIED", "/a", Object(body, revision), None, revision)
+
+
+def revisions(changes):
+    return [one.revision for one in changes]
+
+
+def test_a_watcher_continues_where_it_stopped():
+    history = History(complete_after=0)
+    history.append([change(2), change(5)])
+    position = history.position_after(2)
+    assert revisions(history.since(position, 10)) == [5]
+    assert revisions(history.since(history.end, 10)) == []
+
+
+def test_who_falls_out_of_the_window_is_told_so():
+    """S2: no gap is ever hidden."""
+    history = History(complete_after=0, window=3)
+    for revision in range(1, 20):
+        history.append([change(revision)])
+    with pytest.raises(FellBehind):
+        history.since(0, 10)
+    assert history.complete_after == history.since(history.start, 1)[0].revision - 1
+
+
+def test_large_objects_leave_the_window_sooner():
+    history = History(complete_after=0, window=1000, window_bytes=1000)
+    history.append([change(revision, size=400) for revision in range(1, 11)])
+    assert history.start > 0
+    assert revisions(history.since(history.start, 10))[-1] == 10
+
+
+def test_an_event_is_written_once_for_all_who_read_it_in_the_same_form():
+    seen = []
+
+    def render(object):
+        seen.append(object)
+        return object.raw
+
+    one = change(3)
+    assert one.line("v1", render) is one.line("v1", render)
+    assert len(seen) == 1
+    assert one.line("v1", render, "ADDED").startswith(b'{"type":"ADDED"')
+
+
+@given(st.lists(st.integers(1, 3), max_size=60), st.integers(1, 8), st.data())
+def test_every_change_after_a_position_is_seen_once_or_the_watcher_is_told(steps, window, data):
+    history, revision, all_revisions = History(complete_after=0, window=window), 0, []
+    for step in steps:
+        revision += step
+        all_revisions.append(revision)
+        history.append([change(revision)])
+    after = data.draw(st.integers(0, revision))
+    wanted = [one for one in all_revisions if one > after]
+    if after < history.complete_after:
+        return
+    assert revisions(history.since(history.position_after(after), 1000)) == wanted
