@@ -61,6 +61,7 @@ REQUEST_ROWS = [
     (tolerating(operator="Exists", value="v"), [f"{R}.exactly.tolerations[0].value invalid"]),
     (tolerating(operator="Exists"), []),
     (tolerating(key="k", value="v"), []),
+    (tolerating(key="k", value="v", operator=""), []),
     (tolerating(key="k", value="-"), [f"{R}.exactly.tolerations[0].value invalid"]),
     (tolerating(key="/k", operator="Exists"), [f"{R}.exactly.tolerations[0].key invalid"]),
     (tolerating(operator="X"), [f"{R}.exactly.tolerations[0].operator unsupported"]),

@@ -1,8 +1,7 @@
 """What the server fills in while it reads, in the form of the request's version. Digest 2.1, 2.6.
 
 v1 and v1beta2 default every `exactly`; v1beta1 has no such member and goes by
-the class: without one the flat fields belong to nobody. What the schema itself
-assumes (the operator of a toleration) has been filled in before.
+the class: without one the flat fields belong to nobody.
 """
 
 from collections.abc import Iterable, Iterator
@@ -50,14 +49,17 @@ def _requests(requests: Iterator[Fields]) -> None:
         asked = [exactly] if isinstance(exactly, dict) else []
         for one in (*asked, *objects(request, "firstAvailable")):
             _mode_and_count(one)
+            _operators(one)
 
 
 def _requests_v1beta1(requests: Iterator[Fields]) -> None:
     for request in requests:
         if request.get("deviceClassName"):
             _mode_and_count(request)
+        _operators(request)
         for one in objects(request, "firstAvailable"):
             _mode_and_count(one)
+            _operators(one)
 
 
 def _mode_and_count(asked: Fields) -> None:
@@ -65,6 +67,13 @@ def _mode_and_count(asked: Fields) -> None:
         asked["allocationMode"] = "ExactCount"
     if asked["allocationMode"] == "ExactCount" and not asked.get("count"):
         asked["count"] = 1
+
+
+def _operators(asked: Fields) -> None:
+    """The schema fills in an operator that is absent; an empty one is as good as none."""
+    for toleration in objects(asked, "tolerations"):
+        if toleration.get("operator") == "":
+            toleration["operator"] = "Equal"
 
 
 def _taints(holders: Iterable[Fields], now: datetime) -> None:
