@@ -32,3 +32,64 @@ calls can be chained without a test in between. The answer is one of
 `Ranker` keeps one answer per node for one demand and looks again only at the nodes
 that moved; `rank` is the same in one call. Policies: `POLICIES[name]`.
 """
+
+from .answer import Answer, NoFit, Pick, Plan, Refused, Undecided
+from .demand import Alternative, ClaimDemand, Clause, Constraint, Demand, Request, Want, read_demand
+from .features import FIELD_BY_NAME, Features
+from .inventory import Inventory, NodeView
+from .kind import BadSlice, Device, DeviceId, Kind, PoolId
+from .ledger import Hold, Ledger, Overlap, Taken, Usage, taken_by
+from .node import BadNodeSelector, Node
+from .policy import FIRST_FIT, LEAST_WASTE, POLICIES, SPREAD, Candidate, Cost, Policy
+from .pool import PoolView
+from .question import Question, Row, Standing, ask
+from .search import BUDGET_STEPS, allocate, answer
+
+__all__ = [
+    "BUDGET_STEPS",
+    "FIELD_BY_NAME",
+    "FIRST_FIT",
+    "LEAST_WASTE",
+    "POLICIES",
+    "SPREAD",
+    "Alternative",
+    "Answer",
+    "BadNodeSelector",
+    "BadSlice",
+    "Candidate",
+    "ClaimDemand",
+    "Clause",
+    "Constraint",
+    "Cost",
+    "Demand",
+    "Device",
+    "DeviceId",
+    "Features",
+    "Hold",
+    "Inventory",
+    "Kind",
+    "Ledger",
+    "NoFit",
+    "Node",
+    "NodeView",
+    "Overlap",
+    "Pick",
+    "Plan",
+    "Policy",
+    "PoolId",
+    "PoolView",
+    "Question",
+    "Refused",
+    "Request",
+    "Row",
+    "Standing",
+    "Taken",
+    "Undecided",
+    "Usage",
+    "Want",
+    "allocate",
+    "answer",
+    "ask",
+    "read_demand",
+    "taken_by",
+]

@@ -1,0 +1,73 @@
+"""Whether many needs can be met at once from places with limited room.
+
+A bipartite flow, grown one unit at a time along alternating paths. Sets of places
+are the bits of an integer, so a step looks at all of them at once.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+
+class Need(NamedTuple):
+    """So many units, each from one of these places."""
+
+    places: int  # bits
+    units: int
+
+
+def matchable(needs: Sequence[Need], room: Sequence[int]) -> bool:
+    flow = _Flow(needs, room)
+    return all(flow.push(at) for at, need in enumerate(needs) for _ in range(need.units))
+
+
+class _Flow:
+    def __init__(self, needs: Sequence[Need], room: Sequence[int]) -> None:
+        self._places = [need.places for need in needs]
+        self._left = list(room)
+        self._spare = sum(1 << place for place, left in enumerate(room) if left > 0)
+        self._users: list[dict[int, int]] = [{} for _ in room]  # units of each need, by place
+
+    def push(self, need: int) -> bool:
+        """One unit more for a need, moving others aside where that helps."""
+        came_from: dict[int, tuple[int, int]] = {}  # need: (who takes its place, the place)
+        seen_needs, seen_places = {need}, 0
+        waiting = [need]
+        while waiting:
+            one = waiting.pop()
+            hit = self._places[one] & self._spare
+            if hit:
+                self._assign(need, one, _lowest(hit), came_from)
+                return True
+            fresh = self._places[one] & ~seen_places
+            seen_places |= fresh
+            for place in _bits(fresh):
+                for user in self._users[place]:
+                    if user not in seen_needs:
+                        seen_needs.add(user)
+                        came_from[user] = (one, place)
+                        waiting.append(user)
+        return False
+
+    def _assign(self, first: int, need: int, place: int, came_from: dict[int, tuple[int, int]]) -> None:
+        self._left[place] -= 1
+        if not self._left[place]:
+            self._spare &= ~(1 << place)
+        self._users[place][need] = self._users[place].get(need, 0) + 1
+        while need != first:
+            taker, place = came_from[need]
+            users = self._users[place]
+            users[need] -= 1
+            if not users[need]:
+                del users[need]
+            users[taker] = users.get(taker, 0) + 1
+            need = taker
+
+
+def _lowest(bits: int) -> int:
+    return (bits & -bits).bit_length() - 1
+
+
+def _bits(bits: int) -> Iterator[int]:
+    while bits:
+        yield _lowest(bits)
+        bits &= bits - 1

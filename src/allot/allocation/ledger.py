@@ -1,0 +1,276 @@
+"""Who holds each device.
+
+Where it sits
+    informers tell it what the server has accepted; the scheduler tells it what it
+    has decided and not yet written; `question` asks it what is free. Nothing else
+    in the program remembers which devices are taken.
+
+What it promises
+    L1  Of its own accord it gives a device to one claim, or shares of it to several;
+        never both. Admin access is recorded and holds nothing.
+    L2  `revision` grows with every change, and only then; `moved_since` names the
+        pools whose devices changed hands.
+    L3  Cancelling never frees what the server has accepted.
+    L4  What it says about a device is the sum of the claims' holds, so it can be
+        rebuilt from the claims at any time.
+    L5  A fork costs what is changed on it, and its parent never notices.
+
+Why the server is believed
+    A claim that the server has accepted is a fact, even where it takes a device that
+    another claim holds: two schedulers may run, and a real Kubernetes does not guard
+    devices. Refusing the fact would make the device look free once either claim goes.
+    So both holds are kept, the device stays taken until the last of them is released,
+    and the overlap is reported (D1). A plan of our own that overlaps is refused.
+
+Why one object
+    Upstream keeps accepted claims, claims in flight and shared capacity in three
+    structures; readers that visited them in an unlucky order have handed one device
+    to two pods. With one owner L1 is a local property.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from allot.api import Quantity, resource
+from allot.base import require
+
+from .journal import Journal
+from .kind import DeviceId, PoolId
+from .overlay import Overlay
+
+ClaimUid = str
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """One device of an allocation: whole, or a share of it with what the share consumes."""
+
+    device: DeviceId
+    share: str | None = None
+    consumed: Mapping[str, Quantity] = field(default_factory=dict)
+    admin: bool = False
+
+
+def taken_by(allocation: resource.AllocationResult) -> tuple[Taken, ...]:
+    """What an allocation in a claim's status holds. Raises ValueError on an amount that is none."""
+    return tuple(
+        Taken(
+            DeviceId(result.driver, result.pool, result.device),
+            share=result.share_id,
+            consumed={name: Quantity.parse(text) for name, text in result.consumed_capacity.items()},
+            admin=bool(result.admin_access),
+        )
+        for result in allocation.devices.results
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    devices: tuple[Taken, ...]
+    settled: bool  # the server has accepted it; until then it is in flight
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What is taken of one device: by whom, and how much of its capacity."""
+
+    owners: tuple[ClaimUid, ...] = ()  # of the whole device; more than one is an overlap
+    sharers: tuple[ClaimUid, ...] = ()  # one entry a share
+    consumed: Mapping[str, int] = field(default_factory=dict)  # nano units
+
+    def plus(self, claim: ClaimUid, taken: Taken) -> "Usage":
+        if taken.share is None:
+            return Usage((*self.owners, claim), self.sharers, self.consumed)
+        consumed = dict(self.consumed)
+        for name, amount in taken.consumed.items():
+            if amount:
+                consumed[name] = consumed.get(name, 0) + amount.nano
+        return Usage(self.owners, (*self.sharers, claim), consumed)
+
+    def minus(self, claim: ClaimUid, taken: Taken) -> "Usage":
+        if taken.share is None:
+            return Usage(_without(self.owners, claim), self.sharers, self.consumed)
+        consumed = dict(self.consumed)
+        for name, amount in taken.consumed.items():
+            if amount:
+                consumed[name] -= amount.nano
+                if not consumed[name]:
+                    del consumed[name]
+        return Usage(self.owners, _without(self.sharers, claim), consumed)
+
+    @property
+    def is_nothing(self) -> bool:
+        return not self.owners and not self.sharers
+
+    @property
+    def overlaps(self) -> bool:
+        return len(self.owners) > 1 or bool(self.owners and self.sharers)
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """D1: the server accepted, or a plan asked for, a device that others hold already."""
+
+    device: DeviceId
+    claims: tuple[ClaimUid, ...]
+
+    def __str__(self) -> str:
+        return f"D1: {self.device} is held by {', '.join(self.claims)}"
+
+
+UNUSED: Mapping[str, Usage] = {}
+
+
+class Ledger:
+    def __init__(self) -> None:
+        self._holds: Overlay[ClaimUid, Hold] = Overlay()
+        self._pools: Overlay[PoolId, dict[str, Usage]] = Overlay()  # _holds, indexed by device
+        self._overlaps: Overlay[DeviceId, Overlap] = Overlay()
+        self._journal: Journal[PoolId] = Journal()
+
+    @property
+    def revision(self) -> int:
+        return self._journal.revision
+
+    def fork(self) -> "Ledger":
+        """A copy that pays for its own changes only. Leave the parent alone while it is used."""
+        child = Ledger.__new__(Ledger)
+        child._holds = self._holds.fork()
+        child._pools = self._pools.fork()
+        child._overlaps = self._overlaps.fork()
+        child._journal = Journal(self.revision)
+        return child
+
+    # Questions
+
+    def usage(self, pool: PoolId) -> Mapping[str, Usage]:
+        """What is taken of a pool, by device name. A view: read it, do not keep it."""
+        return self._pools.get(pool) or UNUSED
+
+    def is_free(self, device: DeviceId) -> bool:
+        """Whether nobody holds the device or a share of it."""
+        return device.name not in self.usage(device.pool_id)
+
+    def hold(self, claim: ClaimUid) -> Hold | None:
+        return self._holds.get(claim)
+
+    def overlaps(self) -> Iterator[Overlap]:
+        """Every device that more than one claim believes to have (D1)."""
+        for _, overlap in self._overlaps.items():
+            yield overlap
+
+    def moved_since(self, revision: int) -> frozenset[PoolId] | None:
+        """Pools whose devices changed hands after `revision`; None when it may be any."""
+        return self._journal.since(revision)
+
+    # Changes
+
+    def fly(self, claim: ClaimUid, devices: Iterable[Taken]) -> tuple[Overlap, ...]:
+        """Hold devices for a claim whose allocation is not yet written.
+
+        Refused, with nothing changed, when others hold one of them: the overlaps say
+        which. The plan may come from an older view; if the claim has settled since,
+        the newer truth stays and there is nothing to cancel later (L3).
+        """
+        if self._is_settled(claim):
+            return ()
+        wanted = Hold(tuple(devices), settled=False)
+        overlaps = tuple(self._conflicts(claim, wanted.devices))
+        if not overlaps:
+            self._replace(claim, wanted)
+        return overlaps
+
+    def settle(self, claim: ClaimUid, devices: Iterable[Taken]) -> None:
+        """Record what the server accepted, whoever else holds it."""
+        self._replace(claim, Hold(tuple(devices), settled=True))
+
+    def cancel(self, claim: ClaimUid) -> None:
+        """Give up a flight."""
+        if not self._is_settled(claim):
+            self._replace(claim, None)
+
+    def release(self, claim: ClaimUid) -> None:
+        """The server says the claim holds nothing any more."""
+        self._replace(claim, None)
+
+    def check(self) -> None:
+        """Verify what no single method can see. Slow: for tests and `sim`."""
+        index: dict[PoolId, dict[str, Usage]] = {}
+        for claim, hold in self._holds.items():
+            for taken in hold.devices:
+                if not taken.admin:
+                    pool = index.setdefault(taken.device.pool_id, {})
+                    name = taken.device.name
+                    pool[name] = pool.get(name, Usage()).plus(claim, taken)
+        kept = {pool: used for pool, used in self._pools.items() if used}
+        require(
+            {pool: _comparable(used) for pool, used in kept.items()}
+            == {pool: _comparable(used) for pool, used in index.items()},
+            "L4: the index is the sum of the holds",
+        )
+        overlapping = {
+            DeviceId(*pool, name) for pool, used in kept.items() for name in used if used[name].overlaps
+        }
+        require(set(self._overlaps) == overlapping, "D1: every overlap is reported, and only those")
+
+    def _is_settled(self, claim: ClaimUid) -> bool:
+        hold = self._holds.get(claim)
+        return hold is not None and hold.settled
+
+    def _conflicts(self, claim: ClaimUid, devices: Iterable[Taken]) -> Iterator[Overlap]:
+        whole: set[DeviceId] = set()
+        for taken in devices:
+            if taken.admin:
+                continue
+            used = self.usage(taken.device.pool_id).get(taken.device.name, Usage())
+            holders = used.owners if taken.share is not None else (*used.owners, *used.sharers)
+            others = tuple(holder for holder in holders if holder != claim)
+            if others or taken.device in whole:
+                yield Overlap(taken.device, (*others, claim))
+            if taken.share is None:
+                whole.add(taken.device)
+
+    def _replace(self, claim: ClaimUid, new: Hold | None) -> None:
+        """The only place a ledger changes. Either all of it happens or none."""
+        old = self._holds.get(claim)
+        if new == old:
+            return
+        for taken in old.devices if old else ():
+            self._set(taken, self._used(taken).minus(claim, taken))
+        for taken in new.devices if new else ():
+            self._set(taken, self._used(taken).plus(claim, taken))
+        if new is None:
+            self._holds.drop(claim)
+        else:
+            self._holds.set(claim, new)
+        for pool in {taken.device.pool_id for hold in (old, new) if hold for taken in hold.devices}:
+            self._journal.add(pool)
+
+    def _used(self, taken: Taken) -> Usage:
+        return self.usage(taken.device.pool_id).get(taken.device.name, Usage())
+
+    def _set(self, taken: Taken, usage: Usage) -> None:
+        if taken.admin:
+            return
+        id = taken.device
+        pool = self._pools.get(id.pool_id)
+        if pool is None or not self._pools.is_own(id.pool_id):
+            pool = dict(pool or {})
+            self._pools.set(id.pool_id, pool)
+        if usage.is_nothing:
+            pool.pop(id.name, None)
+        else:
+            pool[id.name] = usage
+        if usage.overlaps:
+            self._overlaps.set(id, Overlap(id, (*usage.owners, *usage.sharers)))
+        elif id in self._overlaps:
+            self._overlaps.drop(id)
+
+
+def _without(claims: tuple[ClaimUid, ...], claim: ClaimUid) -> tuple[ClaimUid, ...]:
+    at = claims.index(claim)
+    return claims[:at] + claims[at + 1 :]
+
+
+def _comparable(used: Mapping[str, Usage]) -> Mapping[str, object]:
+    return {name: (sorted(one.owners), sorted(one.sharers), dict(one.consumed)) for name, one in used.items()}

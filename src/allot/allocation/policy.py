@@ -1,0 +1,88 @@
+"""Which of many fitting devices to take.
+
+A policy is one function: it is shown a device that may be taken and says what
+taking it would cost. The search tries cheap devices first, equal ones in the
+order of publication, and the costs of a plan's devices, added up, compare nodes.
+It never decides whether something fits: under every policy the same claims fit.
+
+To write one, add up what you care about and less is better:
+
+    def by_name(candidate: Candidate) -> Cost:
+        return (float(len(candidate.device.id.name)),)
+
+    SHORT_NAMES = Policy("short-names", by_name)
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import log2
+from typing import TYPE_CHECKING
+
+from .kind import Device, Kind
+
+if TYPE_CHECKING:
+    from .state import State
+
+Cost = tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A device that may be taken now, in the light of what is taken already."""
+
+    device: Device
+    at: int
+    state: "State"
+
+    @property
+    def pool_in_use(self) -> float:
+        """The part of the device's pool that somebody has, from 0 to 1."""
+        view = self.state.question.view
+        place = view.pool_of[self.at]
+        chosen = sum(1 for at in (*self.state.holders, *self.state.shares) if view.pool_of[at] == place)
+        taken = len(self.state.question.usages.get(place, ()))
+        return (taken + chosen) / len(view.pools[place].devices)
+
+    def loss(self) -> float:
+        """How much can no longer be had once the device is taken.
+
+        1 for a device of its own. For a partition: the partitions that would stop
+        fitting beside it, itself included, each as the part of the hardware it is.
+        For a device that is shared already: the part of it that the share consumes.
+        """
+        from .loss import loss
+
+        return loss(self.state, self.at)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    name: str
+    cost: Callable[[Candidate], Cost] | None  # None: publication order alone
+
+
+def size(kind: Kind) -> float:
+    """How big a device is, on a scale where twice as much of anything is one more."""
+    key = "size"
+    if key not in kind.remembered:
+        kind.remembered[key] = sum(
+            log2(1 + max(0, capacity.value.nano) / 10**9) for capacity in kind.capacity.values()
+        )
+    return kind.remembered[key]  # type: ignore[return-value]
+
+
+def least_waste(candidate: Candidate) -> Cost:
+    """Break up as little as possible, and take the smallest device that will do."""
+    return (candidate.loss(), size(candidate.device.kind))
+
+
+def spread(candidate: Candidate) -> Cost:
+    """Keep away from what others use: the emptiest pool first."""
+    return (candidate.pool_in_use,)
+
+
+FIRST_FIT = Policy("first-fit", None)
+LEAST_WASTE = Policy("least-waste", least_waste)
+SPREAD = Policy("spread", spread)
+
+POLICIES: Mapping[str, Policy] = {one.name: one for one in (FIRST_FIT, LEAST_WASTE, SPREAD)}

@@ -1,0 +1,343 @@
+"""Find devices for everything at once, or know that there are none.
+
+Where it sits
+    scheduler, autoscaler, what-if  ->  allocate()  ->  Plan | NoFit | Undecided | Refused
+    The caller records a plan in the ledger; this module only proposes.
+
+What it promises
+    A1  Every request gets the devices it asks for, and no device is given twice.
+    A2  Nothing that the ledger holds is given again, admin access aside.
+    A3  Every constraint, counter, capacity and group rule accepts the plan.
+    A4  Same input, same plan; under `first-fit` it is upstream's plan.
+    A5  NoFit means that no plan exists, not that we stopped looking.
+    A6  Refused means that upstream's order of trying meets an error before its first
+        solution, whatever the policy.
+
+How
+    Depth first: claims, requests and alternatives in the order they are written,
+    devices in the order of publication or of the policy. What would make that
+    explode is cut off in three ways, none of which loses a solution: a device is
+    not tried where a twin has failed, a state is not entered whose equal has failed
+    (`shape`), and what remains is first counted (`bounds`).
+
+    Counting could walk past an error that upstream would meet, so it is left out
+    where errors are possible at all. There a first search in publication order
+    decides between fit, no fit and refusal; the other two ways are safe, because
+    twins and equal states fail with the same errors. Only then may a policy choose.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from .answer import Answer, NoFit, Pick, Plan, Refused, Undecided
+from .bounds import Bounds
+from .demand import RESULTS_MAX, Alternative, Demand
+from .inventory import Inventory
+from .ledger import Ledger
+from .node import Node
+from .policy import FIRST_FIT, LEAST_WASTE, Candidate, Cost, Policy
+from .question import Question, ask, has_many_terms
+from .shape import Shape
+from .state import FatalError, State
+
+BUDGET_STEPS: Final = 100_000
+"""Devices tried before an answer is given up; a step is some microseconds."""
+
+EASY_FAILURES: Final = 64
+"""Failures after which counting what remains is worth its price."""
+
+
+def allocate(
+    node: Node,
+    inventory: Inventory,
+    ledger: Ledger,
+    demand: Demand | Refused,
+    policy: Policy = LEAST_WASTE,
+    budget: int = BUDGET_STEPS,
+) -> Answer:
+    """The devices that `node` would give to the claims, or why it gives none."""
+    if isinstance(demand, Refused):
+        return demand
+    question = ask(node, inventory, ledger, demand)
+    if isinstance(question, Refused):
+        return question
+    return answer(question, policy, budget)
+
+
+def answer(question: Question, policy: Policy, budget: int = BUDGET_STEPS) -> Answer:
+    risky = question.is_risky()
+    if not risky:
+        return _concluded(question, Search(question, policy, budget, heed_errors=False))
+    first = _concluded(question, Search(question, FIRST_FIT, budget, heed_errors=True))
+    if not isinstance(first, Plan) or policy.cost is None:
+        return first
+    # The problem is sound, so a policy may choose; if that takes too long, first come is first served.
+    better = _concluded(question, Search(question, policy, budget - first.steps, heed_errors=False))
+    return better if isinstance(better, Plan) else first
+
+
+def _concluded(question: Question, search: "Search") -> Answer:
+    try:
+        found = search.run()
+    except FatalError as error:
+        return Refused(str(error))
+    except _BudgetSpent:
+        return Undecided(question, search.steps)
+    if not found:
+        if question.has_invalid_pool:
+            return Refused("invalid resource pools were encountered", node_only=True)
+        return NoFit(question, search.steps)
+    picks = search.picks()
+    unwritable = _unwritable(picks)
+    if unwritable is not None:
+        return Refused(unwritable)
+    return Plan(picks, question, search.cost(), search.steps)
+
+
+class _BudgetSpent(Exception):
+    pass
+
+
+class _Hard(Exception):
+    """Too many failures to go on without counting."""
+
+
+@dataclass(slots=True)
+class _Outcome:
+    name: str
+
+
+_DONE: Final = _Outcome("every claim has its devices")
+_FAILED: Final = _Outcome("no device will do")
+_EXCEEDED: Final = _Outcome("more devices than a claim may have, whichever they are")
+
+
+@dataclass(slots=True)
+class _Frame:
+    """One choice that is being made: an alternative of a request, or its next device."""
+
+    claim: int
+    request: int
+    alternative: Alternative | None  # None: choosing among the alternatives
+    filled: int  # devices that the alternative has already
+    last: int  # place in the row of the latest of them
+    options: Iterator[int]
+    option: int = -1
+    tried: set[object] = field(default_factory=set)  # twins of devices that failed
+    all_exceeded: bool = True
+
+
+class Search:
+    """One depth-first search. The stack is a list, so depth is bounded by the demand alone."""
+
+    def __init__(self, question: Question, policy: Policy, budget: int, *, heed_errors: bool) -> None:
+        self.steps = 0
+        self._question = question
+        self._claims = question.demand.claims
+        self._policy = policy
+        self._budget = budget
+        self._heed_errors = heed_errors
+        self._state = State(question, heed_errors=heed_errors)
+        self._shape: Shape | None = None
+        self._bounds: Bounds | None = None
+        self._failures = 0
+        self._failed: set[object] = set()  # keys of states without a solution
+
+    def run(self) -> bool:
+        """Whether a solution exists; it is then in the state."""
+        try:
+            return self._descend()
+        except _Hard:
+            self._state = State(self._question, heed_errors=False)
+            self._shape = Shape(self._question, self._state)
+            self._bounds = Bounds(self._question, self._state, self._shape)
+            return self._bounds.possible() and self._descend()
+
+    def picks(self) -> tuple[Pick, ...]:
+        devices = self._question.devices
+        return tuple(Pick(one.alternative, devices[one.at], one.parts) for one in self._state.taken)
+
+    def cost(self) -> Cost:
+        """What the policy thinks of the solution: the costs of its devices as they were taken."""
+        cost = self._policy.cost
+        if cost is None:
+            return ()
+        replay = State(self._question, heed_errors=False)
+        total: list[float] = []
+        for one in self._state.taken:
+            added = cost(Candidate(self._question.devices[one.at], one.at, replay))
+            total = [a + b for a, b in zip(total, added, strict=True)] if total else list(added)
+            replay.take(one.alternative, one.at)
+        return tuple(total)
+
+    def _descend(self) -> bool:
+        stack: list[_Frame] = []
+        entry = self._enter(0, 0)
+        while entry is not _DONE:
+            if isinstance(entry, _Frame):
+                stack.append(entry)
+            else:  # the frame on top has nothing left to try
+                if not stack:
+                    return False
+                ended = stack.pop()
+                if entry is _FAILED:
+                    self._remember(ended)
+                if not stack:
+                    return False
+                # A claim that would grow too large is that claim's concern: an earlier one just goes on.
+                outcome = entry if stack[-1].claim == ended.claim else _FAILED
+                over = self._disappoint(stack[-1], outcome)
+                if over is not None:
+                    entry = over
+                    continue
+            entry = self._advance(stack[-1])
+        return True
+
+    def _advance(self, frame: _Frame) -> _Frame | _Outcome:
+        """Try options until one leads on, or say how the frame ends."""
+        alternative = frame.alternative
+        for option in frame.options:
+            self._spend()
+            if alternative is None:
+                entry = self._begin(self._claims[frame.claim].requests[frame.request].alternatives[option])
+            else:
+                if frame.tried and self._shaped().twin(option) in frame.tried:
+                    continue
+                if not self._state.take(alternative, option):
+                    continue
+                frame.option = option
+                entry = self._follow(frame, alternative)
+            if isinstance(entry, _Frame) or entry is _DONE:
+                return entry
+            over = self._disappoint(frame, entry)
+            if over is not None:
+                return over
+        return _EXCEEDED if alternative is None and frame.all_exceeded else _FAILED
+
+    def _disappoint(self, frame: _Frame, outcome: _Outcome) -> _Outcome | None:
+        """The frame's option led nowhere. Returns how the frame ends, if it does."""
+        if frame.alternative is None:
+            frame.all_exceeded = frame.all_exceeded and outcome is _EXCEEDED
+            return None
+        self._state.undo()
+        if outcome is _EXCEEDED:  # other devices would be just as many
+            return _EXCEEDED
+        self._failures += 1
+        if self._failures > EASY_FAILURES and self._bounds is None and not self._heed_errors:
+            raise _Hard
+        frame.tried.add(self._shaped().twin(frame.option))
+        return None
+
+    def _enter(self, claim: int, request: int) -> _Frame | _Outcome:
+        """Go to a request; past the last one to the next claim; past the last claim we are done."""
+        while claim < len(self._claims) and request == len(self._claims[claim].requests):
+            claim, request = claim + 1, 0
+        if claim == len(self._claims):
+            return _DONE
+        asked = self._claims[claim].requests[request]
+        if not asked.is_list:
+            return self._begin(asked.alternatives[0])
+        choice = _Frame(claim, request, None, 0, -1, iter(range(len(asked.alternatives))))
+        return _FAILED if self._is_hopeless(choice) else choice
+
+    def _begin(self, alternative: Alternative) -> _Frame | _Outcome:
+        count = self._question.count(alternative)
+        if not count:  # all devices, and there are none
+            return _FAILED
+        if self._state.sizes[alternative.claim] + count > RESULTS_MAX:
+            return _EXCEEDED
+        return self._frame(alternative, 0, -1)
+
+    def _follow(self, frame: _Frame, alternative: Alternative) -> _Frame | _Outcome:
+        """Where to go once the frame's option is taken."""
+        filled = frame.filled + 1
+        if self._bounds is not None and not self._bounds.possible(alternative, filled):
+            return _FAILED
+        if filled < self._question.count(alternative):
+            return self._frame(alternative, filled, frame.option)
+        entry = self._enter(frame.claim, frame.request + 1)
+        if entry is _EXCEEDED and frame.request + 1 == len(self._claims[frame.claim].requests):
+            return _FAILED
+        return entry
+
+    def _frame(self, alternative: Alternative, filled: int, last: int) -> _Frame | _Outcome:
+        options = self._options(alternative, filled, last)
+        frame = _Frame(alternative.claim, alternative.request, alternative, filled, last, options)
+        return _FAILED if self._is_hopeless(frame) else frame
+
+    def _options(self, alternative: Alternative, filled: int, last: int) -> Iterator[int]:
+        row = self._question.row(alternative)
+        if alternative.all_devices:
+            return iter(row.selected[filled : filled + 1])
+        if self._policy.cost is None:
+            # Only later devices may follow: combinations, not orders.
+            return iter(row.worth_trying[bisect_right(row.worth_trying, last) :])
+        return iter(self._by_cost(alternative, filled, self._policy.cost))
+
+    def _by_cost(self, alternative: Alternative, filled: int, cost: Callable[[Candidate], Cost]) -> list[int]:
+        state, question = self._state, self._question
+        mine = {one.at for one in state.taken[len(state.taken) - filled :]}
+        known: dict[object, Cost] = {}
+        costs: list[tuple[Cost, int]] = []
+        for at in question.row(alternative).worth_trying:
+            if at in mine or state.is_in_use(alternative, at):
+                continue
+            device = question.devices[at]
+            kind = device.kind
+            key = at if kind.consumption or kind.shareable else (kind, question.view.pool_of[at])
+            if key not in known:
+                known[key] = cost(Candidate(device, at, state))
+            costs.append((known[key], at))
+        costs.sort()
+        return [at for _, at in costs]
+
+    def _shaped(self) -> Shape:
+        if self._shape is None:
+            self._shape = Shape(self._question, self._state)
+        return self._shape
+
+    def _is_hopeless(self, frame: _Frame) -> bool:
+        return bool(self._failed) and self._key(frame) in self._failed
+
+    def _remember(self, frame: _Frame) -> None:
+        """All that the frame could try has failed, and whoever comes to an equal state fails too."""
+        self._failed.add(self._key(frame))
+
+    def _key(self, frame: _Frame) -> object:
+        alternative, state = frame.alternative, self._state
+        in_order = self._policy.cost is None
+        beyond = frame.last if in_order and frame.filled else None
+        mine: tuple[int, ...] = ()
+        if frame.filled and not in_order and state.shares:
+            latest = state.taken[len(state.taken) - frame.filled :]
+            mine = tuple(sorted(one.at for one in latest if one.parts is not None))
+        return (
+            frame.claim,
+            frame.request,
+            -1 if alternative is None else alternative.index,
+            frame.filled,
+            -1 if beyond is None else beyond,
+            mine,
+            state.sizes[frame.claim],
+            state.rules[frame.claim],
+            self._shaped().key(frame.claim, frame.request, beyond),
+        )
+
+    def _spend(self) -> None:
+        self.steps += 1
+        if self.steps > self._budget:
+            raise _BudgetSpent
+
+
+def _unwritable(picks: tuple[Pick, ...]) -> str | None:
+    """A result names one node or one term of node requirements; some devices ask for more."""
+    named: set[int] = set()
+    for pick in picks:
+        claim, device = pick.alternative.claim, pick.device
+        if device.node_name is not None or device.kind.description.binds_to_node:
+            named.add(claim)
+        elif claim not in named and has_many_terms(device):
+            return f"create NodeSelector: device {device.id} has a node selector with more than one term"
+    return None

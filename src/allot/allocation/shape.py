@@ -1,0 +1,183 @@
+"""Which devices are as good as others, so that a failure with one is a failure with all.
+
+Two devices are *alike* when every request of the demand sees the same in them:
+their standings, the attribute values that constraints compare, their capacity and
+what they draw from counters. Devices that draw from the same counters belong to
+one *cell*; two cells are alike when they hold alike devices in the same order over
+the same amounts. A device without counters is a cell of its own.
+
+Swapping two alike cells that have been used in the same way changes nothing that
+a search could notice, not even an error it would meet. Hence the two uses:
+
+    twin(at)     where trying a device failed, trying its twins fails too
+    key(...)     states with the same key have the same future
+
+A position in the order of trying breaks the symmetry for the request that is
+being filled, because only later devices may follow; `key` says so by telling
+cells beyond that position apart.
+"""
+
+from collections.abc import Hashable, Sequence
+
+from .demand import Alternative
+from .question import Question
+from .state import State
+
+Marks = tuple[tuple[int, int, int], ...]
+Mark = tuple[int, Marks]
+
+
+class Shape:
+    """Computed once a search has had its first failure; easy problems never pay for it."""
+
+    def __init__(self, question: Question, state: State) -> None:
+        self._question = question
+        self._state = state
+        self._requests = [
+            request.alternatives for claim in question.demand.claims for request in claim.requests
+        ]
+        self._offsets = _offsets([len(claim.requests) for claim in question.demand.claims])
+        self._has_admin = any(one.admin for one in question.demand.alternatives())
+        self._ids: dict[Hashable, int] = {}
+        rows = question.rows.values()
+        candidates = sorted({at for row in rows for at in (*row.worth_trying, *row.selected)})
+        self._usable = self._uses(candidates)
+        likeness = {at: self._id(self._likeness(at)) for at in candidates}
+        self.cell_of: dict[int, int] = {}
+        self._types: list[int] = []
+        self.cells: list[list[int]] = []  # devices, in order
+        self._local: dict[int, int] = {}  # a device's likeness within its cell
+        self._future: list[int] = []  # requests that could use the cell, as bits
+        for cell, members in enumerate(self._connected(candidates)):
+            self._settle(cell, members, likeness)
+
+    def twin(self, at: int) -> Hashable:
+        cell = self.cell_of[at]
+        return (self._types[cell], self._local[at], self._marks(cell))
+
+    def key(self, claim: int, request: int, beyond: int | None) -> Hashable:
+        """What the rest of the problem depends on, from this request on.
+
+        `beyond` is the position after which the request in progress may still choose,
+        or None when it may choose anywhere.
+        """
+        future = ~((1 << (self._offsets[claim] + request)) - 1)
+        near: list[Mark] = []
+        far: list[Mark] = []
+        touched = {self.cell_of[taking.at] for taking in self._state.taken}
+        for cell in touched:
+            if self._future[cell] & future:
+                if beyond is None or self.cells[cell][-1] <= beyond:
+                    near.append((self._types[cell], self._marks(cell)))
+                else:
+                    far.append((cell, self._marks(cell)))
+        return (tuple(sorted(near)), tuple(sorted(far)))
+
+    def _uses(self, candidates: Sequence[int]) -> dict[int, int]:
+        uses = dict.fromkeys(candidates, 0)
+        for place, alternatives in enumerate(self._requests):
+            for at in {at for one in alternatives for at in self._reach(one)}:
+                uses[at] |= 1 << place
+        return uses
+
+    def _reach(self, alternative: Alternative) -> tuple[int, ...]:
+        row = self._question.row(alternative)
+        return row.selected if alternative.all_devices else row.worth_trying
+
+    def _likeness(self, at: int) -> Hashable:
+        question = self._question
+        kind = question.devices[at].kind
+        seen: list[Hashable] = []
+        for row in question.rows.values():
+            parts = row.parts.get(at)
+            seen.append((row.standings[at], parts and tuple((name, q.nano) for name, q in parts.items())))
+        for alternatives in self._requests:
+            for one in alternatives:
+                rules = question.demand.claims[one.claim].constraints
+                seen.extend(question.value(one, rules[index], at) for index in one.constraints)
+        usage = question.shared.get(at)
+        capacity = (
+            tuple((name, capacity.value.nano) for name, capacity in kind.capacity.items())
+            if question.demand.features.consumable_capacity
+            else ()
+        )
+        return (
+            tuple(seen),
+            at in question.owned,
+            usage and (len(usage.sharers), tuple(sorted(usage.consumed.items()))),
+            kind.shareable,
+            capacity,
+        )
+
+    def _connected(self, candidates: Sequence[int]) -> list[list[int]]:
+        """Devices that draw from common counter sets, directly or through others."""
+        question = self._question
+        leader: dict[Hashable, Hashable] = {}
+
+        def find(one: Hashable) -> Hashable:
+            while leader.setdefault(one, one) != one:
+                one = leader[one]
+            return one
+
+        groups: dict[Hashable, list[int]] = {}
+        roots: dict[int, Hashable] = {}
+        for at in candidates:
+            root: Hashable = ("device", at)
+            for consumption in question.devices[at].kind.consumption:
+                counters = find((question.view.pool_of[at], consumption.counter_set))
+                leader[counters] = find(root)
+            roots[at] = root
+        for at in candidates:
+            groups.setdefault(find(roots[at]), []).append(at)
+        return list(groups.values())
+
+    def _settle(self, cell: int, members: list[int], likeness: dict[int, int]) -> None:
+        question = self._question
+        pool = question.view.pool_of[members[0]]
+        names: dict[str, int] = {}  # counter sets, renamed in order of appearance
+        described: list[Hashable] = []
+        for at in members:
+            draws = tuple(
+                (names.setdefault(one.counter_set, len(names)), one.amounts, one.groups)
+                for one in question.devices[at].kind.consumption
+            )
+            described.append((likeness[at], draws))
+        state: list[Hashable] = []
+        if names:
+            left, groups = question.counters(pool)
+            state = [
+                (tuple(sorted((c, n) for (s, c), n in left.items() if s == name)), groups.get(name))
+                for name in names
+            ]
+        self.cells.append(members)
+        self._types.append(self._id((tuple(described), tuple(state))))
+        future = 0
+        for at, description in zip(members, described, strict=True):
+            self.cell_of[at] = cell
+            self._local[at] = self._id(description)
+            future |= self._usable[at]
+        self._future.append(future)
+
+    def _marks(self, cell: int) -> Marks:
+        """How a cell has been used: which likenesses, how often, and by which claims if that matters."""
+        state = self._state
+        marks = []
+        for at in self.cells[cell]:
+            holders, shares = state.holders.get(at), state.shares.get(at, 0)
+            if holders or shares:
+                who = self._id(holders) if self._has_admin else len(holders or ())
+                consumed = tuple(sorted(state.consumed_of(at).items())) if shares else ()
+                marks.append((self._local[at], who, self._id((shares, consumed))))
+        marks.sort()
+        return tuple(marks)
+
+    def _id(self, content: Hashable) -> int:
+        return self._ids.setdefault(content, len(self._ids))
+
+
+def _offsets(lengths: list[int]) -> list[int]:
+    total, offsets = 0, []
+    for length in lengths:
+        offsets.append(total)
+        total += length
+    return offsets
