@@ -83,7 +83,7 @@ class NodeSelector(View, frozen=True):
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
 
 
-V = TypeVar("V", bound=View)
+V = TypeVar("V", bound=msgspec.Struct)
 
 
 def view(kind: type[V], fields: Mapping[str, Any]) -> V:

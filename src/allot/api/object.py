@@ -16,6 +16,8 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
+from .meta import read
+
 View = TypeVar("View", bound=msgspec.Struct)
 
 _HEAD = b'{"metadata":{'
@@ -87,7 +89,7 @@ class Object:
             self._views = {}
         found = self._views.get(kind)
         if found is None:
-            found = self._views[kind] = msgspec.json.decode(self.raw, type=kind)
+            found = self._views[kind] = read(kind, self.raw)
         return cast(View, found)
 
     def changed(self, changes: Mapping[str, Any]) -> "Object":

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from allot.api import meta, resource, schema
+from allot.api import Object, meta, resource, schema
 from api.resource.objects import allocation, claim, device, pod_reference, report, request, slice_
 
 
@@ -28,6 +28,11 @@ def test_null_and_absent_read_the_same():
     assert meta.read(resource.ResourceClaim, msgspec.json.encode(nothing)) == meta.view(
         resource.ResourceClaim, nothing
     )
+
+
+def test_an_object_shows_a_view_of_a_claim_that_asks_for_nothing():
+    found = Object(b'{"metadata":{"name":"c"},"spec":{"devices":{"requests":null}},"status":{}}')
+    assert found.view(resource.ResourceClaim).spec == resource.ResourceClaimSpec()
 
 
 def test_an_allocated_claim_reads_whole():
