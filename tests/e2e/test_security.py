@@ -21,12 +21,12 @@ RBAC = "/apis/rbac.authorization.k8s.io/v1"
 class Cluster:
     """A server on a thread of its own."""
 
-    def __init__(self, data_dir):
+    def __init__(self, data_dir, store="memory"):
         self.data_dir = data_dir
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._thread.start()
-        self._serving = self._run(serve(ServingOptions(data_dir, "memory")))
+        self._serving = self._run(serve(ServingOptions(data_dir, store)))
         self.authority = self._serving.authority
 
     def _run(self, story):
@@ -325,3 +325,33 @@ def test_break_glass_works_when_the_roles_are_gone(cluster, admin):
     }
     made(fixer, f"{RBAC}/clusterrolebindings", binding)
     assert admin.code("GET", PODS) == 200
+
+
+def test_credentials_and_rights_survive_a_restart(tmp_path):
+    """The same keys, the same roles, the same bindings: nobody has to be let in anew."""
+    first = Cluster(tmp_path, "sqlite")
+    try:
+        admin = first.caller("allot-admin")
+        accounts = "/api/v1/namespaces/default/serviceaccounts"
+        made(admin, accounts, {"metadata": {"name": "robot"}})
+        binding = {
+            "metadata": {"name": "robot-views"},
+            "roleRef": {"kind": "ClusterRole", "name": "view"},
+            "subjects": [{"kind": "ServiceAccount", "name": "robot"}],
+        }
+        made(admin, f"{RBAC}/namespaces/default/rolebindings", binding)
+        token = token_of(admin, "robot")
+        made(admin, PODS, pod("kept", "n1"))
+        kubeconfig = Path(tmp_path, "kubeconfig").read_text()
+    finally:
+        first.close()
+    second = Cluster(tmp_path, "sqlite")
+    try:
+        assert second.authority == first.authority
+        assert Path(tmp_path, "kubeconfig").read_text() != kubeconfig  # a fresh certificate of the same user
+        assert second.caller("allot-admin").code("GET", PODS) == 200
+        assert second.caller(token=token).code("GET", PODS) == 200
+        assert second.caller(token=token).code("POST", PODS, pod("x")) == 403
+        assert second.caller("system:node:n1").code("GET", f"{PODS}/kept") == 200
+    finally:
+        second.close()
