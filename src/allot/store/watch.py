@@ -16,7 +16,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 
-from .contract import Event
+from .contract import Compacted, Event
 from .keyspace import KeySpace
 
 BASKET_MAX = 10_000  # events a live watch may leave unread
@@ -57,11 +57,18 @@ class LocalWatch:
 
     def _catch_up(self) -> list[Event]:
         """Read the next slice of history, and go live when that was the last."""
-        events, self._reached = self._watches.space.events(self.prefix, self._reached, SLICE)
+        try:
+            events, self._reached = self._watches.space.events(self.prefix, self._reached, SLICE)
+        except Compacted:
+            self.close()
+            raise
+        self.go_live_if_current()
+        return events
+
+    def go_live_if_current(self) -> None:
         if self._reached >= self._watches.space.revision:
             self._basket = []
             self._watches.go_live(self)
-        return events
 
     async def _wait(self) -> None:
         self._waiter = asyncio.get_running_loop().create_future()
@@ -113,6 +120,7 @@ class Watches:
     def open(self, prefix: str, after: int) -> LocalWatch:
         watch = LocalWatch(self, prefix, after)
         self._open.add(watch)
+        watch.go_live_if_current()
         return watch
 
     def go_live(self, watch: LocalWatch) -> None:
