@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -86,6 +87,8 @@ def qualified_name(found: Found, name: str, path: Path, *, declared: bool = Fals
 
 def _qualified_name(name: str, path: Path) -> list[FieldError]:
     """`name` or `domain/name`. A second slash is let through: so is it upstream."""
+    if len(name) <= limits.IDENTIFIER_MAX and _is_identifier(name):
+        return []
     parts = name.split("/")
     if len(parts) == 1:
         return _identifier(name, path)
@@ -98,6 +101,12 @@ def _qualified_name(name: str, path: Path) -> list[FieldError]:
     return errors + (
         _identifier(own, path) if own else [field.invalid(path, "", "the name must not be empty")]
     )
+
+
+@lru_cache(maxsize=4096)
+def _is_identifier(name: str) -> bool:
+    """All devices of a fleet have the same few attributes, and slices have thousands of them."""
+    return not names.c_identifier(name)
 
 
 def full_name_errors(name: str, path: Path) -> list[FieldError]:

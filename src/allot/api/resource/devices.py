@@ -17,6 +17,7 @@ from .reading import same
 
 LIST_ATTRIBUTES = ("ints", "bools", "strings", "versions")
 _ATTRIBUTES = ("int", "bool", "string", "version", *LIST_ATTRIBUTES)
+_FREE_ATTRIBUTES = ("int", "bool")  # every value will do
 _PLACES = ("nodeName", "nodeSelector", "allNodes")
 _KEY_SHOWN_MAX = limits.DRIVER_NAME_MAX + 1 + limits.IDENTIFIER_MAX
 
@@ -26,9 +27,7 @@ def check(
 ) -> None:
     checks.device_name(found, device.get("name") or "", path / "name")
     _how_much(found, device, path)
-    for name, attribute in attributes_of(device).items():
-        checks.qualified_name(found, name, path / "attributes")
-        _attribute(found, attribute, (path / "attributes")[_shown(name)])
+    _attributes(found, attributes_of(device), path / "attributes")
     if old is None or not same(old.get("capacity"), device.get("capacity")):
         _capacity(found, device, path / "capacity", occasion)
     if old is None or not same(old.get("taints"), device.get("taints")):
@@ -50,13 +49,14 @@ def _how_much(found: Found, device: Fields, path: Path) -> None:
     if entries > most:
         text = f"the total number of attributes and capacities must not exceed {most}"
         found.add(field.invalid(path, entries, text))
-    values = sum(
-        sum(len(one.get(name) or ()) for name in LIST_ATTRIBUTES) or 1
-        for one in attributes_of(device).values()
-    )
+    values = sum(_values(attribute) for attribute in attributes_of(device).values())
     most = limits.DEVICE_ATTRIBUTE_VALUES_MAX
     if values > most:
         found.add(field.invalid(path, values, f"the total number of attribute values must not exceed {most}"))
+
+
+def _values(attribute: Fields) -> int:
+    return sum(len(value or ()) for name, value in attribute.items() if name in LIST_ATTRIBUTES) or 1
 
 
 def _shown(key: str) -> str:
@@ -67,16 +67,24 @@ def _shown(key: str) -> str:
     return key[: (left + 1) // 2] + "..." + key[-(left // 2) :]
 
 
-def _attribute(found: Found, attribute: Fields, path: Path) -> None:
-    present = [name for name in _ATTRIBUTES if attribute.get(name) is not None]
+def _attributes(found: Found, attributes: Mapping[str, Fields], path: Path) -> None:
+    for key, attribute in attributes.items():
+        checks.qualified_name(found, key, path)
+        present = [name for name, value in attribute.items() if name in _ATTRIBUTES and value is not None]
+        if len(present) != 1:
+            _one_of(found, present, path[_shown(key)])
+        for name in present:
+            if name not in _FREE_ATTRIBUTES:
+                _attribute_value(found, name, attribute[name], path[_shown(key)] / name)
+
+
+def _one_of(found: Found, present: list[str], path: Path) -> None:
     listed = ", ".join(f"`{name}`" for name in _ATTRIBUTES)
-    if not present:
-        found.declare(field.invalid(path, "", f"must specify one of: {listed}"))
-    elif len(present) > 1:
-        shown = "{" + ", ".join(present) + "}"
+    if present:
+        shown = "{" + ", ".join(sorted(present, key=_ATTRIBUTES.index)) + "}"
         found.declare(field.invalid(path, shown, f"must specify exactly one of: {listed}"))
-    for name in present:
-        _attribute_value(found, name, attribute[name], path / name)
+    else:
+        found.declare(field.invalid(path, "", f"must specify one of: {listed}"))
 
 
 def _attribute_value(found: Found, name: str, value: Any, path: Path) -> None:
@@ -112,10 +120,12 @@ def _capacity(found: Found, device: Fields, path: Path, occasion: Occasion) -> N
     for name, capacity in (device.get("capacity") or {}).items():
         checks.qualified_name(found, name, path)
         policy = capacity.get("requestPolicy")
+        if policy is None:
+            continue
         here = path[_shown(name)] / "requestPolicy"
-        if policy is not None and not shareable:
+        if not shareable:
             found.add(field.forbidden(here, "allowMultipleAllocations must be true"))
-        elif policy is not None:
+        else:
             fractional = occasion.gates["DRAFractionalCapacityRange"]
             policies.check(found, policy, capacity.get("value") or "0", here, fractional)
 
