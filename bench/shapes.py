@@ -36,15 +36,12 @@ def selector(expression: str) -> Json:
     return {"cel": {"expression": expression}}
 
 
-def slice_of(devices: list[Json], node: str = NODE, **spec: Json) -> Json:
-    pool = {"name": node, "generation": 1, "resourceSliceCount": spec.pop("slices", 1)}
+def slice_of(devices: list[Json], node: str = NODE, slices: int = 1, **spec: Json) -> Json:
+    pool = {"name": node, "generation": 1, "resourceSliceCount": slices}
     fields = {"driver": DRIVER, "pool": pool, "nodeName": node, **spec}
     if devices:
         fields["devices"] = devices
-    return {
-        "metadata": {"name": f"{node}-{spec.get('part', 0) if 'part' in spec else len(devices)}"},
-        "spec": fields,
-    }
+    return {"metadata": {"name": f"{node}-{'devices' if devices else 'counters'}"}, "spec": fields}
 
 
 def claim(*requests: Json, name: str = "claim", **devices: Json) -> Json:

@@ -35,6 +35,7 @@ that moved; `rank` is the same in one call. Policies: `POLICIES[name]`.
 
 from .answer import Answer, NoFit, Pick, Plan, Refused, Undecided
 from .demand import Alternative, ClaimDemand, Clause, Constraint, Demand, Request, Want, read_demand
+from .explanation import Explanation, explain
 from .features import FIELD_BY_NAME, Features
 from .inventory import Inventory, NodeView
 from .kind import BadSlice, Device, DeviceId, Kind, PoolId
@@ -42,8 +43,12 @@ from .ledger import Hold, Ledger, Overlap, Taken, Usage, taken_by
 from .node import BadNodeSelector, Node
 from .policy import FIRST_FIT, LEAST_WASTE, POLICIES, SPREAD, Candidate, Cost, Policy
 from .pool import PoolView
+from .problem import BYTES_MAX as PROBLEM_BYTES_MAX
+from .problem import NotAProblem, Problem, problem_of, read_problem
 from .question import Question, Row, Standing, ask
+from .remedies import Attempt, Change
 from .search import BUDGET_STEPS, allocate, answer
+from .solving import Solved, solve
 
 __all__ = [
     "BUDGET_STEPS",
@@ -51,12 +56,15 @@ __all__ = [
     "FIRST_FIT",
     "LEAST_WASTE",
     "POLICIES",
+    "PROBLEM_BYTES_MAX",
     "SPREAD",
     "Alternative",
     "Answer",
+    "Attempt",
     "BadNodeSelector",
     "BadSlice",
     "Candidate",
+    "Change",
     "ClaimDemand",
     "Clause",
     "Constraint",
@@ -64,6 +72,7 @@ __all__ = [
     "Demand",
     "Device",
     "DeviceId",
+    "Explanation",
     "Features",
     "Hold",
     "Inventory",
@@ -72,16 +81,19 @@ __all__ = [
     "NoFit",
     "Node",
     "NodeView",
+    "NotAProblem",
     "Overlap",
     "Pick",
     "Plan",
     "Policy",
     "PoolId",
     "PoolView",
+    "Problem",
     "Question",
     "Refused",
     "Request",
     "Row",
+    "Solved",
     "Standing",
     "Taken",
     "Undecided",
@@ -90,6 +102,10 @@ __all__ = [
     "allocate",
     "answer",
     "ask",
+    "explain",
+    "problem_of",
     "read_demand",
+    "read_problem",
+    "solve",
     "taken_by",
 ]

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 COMMANDS: dict[str, str] = {
     "apiserver": "run the API server until interrupted",
     "credentials": "write a kubeconfig for a user or component",
+    "solve": "solve allocation problems from files",
 }
 """Command name -> one line of help. The module has the command's name."""
 

@@ -1,0 +1,310 @@
+"""Why a demand does not fit on a node, as a value.
+
+Where it sits
+    Asked for after the fact, with the same inputs as the answer: whoever allocates
+    successfully never pays for it. Events, conditions, the command line and the
+    dashboard all render this one value.
+
+What it promises
+    E1  For every alternative of every request the counts add up to the devices
+        looked at: each device has one reason.
+    E2  Every change it names was tried and makes the demand fit.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .answer import NoFit, Plan, Refused, Undecided
+from .clauses import values_seen
+from .demand import Alternative, ClaimDemand, Demand, read_demand
+from .expression import Failure
+from .kind import Device, value_of
+from .node import BadNodeSelector
+from .pool import PoolView
+from .reasons import Finding, Reason, Situation
+from .remedies import Attempt, Change, Findings, remedies
+
+EXAMPLES_MAX = 3
+LINES_MAX = 4
+HOLDERS_MAX = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Devices that fail for the same reason."""
+
+    reason: Reason
+    devices: int
+    detail: str
+    examples: tuple[str, ...]
+    holders: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        by = f" by {', '.join(self.holders[:HOLDERS_MAX])}" if self.holders else ""
+        more = f" and {len(self.holders) - HOLDERS_MAX} more" if len(self.holders) > HOLDERS_MAX else ""
+        detail = f" ({self.detail})" if self.detail else ""
+        return f"{self.devices} {self.reason.value}{by}{more}{detail}"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestReport:
+    claim: str
+    request: str
+    wanted: int | None  # None: all of them
+    looked_at: int
+    groups: tuple[Group, ...]
+    nearest: str
+
+    @property
+    def free(self) -> int:
+        return sum(group.devices for group in self.groups if group.reason is Reason.FREE)
+
+    @property
+    def suffices(self) -> bool:
+        """Whether the request could be served if it were alone."""
+        return self.free >= (self.wanted or 1)
+
+    @property
+    def text(self) -> str:
+        wants = "all" if self.wanted is None else str(self.wanted)
+        groups = "; ".join(group.text for group in self.groups) or "there is none"
+        nearest = f"; nearest miss {self.nearest.partition(',')[0]}" if self.nearest else ""
+        asked = f"{self.claim}, request {self.request} wants {wants} of {self.looked_at} devices"
+        return f"{asked}: {groups}{nearest}"
+
+
+@dataclass(frozen=True, slots=True)
+class PoolReport:
+    """A pool that nothing is allocated from."""
+
+    pool: str
+    state: str
+
+    @property
+    def text(self) -> str:
+        return f"pool {self.pool} is {self.state}"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    node: str
+    verdict: str
+    error: str = ""
+    pools: tuple[PoolReport, ...] = ()
+    requests: tuple[RequestReport, ...] = ()
+    conflicts: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
+
+    def text(self) -> str:
+        """A few lines for people."""
+        lines = [f"{self.verdict} on {self.node}" + (f": {self.error}" if self.error else "")]
+        short = [one for one in self.requests if not one.suffices] or self.requests
+        lines += [f"  {one.text}" for one in short[:LINES_MAX]]
+        if len(short) > LINES_MAX:
+            lines.append(f"  and {len(short) - LINES_MAX} more requests")
+        lines += [f"  {one.text}" for one in self.pools[:LINES_MAX]]
+        lines += [f"  {conflict}" for conflict in self.conflicts]
+        if self.changes:
+            lines.append("  it would fit " + "; or ".join(change.text for change in self.changes))
+        return "\n".join(lines)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "node": self.node,
+            "verdict": self.verdict,
+            "error": self.error,
+            "text": self.text(),
+            "pools": [{"pool": one.pool, "state": one.state} for one in self.pools],
+            "requests": [_request_json(one) for one in self.requests],
+            "conflicts": list(self.conflicts),
+            "changes": [
+                {"kind": one.kind, "text": one.text, **({"release": one.release} if one.release else {})}
+                for one in self.changes
+            ],
+        }
+
+
+def _request_json(one: RequestReport) -> dict[str, Any]:
+    return {
+        "claim": one.claim,
+        "request": one.request,
+        "wanted": "all" if one.wanted is None else one.wanted,
+        "devices": one.looked_at,
+        "free": one.free,
+        "reasons": [
+            {
+                "reason": group.reason.name.lower().replace("_", "-"),
+                "devices": group.devices,
+                "detail": group.detail,
+                "holders": list(group.holders),
+                "examples": list(group.examples),
+            }
+            for group in one.groups
+        ],
+        "nearest": one.nearest,
+    }
+
+
+def explain(
+    attempt: Attempt, answer: Plan | NoFit | Undecided | Refused, named: Callable[[str], str] = str
+) -> Explanation:
+    """Why `answer` came out. `named` says a holder as the reader may know it."""
+    node = attempt.node.name
+    if isinstance(answer, Plan):
+        return Explanation(node, "fits")
+    verdict = {NoFit: "does not fit", Undecided: "undecided", Refused: "refused"}[type(answer)]
+    error = answer.error if isinstance(answer, Refused) else ""
+    demand = read_demand(attempt.claims, attempt.classes, attempt.inventory.features)
+    try:
+        view = attempt.inventory.view(attempt.node)
+    except BadNodeSelector:
+        return Explanation(node, verdict, error)
+    pools = tuple(PoolReport(str(pool.id), _state(pool)) for pool in view.pools if not pool.usable)
+    if isinstance(demand, Refused):
+        return Explanation(node, verdict, error, pools)
+    situation = Situation(demand, view, attempt.ledger)
+    findings = {one: situation.findings(one) for one in demand.alternatives()}
+    return Explanation(
+        node,
+        verdict,
+        error,
+        pools,
+        tuple(_report(demand, one, found, named) for one, found in findings.items()),
+        tuple(_conflicts(situation, findings)),
+        tuple(remedies(attempt, demand, findings, named)),
+    )
+
+
+def _state(pool: PoolView) -> str:
+    return "incomplete" if pool.incomplete else f"invalid: {pool.invalid}"
+
+
+def _report(
+    demand: Demand, alternative: Alternative, found: Sequence[Finding], named: Callable[[str], str]
+) -> RequestReport:
+    return RequestReport(
+        claim=f"claim {demand.claims[alternative.claim].label}",
+        request=alternative.name,
+        wanted=None if alternative.all_devices else alternative.count,
+        looked_at=len(found),
+        groups=tuple(_grouped(found, named)),
+        nearest=_nearest(found, named),
+    )
+
+
+def _grouped(found: Sequence[Finding], named: Callable[[str], str]) -> Iterator[Group]:
+    """Free ones first, then the nearest misses."""
+    groups: dict[tuple[Reason, str], list[Finding]] = {}
+    for one in found:
+        groups.setdefault((one.reason, _key(one)), []).append(one)
+    order = list(Reason)
+    for (reason, key), members in sorted(
+        groups.items(), key=lambda item: (-order.index(item[0][0]), -len(item[1]), item[0][1])
+    ):
+        detail = key
+        if reason is Reason.SELECTOR:
+            seen = values_seen(key, [one.device.kind for one in members])
+            detail = f"`{key}`: {seen}" if seen else f"`{key}`"
+        holders = dict.fromkeys(named(holder) for one in members for holder in one.holders)
+        examples = tuple(str(one.device.id) for one in members[:EXAMPLES_MAX])
+        yield Group(reason, len(members), detail, examples, tuple(holders))
+
+
+def _key(one: Finding) -> str:
+    """What tells groups apart within one reason; holders are listed together."""
+    return one.clause or ("" if one.reason is Reason.IN_USE else one.detail)
+
+
+def _nearest(found: Sequence[Finding], named: Callable[[str], str]) -> str:
+    """The device that failed the latest check."""
+    order = list(Reason)
+    misses = [one for one in found if one.reason is not Reason.FREE]
+    if not misses:
+        return ""
+    near = max(misses, key=lambda one: order.index(one.reason))
+    words = [
+        near.reason.value,
+        f"by {', '.join(map(named, near.holders))}" if near.holders else "",
+        near.detail,
+    ]
+    return f"{near.device.id}, {' '.join(word for word in words if word)}"
+
+
+# What free devices cannot do together
+
+
+def _conflicts(situation: Situation, findings: Findings) -> Iterator[str]:
+    free = {
+        alternative: [one.device for one in found if one.reason is Reason.FREE]
+        for alternative, found in findings.items()
+    }
+    if any(
+        all(len(free[one]) < one.count for one in request.alternatives if not one.all_devices)
+        for claim in situation.demand.claims
+        for request in claim.requests
+        if not any(one.all_devices for one in request.alternatives)
+    ):
+        return  # one request alone is reason enough
+    before = False
+    for claim in situation.demand.claims:
+        for line in _constraint_conflicts(situation, claim, free):
+            before = True
+            yield line
+    yield from _competition(situation, free) if not before else ()
+
+
+def _constraint_conflicts(
+    situation: Situation, claim: ClaimDemand, free: Mapping[Alternative, Sequence[Device]]
+) -> Iterator[str]:
+    for constraint in claim.constraints:
+        covered = [
+            request.alternatives[0]
+            for request in claim.requests
+            if len(request.alternatives) == 1 and constraint.index in request.alternatives[0].constraints
+        ]
+        needed = sum(one.count for one in covered)
+        by_value: dict[str, set[Device]] = {}
+        for alternative in covered:
+            for device in free[alternative]:
+                for value in _values(situation, alternative, constraint.attribute, device):
+                    by_value.setdefault(value, set()).add(device)
+        shown = ", ".join(f"{value}: {len(by_value[value])}" for value in sorted(by_value)[:6])
+        most = max(map(len, by_value.values()), default=0)
+        if constraint.distinct and len(by_value) < needed:
+            yield (
+                f"claim {claim.label}: {needed} different values of {constraint.attribute} are needed, "
+                f"{len(by_value)} are free ({shown})"
+            )
+        elif not constraint.distinct and most < needed:
+            yield (
+                f"claim {claim.label}: {needed} devices with one value of {constraint.attribute} are needed, "
+                f"no value has more than {most} free ({shown})"
+            )
+
+
+def _values(situation: Situation, alternative: Alternative, name: str, device: Device) -> Iterator[str]:
+    derived = alternative.derived.get(name)
+    if derived is not None:
+        found = derived.on(device.kind)
+        values = frozenset() if isinstance(found, Failure) else found
+    else:
+        published = device.kind.attribute(name)
+        lists = situation.features.list_type_attributes
+        values = frozenset() if published is None else value_of(published, lists=lists)
+    for _, value in sorted(values, key=repr):  # type: ignore[call-overload]
+        yield str(value)
+
+
+def _competition(situation: Situation, free: Mapping[Alternative, Sequence[Device]]) -> Iterator[str]:
+    wanted = 0
+    devices: set[Device] = set()
+    for claim in situation.demand.claims:
+        for request in claim.requests:
+            wanted += min(one.count or len(free[one]) for one in request.alternatives)
+            devices.update(device for one in request.alternatives for device in free[one])
+    if wanted > len(devices):
+        yield f"{wanted} devices are wanted together, {len(devices)} different ones are free"
+    else:
+        yield "each request could be served alone, but no choice serves all of them at once"

@@ -1,0 +1,230 @@
+"""Why one device does not serve one request.
+
+Each device gets exactly one reason: the first check that it fails, in an order that
+goes from what the device is to what others have left of it. So the counts of an
+explanation add up to the devices looked at, and the further down the list a device
+gets, the nearer a miss it was.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+
+from allot.api import Quantity
+
+from .capacity import Capacity, CapacityError, consumed
+from .clauses import conjuncts
+from .demand import Alternative, ClaimDemand, Demand
+from .expression import Expression, Failure, selector
+from .features import Features
+from .inventory import NodeView
+from .kind import Device
+from .ledger import Ledger, Usage
+from .pool import SPLIT, PoolView, joined, usable
+from .question import OPTIONAL_NODE_OPERATIONS, untolerated
+
+
+class Reason(Enum):
+    """In the order of the checks."""
+
+    NODE = "on another node"
+    GATED = "needing a feature that is off"
+    SELECTOR = "not selected"
+    FAILED = "whose selector fails"
+    CAPACITY = "with too little capacity"
+    OPERATIONS = "needing node operations that the node does not know"
+    TAINT = "tainted"
+    IN_USE = "in use"
+    SHARED = "with too little capacity left"
+    COUNTERS = "with too little left of a counter"
+    GROUPS = "incompatible with what is in use beside it"
+    ATTRIBUTE = "lacking an attribute that a constraint compares"
+    FREE = "free"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What became of one device."""
+
+    device: Device
+    reason: Reason
+    detail: str = ""
+    holders: tuple[str, ...] = ()
+    clause: str = ""  # the part of a selector that said no
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """One demand, one node, and what is taken there."""
+
+    demand: Demand
+    view: NodeView
+    ledger: Ledger
+
+    @property
+    def features(self) -> Features:
+        return self.demand.features
+
+    def usage(self, device: Device) -> Usage:
+        return self.ledger.usage(device.id.pool_id).get(device.id.name, Usage())
+
+    def findings(self, alternative: Alternative) -> list[Finding]:
+        claim = self.demand.claims[alternative.claim]
+        pools = {pool.id: pool for pool in self.view.pools}
+        return [
+            _judged(self, claim, alternative, device, pools[device.id.pool_id])
+            for device in self.view.devices
+        ]
+
+
+def _judged(
+    situation: Situation, claim: ClaimDemand, alternative: Alternative, device: Device, pool: PoolView
+) -> Finding:
+    if not usable(device, situation.view.node):
+        return Finding(device, Reason.NODE)
+    if device.kind.binding and not situation.features.device_binding_and_status:
+        return Finding(device, Reason.GATED, "binding conditions")
+    if device.kind.consumption and not situation.features.partitionable_devices:
+        return Finding(device, Reason.GATED, "shared counters")
+    return (
+        _unselected(situation, alternative, device)
+        or _too_small(situation, alternative, device)
+        or _unwelcome(situation, alternative, device)
+        or _taken(situation, alternative, device)
+        or _drained(situation, device, pool)
+        or _incomparable(situation, claim, alternative, device)
+        or Finding(device, Reason.FREE)
+    )
+
+
+def _unselected(situation: Situation, alternative: Alternative, device: Device) -> Finding | None:
+    for clause in alternative.clauses:
+        answer = clause.expression.on(device.kind)
+        if isinstance(answer, Failure):
+            return Finding(device, Reason.FAILED, f"{clause.expression.text}: {answer.message}")
+        if answer is not True:
+            part = _failed_part(clause.expression.text, situation.features, device)
+            return Finding(device, Reason.SELECTOR, clause=part)
+    return None
+
+
+def _failed_part(text: str, features: Features, device: Device) -> str:
+    for part, expression in _parts(text, features):
+        if expression.on(device.kind) is False:
+            return part
+    return text
+
+
+@cache
+def _parts(text: str, features: Features) -> tuple[tuple[str, Expression], ...]:
+    return tuple((part, selector(part, features)) for part in conjuncts(text))
+
+
+def _too_small(situation: Situation, alternative: Alternative, device: Device) -> Finding | None:
+    if not situation.features.consumable_capacity:
+        return None
+    try:
+        parts = _consumed(situation, alternative, device)
+    except CapacityError as error:
+        return Finding(device, Reason.CAPACITY, str(error))
+    if parts is not None:
+        return None
+    short = [
+        words
+        for name, asked in alternative.want.capacity.items()
+        if (words := _shortage(name, asked, device.kind.capacity.get(name)))
+    ]
+    return Finding(device, Reason.CAPACITY, ", ".join(short) or "less than its policy gives")
+
+
+def _shortage(name: str, asked: Quantity, offered: Capacity | None) -> str:
+    if offered is None:
+        return f"{name}: {asked} asked, none published"
+    return f"{name}: {asked} asked, {offered.value} published" if asked > offered.value else ""
+
+
+def _consumed(
+    situation: Situation, alternative: Alternative, device: Device
+) -> Mapping[str, Quantity] | None:
+    fractional = situation.features.fractional_capacity_range
+    return consumed(alternative.want.capacity, device.kind.capacity, fractional=fractional)
+
+
+def _unwelcome(situation: Situation, alternative: Alternative, device: Device) -> Finding | None:
+    features = situation.features
+    if device.place.skip_node_operations and features.newest_rules:
+        declared = situation.view.node.declared_features
+        if not features.optional_node_operations or OPTIONAL_NODE_OPERATIONS not in declared:
+            return Finding(device, Reason.OPERATIONS)
+    taint = untolerated(device, alternative.want) if features.device_taints else None
+    if taint is not None:
+        return Finding(device, Reason.TAINT, f"{taint.key}={taint.value}:{taint.effect}")
+    return None
+
+
+def _taken(situation: Situation, alternative: Alternative, device: Device) -> Finding | None:
+    usage = situation.usage(device)
+    if usage.owners and not alternative.admin:
+        return Finding(device, Reason.IN_USE, holders=usage.owners)
+    if not situation.features.consumable_capacity:
+        return None
+    parts = _consumed(situation, alternative, device) or {}
+    for name, part in parts.items():
+        value = device.kind.capacity[name].value
+        left = value.nano - usage.consumed.get(name, 0)
+        if part.nano > left:
+            words = f"{name}: {part} needed, {Quantity(max(left, 0), value.format)} of {value} left"
+            return Finding(device, Reason.SHARED, words, holders=usage.sharers)
+    return None
+
+
+def _drained(situation: Situation, device: Device, pool: PoolView) -> Finding | None:
+    if not device.kind.consumption:
+        return None
+    usage = situation.usage(device)
+    if device.kind.shareable and situation.features.consumable_capacity and usage.sharers:
+        return None  # the shares in use have paid
+    used = situation.ledger.usage(pool.id)
+    users = list(pool.drawing(used))
+    for counter_set, amounts, groups in device.kind.consumption:
+        for counter, amount in amounts:
+            drawing = [user for user in users if _draws(user, counter_set, counter)]
+            taken = sum(_draws(user, counter_set, counter) for user in drawing)
+            left = pool.totals[counter_set, counter] - taken
+            if amount > left:
+                words = f"{counter_set}/{counter}: {Quantity(amount)} needed, {Quantity(max(left, 0))} left"
+                return Finding(device, Reason.COUNTERS, words, _holders(used, drawing))
+        if situation.features.compatibility_groups:
+            beside = [
+                user for user in users if any(c.counter_set == counter_set for c in user.kind.consumption)
+            ]
+            for user in beside:
+                theirs = next(c.groups for c in user.kind.consumption if c.counter_set == counter_set)
+                if joined(theirs, groups) is SPLIT:
+                    return Finding(device, Reason.GROUPS, counter_set, _holders(used, [user]))
+    return None
+
+
+def _draws(device: Device, counter_set: str, counter: str) -> int:
+    return sum(
+        amount
+        for name, amounts, _ in device.kind.consumption
+        for its, amount in amounts
+        if (name, its) == (counter_set, counter)
+    )
+
+
+def _holders(used: Mapping[str, Usage], devices: list[Device]) -> tuple[str, ...]:
+    usages = [used[device.id.name] for device in devices]
+    return tuple(dict.fromkeys(name for usage in usages for name in (*usage.owners, *usage.sharers)))
+
+
+def _incomparable(
+    situation: Situation, claim: ClaimDemand, alternative: Alternative, device: Device
+) -> Finding | None:
+    for index in alternative.constraints:
+        name = claim.constraints[index].attribute
+        if name not in alternative.derived and device.kind.attribute(name) is None:
+            return Finding(device, Reason.ATTRIBUTE, name)
+    return None

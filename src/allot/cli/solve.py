@@ -1,0 +1,66 @@
+"""Solve allocation problems from files: one JSON object a line, in the order of the files.
+
+Exit status 0 when every file was answered, whatever the answers are; 2 when one is
+not a problem. Such a file still gets its line, with the error, so that lines and
+files always pair up.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from allot import allocation
+from allot.base import RandomIds, SystemClock
+
+HELP = "solve allocation problems from files"
+
+ANSWERED = 0
+NOT_A_PROBLEM = 2
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="+", metavar="FILE", help="an allocation problem as JSON")
+    parser.add_argument(
+        "--policy", choices=sorted(allocation.POLICIES), default="least-waste", help="which of many plans"
+    )
+    parser.add_argument("--explain", action="store_true", help="say why a problem does not fit")
+
+
+def run(options: argparse.Namespace) -> int:
+    clock = SystemClock()
+    status = ANSWERED
+    for file in options.files:
+        started_s = clock.monotonic_s()
+        try:
+            answer = _answer(Path(file), options)
+        except (OSError, allocation.NotAProblem) as error:
+            print(f"{file}: {error}", file=sys.stderr)
+            status = NOT_A_PROBLEM
+            answer = {"name": "", "verdict": "error", "results": [], "error": str(error)}
+        line = {"file": file, **answer, "seconds": round(clock.monotonic_s() - started_s, 6)}
+        print(msgspec.json.encode(line).decode(), flush=True)
+    return status
+
+
+def _answer(file: Path, options: argparse.Namespace) -> dict[str, Any]:
+    if file.stat().st_size > allocation.PROBLEM_BYTES_MAX:
+        raise allocation.NotAProblem("", f"more than {allocation.PROBLEM_BYTES_MAX} bytes")
+    problem = allocation.read_problem(file.read_bytes())
+    solved = allocation.solve(problem, allocation.POLICIES[options.policy])
+    answer: dict[str, Any] = {
+        "name": problem.name,
+        "verdict": solved.verdict,
+        "results": [_result(one) for one in solved.results(RandomIds())],
+        "error": solved.error,
+    }
+    if options.explain:
+        explanation = solved.explanation()
+        answer["explanation"] = explanation.as_json() if explanation is not None else None
+    return answer
+
+
+def _result(result: Any) -> dict[str, Any]:
+    return {"devices": {}, **msgspec.to_builtins(result)}
