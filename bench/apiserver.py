@@ -41,7 +41,12 @@ def config_map(name: str) -> dict[str, Any]:
 
 def pod(name: str) -> dict[str, Any]:
     env = [{"name": f"VARIABLE_{i}", "value": "y" * 60} for i in range(12)]
-    container = {"name": "main", "image": "registry.example/app:1", "env": env, "resources": {"limits": {"cpu": "1", "memory": "1Gi"}}}
+    container = {
+        "name": "main",
+        "image": "registry.example/app:1",
+        "env": env,
+        "resources": {"limits": {"cpu": "1", "memory": "1Gi"}},
+    }
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -86,7 +91,18 @@ class Server:
         self.data_dir = data_dir
         started = time.perf_counter()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "allot.cli", "apiserver", "--data-dir", str(data_dir), "--port", "0", "--store", store],
+            [
+                sys.executable,
+                "-m",
+                "allot.cli",
+                "apiserver",
+                "--data-dir",
+                str(data_dir),
+                "--port",
+                "0",
+                "--store",
+                store,
+            ],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
@@ -142,7 +158,11 @@ async def measure(server: Server, plural: str, count: int, connections: int) -> 
 
 
 async def run(options: argparse.Namespace) -> dict[str, Any]:
-    report: dict[str, Any] = {"store": options.store, "connections": options.connections, "kubernetes": KUBERNETES}
+    report: dict[str, Any] = {
+        "store": options.store,
+        "connections": options.connections,
+        "kubernetes": KUBERNETES,
+    }
     with tempfile.TemporaryDirectory() as folder:
         for plural in options.kinds.split(","):
             server = Server(Path(folder) / plural, options.store)

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from allot.api import Gates, Kind, Request, Response, User, custom, errors, kinds, rbac, resource
+from allot.api import Fields, Gates, Kind, Request, Response, User, custom, errors, kinds, rbac, resource
 from allot.base import Clock, Ids, Metrics, RandomIds, SystemClock
 from allot.store import Store, StoreError
 
 from .admission import Admission
+from .admission import pods as pod_rules
 from .admission.rights import no_escalation, node_restriction
 from .cache import Caches
 from .call import Call
@@ -19,17 +20,20 @@ from .definitions import Definitions
 from .deleting import Deleter
 from .discovery import Discovery
 from .expressions import CelExpressions
+from .finalizing import Finalizer
 from .guard import DeviceGuard
 from .history import Change
 from .minting import Minter
 from .occasions import Occasions
 from .ownership import Ownership
 from .pages import Check, Pages
+from .patching import Patcher
 from .podverbs import Binder, Evictor
 from .reading import Reader
 from .registry import Registry
 from .repository import Repository, key_of
 from .reviewing import REVIEWS, reviews
+from .scaling import Scaling
 from .security import (
     Authority,
     Authorizer,
@@ -90,6 +94,7 @@ class ApiServer:
         self._ownership = Ownership(self.registry)
         self.writer = Writer(self._repository, occasions, admission, self._ownership, self._guard)
         self.deleter = Deleter(self._repository, occasions, admission, self._guard)
+        self._patcher = Patcher(self.writer)
         self._reader = Reader(self._repository, self.caches, self.laggards)
         self._seeder = Seeder(self.registry, self._repository, self.writer, self.clock)
         self._server = Server(
@@ -166,9 +171,16 @@ class ApiServer:
 
     def _admission(self) -> Admission:
         escalation = [no_escalation(self.authorizer, SERVER)]
-        return Admission(
-            [node_restriction(self.look_up)], {(rbac.GROUP, kind.plural): escalation for kind in rbac.KINDS}
-        )
+        pods = [pod_rules.service_account, pod_rules.tolerations, pod_rules.priority(self._priority_classes)]
+        for_kind = {(rbac.GROUP, kind.plural): escalation for kind in rbac.KINDS}
+        return Admission([node_restriction(self.look_up)], {**for_kind, ("", "pods"): pods})
+
+    def _priority_classes(self) -> dict[str, Fields]:
+        kind = self.registry.kind("scheduling.k8s.io", "priorityclasses")
+        if kind is None:
+            return {}
+        objects = self.caches.made(kind).objects.values()
+        return {one.name: dict(one.fields) for one in objects}
 
     def _observed(self) -> list[Kind]:
         """Whose objects decide what callers may do, or what tokens are good for."""
@@ -176,7 +188,7 @@ class ApiServer:
         wanted += [
             ("", name) for name in ("pods", "nodes", "secrets", "serviceaccounts", "persistentvolumes")
         ]
-        wanted += [("resource.k8s.io", "resourceslices")]
+        wanted += [("resource.k8s.io", "resourceslices"), ("scheduling.k8s.io", "priorityclasses")]
         return [kind for key in wanted if (kind := self.registry.kind(*key))]
 
     def _observer(self, kind: Kind) -> Callable[[Change], None]:
@@ -198,6 +210,7 @@ class ApiServer:
         return {
             "create": create,
             "update": self._update,
+            "patch": self._patcher.patch,
             "delete": self.deleter.delete,
             "deletecollection": CollectionDeleter(self._repository, self.deleter).delete,
         }
@@ -210,12 +223,15 @@ class ApiServer:
             return await self._reader.get(call.target, call.served, call.request, call.renderer)
 
         binder = Binder(self.writer, self.clock)
+        scaling = Scaling(self._repository, self.writer)
         budgets = self.registry.kind("policy", "poddisruptionbudgets")
         evictor = Evictor(self._repository, self.deleter, budgets, self.clock)
         return {
-            "status": {"get": get, "update": self._update},
+            "status": {"get": get, "update": self._update, "patch": self._patcher.patch},
+            "scale": {"get": scaling.get, "update": scaling.update, "patch": scaling.patch},
             "binding": {"create": binder.bind},
             "eviction": {"create": evictor.evict},
+            "finalize": {"update": Finalizer(self.writer).finalize},
             "token": {"create": Minter(self.tokens, self.look_up, self.clock, self.options.ids).mint},
         }
 

@@ -171,6 +171,9 @@ _OTHER_SUBRESOURCES: dict[str, tuple[str, str, str, list[str]]] = {
 }
 
 
+_OWN_VERBS = {"log": ["get"], "finalize": ["update"]}
+
+
 def subresources(kind: Kind, version: str) -> list[dict[str, Any]]:
     """Each with its name, the kind that it speaks, and its verbs."""
     own = {"group": kind.group, "version": version, "kind": kind.kind}
@@ -182,9 +185,7 @@ def subresources(kind: Kind, version: str) -> list[dict[str, Any]]:
                 {"name": name, "group": group, "version": group_version, "kind": speaks, "verbs": verbs}
             )
         else:
-            found.append(
-                {"name": name, **own, "verbs": ["get"] if name == "log" else ["get", "patch", "update"]}
-            )
+            found.append({"name": name, **own, "verbs": _OWN_VERBS.get(name, ["get", "patch", "update"])})
     verbs = ["get", "patch", "update"]
     if kind.scale is not None:
         found.append(

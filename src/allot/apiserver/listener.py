@@ -28,6 +28,7 @@ _LINGER_S = 0.5
 BODY_BYTES_MAX = 3 * 1024 * 1024
 HEAD_BYTES_MAX = 128 * 1024
 
+
 class Peer:
     """The other end of a connection; whose certificate it showed is read once."""
 

@@ -1,0 +1,62 @@
+"""patch: from the stored object and a wish to the object that is wanted.
+
+The patch is applied to the object as the client's version shows it, and what
+comes out takes the path of every update (`writing`). An apply may also create.
+"""
+
+from allot.api import Fields, Object, Response, errors, schema
+
+from .body import Body, settle_type, settled
+from .call import Call
+from .negotiate import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, body_type
+from .occasion import WriteOccasion
+from .patch import json_patch, merge_patch, strategic_merge
+from .render import in_version
+from .writing import Writer
+
+_KNOWN = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
+
+
+class Patcher:
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    async def patch(self, call: Call) -> Response:
+        check_media(call)
+
+        def build(old: Object, occasion: WriteOccasion) -> Body:
+            current = in_version(old, call.served)
+            wanted = patched(call, current, call.served.version.shape())
+            settle_type(call.served, wanted)
+            return settled(call, wanted, occasion.now, [], patched=True)
+
+        return (await self._writer.change(call, build)).response(call)
+
+
+def check_media(call: Call) -> str:
+    media = body_type(call.request)
+    if media not in _KNOWN:
+        raise errors.UnsupportedMedia(
+            "the body of the request was in an unknown format - accepted media types include: "
+            + ", ".join(_KNOWN)
+        )
+    if media == STRATEGIC_PATCH and call.served.version.custom is not None:
+        raise errors.UnsupportedMedia(
+            f"custom resources know no strategic merge patch; send {MERGE_PATCH} or {APPLY_PATCH}"
+        )
+    return media
+
+
+def patched(call: Call, current: Fields, shape: schema.Schema) -> Fields:
+    """`current` after the patch in the body; both in the client's version."""
+    media = check_media(call)
+    if media == JSON_PATCH:
+        result = json_patch(current, schema.decode_value(call.request.body))
+    else:
+        patch = schema.decode(call.request.body).fields
+        result = (
+            merge_patch(current, patch) if media == MERGE_PATCH else strategic_merge(current, patch, shape)
+        )
+    if not isinstance(result, dict):
+        raise errors.Invalid("the patched object is no object")
+    return result
