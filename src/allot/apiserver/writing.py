@@ -9,7 +9,7 @@ The path of every write
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from allot.api import Fields, Kind, Object, Response, encode, errors, field, stored_form
 from allot.store import Committed, Compare, Delete, OutcomeUnknown, Put, Refused, Unavailable
@@ -24,6 +24,7 @@ from .occasions import Occasions
 from .ownership import Ownership
 from .reading import not_found
 from .repository import Found, Repository, key_of
+from .security import refusal
 
 ATTEMPTS = 16
 """How often a write without a resourceVersion starts over when others are faster."""
@@ -93,6 +94,8 @@ class Writer:
         if kind.has_status and not kind.status_on_create:
             new.pop("status", None)
         name = new["metadata"].get("name") or ""
+        if call.target.verb != "create":
+            _require_create_right(call, occasion)
         self._occasions.require_namespace(call, occasion, name)
         kind.rules.prepare_create(new, occasion)
         await self._admission.admit(
@@ -213,6 +216,14 @@ class Writer:
             raise errors.Unavailable(f"the store is not available: {away}", retry_after_s=1) from away
         except OutcomeUnknown as unknown:
             raise errors.Timeout(f"the store did not answer, the outcome is unknown: {unknown}") from unknown
+
+
+def _require_create_right(call: Call, occasion: WriteOccasion) -> None:
+    """A right to patch is not a right to create what is not there."""
+    action = replace(call.target.action(), verb="create")
+    decision = occasion.authorize(action)
+    if not decision.allowed:
+        raise refusal(call.user, action, decision)
 
 
 def _keep(new: Fields, old: Fields, name: str) -> None:
