@@ -10,7 +10,7 @@ Read `node` for what a shape says, `traits` for what we know beyond the table.
 
 from .builtin import UnknownType, get, names
 from .check import FINE, Problems, check
-from .decode import DEPTH_MAX, Decoded, decode, decode_value
+from .decode import DEPTH_MAX, Decoded, decode, decode_value, require_shallow, too_deep
 from .defaults import apply_defaults
 from .node import ANYTHING, ATOMIC, BY_KEY, FREE, MISSING, SET, Schema, Type
 from .structural import from_structural
@@ -38,4 +38,6 @@ __all__ = [
     "from_structural",
     "get",
     "names",
+    "require_shallow",
+    "too_deep",
 ]

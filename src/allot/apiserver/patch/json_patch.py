@@ -8,14 +8,15 @@ What it promises
     J1  The document and the patch are never changed.
     J2  Either every operation succeeds or the answer is an error.
     J3  Work is bounded: OPERATIONS_MAX operations, GROWTH_BYTES_MAX by `copy`,
-        MOVES_MAX elements pushed aside in lists.
+        MOVES_MAX elements pushed aside in lists. The result is no deeper than a
+        body may be.
 """
 
 from typing import Any, Final
 
 import msgspec
 
-from allot.api import errors
+from allot.api import errors, schema
 
 OPERATIONS_MAX: Final = 10_000
 GROWTH_BYTES_MAX: Final = 3 * 1024 * 1024
@@ -36,14 +37,20 @@ def json_patch(document: Any, operations: Any) -> Any:
             f"a JSON patch has at most {OPERATIONS_MAX} operations, this one has {len(operations)}"
         )
     patching = _Patching(document)
-    for operation in operations:
-        patching.perform(operation)
+    try:
+        for operation in operations:
+            patching.perform(operation)
+    except RecursionError:
+        raise schema.too_deep() from None
+    if patching.may_be_deeper:
+        schema.require_shallow(patching.root)
     return patching.root
 
 
 class _Patching:
     def __init__(self, document: Any) -> None:
         self.root = document
+        self.may_be_deeper = False
         self._own: dict[int, Any] = {}  # containers made here; held, so that no id is used twice
         self._grown = 0
         self._moved = 0
@@ -70,6 +77,7 @@ class _Patching:
                 raise errors.BadRequest(f"a JSON patch has no operation {str(kind)[:40]!r}")
 
     def _add(self, path: Path, value: Any) -> None:
+        self.may_be_deeper |= type(value) in (dict, list)
         if not path:
             self.root = value
             return
@@ -96,6 +104,7 @@ class _Patching:
         return parent.pop(index)
 
     def _replace(self, path: Path, value: Any) -> None:
+        self.may_be_deeper |= type(value) in (dict, list)
         if not path:
             self.root = value
             return
