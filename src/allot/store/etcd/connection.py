@@ -83,6 +83,8 @@ BY_TEXT: Final = (
     ("failed to connect to all addresses", Verdict.NOT_DONE),
     ("etcdserver: no leader", Verdict.NOT_DONE),
     ("etcdserver: too many requests", Verdict.NOT_DONE),
+    ("etcdserver: permission denied", Verdict.REFUSED),
+    ("etcdserver: user name is empty", Verdict.REFUSED),
 )
 
 BY_CODE: Final = {

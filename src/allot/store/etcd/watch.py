@@ -117,13 +117,26 @@ class EtcdWatch:
         return self._stream is not None
 
     async def _broken(self, error: BaseException | None) -> None:
-        """Give the stream up and wait a moment, longer each time until one works."""
-        self._drop()
+        """Give the stream up and open another a moment later."""
         if isinstance(error, grpc.aio.AioRpcError):
-            if verdict(error.code(), error.details() or "") is Verdict.BAD_TOKEN:
+            await self._gone_wrong(error.code(), error.details() or "")
+        else:
+            await self._pause()
+
+    async def _gone_wrong(self, code: grpc.StatusCode, text: str) -> None:
+        match verdict(code, text):
+            case Verdict.REFUSED:
+                self.close()
+                raise Unavailable(f"etcd refused: {text}")
+            case Verdict.BAD_TOKEN:
                 self._connection.expire_token()
-            else:
+            case _:
                 self._connection.leave(self._member)
+        await self._pause()
+
+    async def _pause(self) -> None:
+        """Longer each time, until a stream works."""
+        self._drop()
         pause_s, self._pause_s = self._pause_s, min(2 * self._pause_s, PAUSE_S_MAX)
         with suppress(TimeoutError):
             await asyncio.wait_for(self._closing.wait(), pause_s)
@@ -168,11 +181,7 @@ class EtcdWatch:
         if answer.compact_revision:
             self.close()
             raise Compacted(self._reached)
-        if "permission denied" in answer.cancel_reason:
-            self.close()
-            raise Unavailable(f"etcd refused: {answer.cancel_reason}")
-        self._connection.expire_token()
-        await self._broken(None)
+        await self._gone_wrong(grpc.StatusCode.UNKNOWN, answer.cancel_reason)
 
     def _event(self, found: pb.Event) -> Event:
         kv, before = found.kv, found.prev_kv if found.HasField("prev_kv") else None
