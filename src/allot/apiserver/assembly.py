@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from allot.api import Fields, Gates, Kind, Request, Response, User, custom, errors, kinds, rbac, resource
-from allot.base import Clock, Ids, Metrics, RandomIds, SystemClock
+from allot.base import Clock, Ids, LoopWatch, Metrics, RandomIds, SystemClock
 from allot.store import Store, StoreError
 
 from .admission import Admission
@@ -44,6 +44,7 @@ from .security import (
 )
 from .seeding import SERVER, Seeder, namespaces
 from .server import Server, Verb, error_response
+from .telemetry import Telemetry
 from .watching import Laggards
 from .writing import Writer
 
@@ -73,6 +74,7 @@ class ApiServer:
         self.authorizer = Authorizer()
         self.metrics = Metrics()
         self.laggards = Laggards()
+        self._loop_watch = LoopWatch()
         self.ready = False
         self._authority = authority
         self._tokens: Tokens | None = None
@@ -108,6 +110,7 @@ class ApiServer:
             Pages(
                 Discovery(self.registry, REVIEWS), self.metrics, self._checks(), lambda request: None
             ).answer,
+            Telemetry(self.metrics, self.laggards, self._loop_watch),
         )
 
     async def start(self) -> None:
@@ -124,6 +127,7 @@ class ApiServer:
         self._definitions = definitions
         await self._seeder.plant(bootstrap_objects())
         self._tasks.append(asyncio.create_task(self._keep_house(), name="housekeeping"))
+        self._tasks.append(asyncio.create_task(self._loop_watch.run(), name="loop watch"))
         self.ready = True
 
     async def handle(self, request: Request, user: User) -> Response:

@@ -17,6 +17,7 @@ from .reading import Reader, renderer_of
 from .registry import Registry
 from .security.authorizer import Authorizer, refusal
 from .target import Target, find_target
+from .telemetry import Telemetry
 from .writing import warning_headers
 
 log = logging.getLogger(__name__)
@@ -37,6 +38,7 @@ class Server:
         subresources: Mapping[str, Mapping[str, Verb]],
         reviews: Mapping[tuple[str, str, str], Review],
         page: Page,
+        telemetry: Telemetry,
     ) -> None:
         """`verbs` write objects; `subresources` are verbs by subresource and method;
         `page` answers paths that are no resource."""
@@ -48,24 +50,21 @@ class Server:
         self._subresources = subresources
         self._reviews = reviews
         self._page = page
+        self._telemetry = telemetry
 
     async def handle(self, request: Request, user: User) -> Response:
+        started = self._clock.monotonic_s()
+        target = None
         try:
-            return await self._answer(request, user)
-        except errors.ApiError as error:
-            return error_response(error)
-        except OutcomeUnknown as unknown:
-            return error_response(errors.Timeout(f"the store did not answer: {unknown}"))
-        except StoreError as away:
-            return error_response(errors.Unavailable(f"the store is not available: {away}", retry_after_s=1))
-        except RecursionError:
-            return error_response(errors.BadRequest("the request is nested too deeply"))
-        except Exception:
-            log.exception("a request failed: %s %s", request.method, request.path)
-            return error_response(errors.Internal("an internal error occurred; the server's log has it"))
+            target = find_target(request, self._registry)
+            response = await self._answer(request, user, target)
+        except Exception as error:
+            response = _refusal(error, request)
+        seconds = self._clock.monotonic_s() - started
+        self._telemetry.answered(target, request.method, response.status, seconds)
+        return response
 
-    async def _answer(self, request: Request, user: User) -> Response:
-        target = find_target(request, self._registry)
+    async def _answer(self, request: Request, user: User, target: Target | None) -> Response:
         if target is None:
             return await self._other(request, user)
         self._authorize(user, target.action(request.query.get("fieldSelector", "")))
@@ -143,6 +142,22 @@ def _with_warning(response: Response, text: str) -> Response:
         (*response.headers, *warning_headers([text])),
         response.stream,
     )
+
+
+def _refusal(error: Exception, request: Request) -> Response:
+    """Whatever went wrong, in the words of the API (S4)."""
+    match error:
+        case errors.ApiError():
+            return error_response(error)
+        case OutcomeUnknown():
+            return error_response(errors.Timeout(f"the store did not answer: {error}"))
+        case StoreError():
+            text = f"the store is not available: {error}"
+            return error_response(errors.Unavailable(text, retry_after_s=1))
+        case RecursionError():
+            return error_response(errors.BadRequest("the request is nested too deeply"))
+    log.error("a request failed: %s %s", request.method, request.path, exc_info=error)
+    return error_response(errors.Internal("an internal error occurred; the server's log has it"))
 
 
 def error_response(error: errors.ApiError) -> Response:

@@ -8,6 +8,7 @@ Several servers on one etcd share the authority through the store: whoever comes
 first writes it there, the others take it.
 """
 
+import asyncio
 import gc
 import socket
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from allot.store import Compare, Put, Store, open_store
 
 from .assembly import ApiServer, Options
 from .listener import Application, Authenticate, Listener, Peer
+from .renewal import keep_renewed
 from .security import (
     SERVING_NAMES,
     Authenticator,
@@ -49,13 +51,20 @@ class Serving:
     """A running server. Make one with `serve`."""
 
     def __init__(
-        self, options: ServingOptions, store: Store, api: ApiServer, authority: Authority, listener: Listener
+        self,
+        options: ServingOptions,
+        store: Store,
+        api: ApiServer,
+        authority: Authority,
+        listener: Listener,
+        renewal: asyncio.Task[None],
     ) -> None:
         self.options = options
         self.api = api
         self.authority = authority
         self._store = store
         self._listener = listener
+        self._renewal = renewal
 
     @property
     def url(self) -> str:
@@ -68,6 +77,7 @@ class Serving:
         return self.options.data_dir / "kubeconfig"
 
     async def close(self) -> None:
+        self._renewal.cancel()
         await self._listener.close()
         await self.api.close()
         await self._store.close()
@@ -90,7 +100,10 @@ async def serve(options: ServingOptions) -> Serving:
     except BaseException:
         await store.close()
         raise
-    serving = Serving(options, store, api, authority, listener)
+    renewal = asyncio.create_task(
+        keep_renewed(context, data_dir, authority, names, options.server.clock), name="certificate renewal"
+    )
+    serving = Serving(options, store, api, authority, listener, renewal)
     _write_kubeconfig(serving)
     # Start-up made many objects that stay; the collector need not look at them again.
     gc.collect()

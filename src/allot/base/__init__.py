@@ -3,6 +3,7 @@
 from .clock import Clock, SystemClock
 from .ids import Ids, RandomIds
 from .invariants import InvariantBroken, require
+from .loopwatch import LoopWatch
 from .metrics import Counter, Gauge, Histogram, Metrics
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "Histogram",
     "Ids",
     "InvariantBroken",
+    "LoopWatch",
     "Metrics",
     "RandomIds",
     "SystemClock",

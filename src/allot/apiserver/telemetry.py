@@ -1,0 +1,55 @@
+"""What /metrics shows of the server. Names are upstream's where upstream has them."""
+
+from allot.base import LoopWatch, Metrics
+
+from .target import Target
+from .watching import Laggards
+
+
+class Telemetry:
+    def __init__(self, metrics: Metrics, laggards: Laggards, loop: LoopWatch) -> None:
+        self._requests = metrics.counter(
+            "apiserver_request_total",
+            "Requests answered, by verb, resource and code.",
+            "verb",
+            "group",
+            "version",
+            "resource",
+            "subresource",
+            "code",
+        )
+        self._seconds = metrics.histogram(
+            "apiserver_request_duration_seconds",
+            "Time from a request to its answer; watches are not counted.",
+            "verb",
+            "group",
+            "resource",
+        )
+        metrics.reading("apiserver_longrunning_requests", "Watches being served.", lambda: len(laggards))
+        metrics.reading(
+            "apiserver_terminated_watchers_total", "Watchers cut off for not reading.", lambda: laggards.cut
+        )
+        metrics.reading(
+            "allot_event_loop_longest_hold_seconds",
+            "The longest that something held the event loop.",
+            lambda: loop.longest_s,
+        )
+        metrics.reading(
+            "allot_event_loop_late_beats_total",
+            "Heartbeats of the event loop that came more than 20 ms late.",
+            lambda: loop.late_beats,
+        )
+
+    def answered(self, target: Target | None, verb: str, code: int, seconds: float) -> None:
+        if target is None:
+            self._requests.add(1, verb, "", "", "", "", str(code))
+            return
+        # Only what is served becomes a label: a scanner cannot grow the table.
+        known = target.served is not None
+        group = target.group if known else ""
+        resource = target.plural if known else ""
+        subresource = target.subresource if known and len(target.subresource) < 32 else ""
+        version = target.version if known else ""
+        self._requests.add(1, target.verb, group, version, resource, subresource, str(code))
+        if target.verb != "watch":
+            self._seconds.observe(seconds, target.verb, group, resource)
