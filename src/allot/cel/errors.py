@@ -38,12 +38,19 @@ class Issue:
     message: str
 
 
-class SyntaxProblem(Exception):
+class ParseProblem(Exception):
     """Parsing cannot go on. Carries one issue; never leaves the package."""
 
     def __init__(self, at: int, message: str) -> None:
         super().__init__(message)
-        self.issue = Issue(at, f"Syntax error: {message}")
+        self.issue = Issue(at, message)
+
+
+class SyntaxProblem(ParseProblem):
+    """The text does not follow the grammar."""
+
+    def __init__(self, at: int, message: str) -> None:
+        super().__init__(at, f"Syntax error: {message}")
 
 
 ISSUES_SHOWN_MAX = 100

@@ -125,6 +125,8 @@ class _Estimator:
     # -- the kinds of node
 
     def _select(self, node: Select) -> Span:
+        if node.id in self._checked.constants:
+            return ONE  # a dotted name
         cost = self.cost(node.operand)
         if node.test:
             return cost  # has() is free in Kubernetes

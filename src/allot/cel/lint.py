@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from .device import CelDevice
-from .errors import SyntaxProblem
+from .errors import ParseProblem
 from .lookups import Found, Lookup, lookups
 from .parser import parse
 from .tree import Call, Literal, Node, Select, walk
@@ -53,7 +53,7 @@ def lint(expression: str, inventory: InventoryNames) -> list[Suspicion]:
     """What looks mistaken in a selector, given what is published; nothing if it does not parse."""
     try:
         root = parse(expression)
-    except SyntaxProblem:
+    except ParseProblem:
         return []
     suspicions = [found for lookup in lookups(root) if (found := _judge(lookup, inventory)) is not None]
     suspicions += _unknown_drivers(root, inventory)

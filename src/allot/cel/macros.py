@@ -9,7 +9,7 @@ knows.
 from collections.abc import Callable
 from typing import Final
 
-from .errors import SyntaxProblem
+from .errors import ParseProblem
 from .tree import Bind, Call, Comprehension, Ident, ListNode, Loop, Node, OptMap, Select
 
 Maker = Callable[[int, int, Node, tuple[Node, ...]], Node]
@@ -31,22 +31,22 @@ def expand(id: int, at: int, function: str, target: Node | None, args: tuple[Nod
 
 def _has(id: int, at: int, arg: Node) -> Node:
     if not isinstance(arg, Select) or arg.test:
-        raise SyntaxProblem(arg.at, "invalid argument to has() macro")
+        raise ParseProblem(arg.at, "invalid argument to has() macro")
     return Select(id, at, arg.operand, arg.field, test=True)
 
 
 def _name(arg: Node) -> str:
     if not isinstance(arg, Ident):
-        raise SyntaxProblem(arg.at, "argument must be a simple name")
+        raise ParseProblem(arg.at, "argument must be a simple name")
     if arg.name == "__result__":
-        raise SyntaxProblem(arg.at, "iteration variable overwrites accumulator variable")
+        raise ParseProblem(arg.at, "iteration variable overwrites accumulator variable")
     return arg.name
 
 
 def _two_names(args: tuple[Node, ...]) -> tuple[str, str]:
     first, second = _name(args[0]), _name(args[1])
     if first == second:
-        raise SyntaxProblem(args[1].at, f"duplicate variable name: {first}")
+        raise ParseProblem(args[1].at, f"duplicate variable name: {first}")
     return first, second
 
 
@@ -81,7 +81,7 @@ def _transform(loop: Loop) -> Maker:
 
 def _sort_by(id: int, at: int, target: Node, args: tuple[Node, ...]) -> Node:
     if not isinstance(target, ListNode | Select | Ident | Comprehension | Call | Bind):
-        raise SyntaxProblem(target.at, "sortBy can only be applied to a list")
+        raise ParseProblem(target.at, "sortBy can only be applied to a list")
     return Comprehension(id, at, Loop.SORT_BY, target, _name(args[0]), yields=args[1])
 
 

@@ -12,7 +12,7 @@ What it promises
 from typing import Final
 
 from . import macros
-from .errors import SyntaxProblem
+from .errors import ParseProblem, SyntaxProblem
 from .lexer import RESERVED, Lexeme, Token, tokenize
 from .literals import value_of
 from .tree import Call, Entry, Ident, ListNode, Literal, MapNode, Node, Select, children
@@ -31,7 +31,7 @@ _CHAINED: Final = {"_||_", "_&&_"}
 
 
 def parse(source: str) -> Node:
-    """The tree of `source`; raises SyntaxProblem."""
+    """The tree of `source`; raises ParseProblem."""
     parser = _Parser(tokenize(source))
     node = parser.expression()
     parser.expect_end()
@@ -85,7 +85,7 @@ class _Parser:
         """Every node with children passes here, so that its height is known and bounded (P2)."""
         height = 1 + max((self._heights[child.id] for child in children(node)), default=0)
         if height > HEIGHT_MAX:
-            raise SyntaxProblem(node.at, f"expression recursion limit exceeded: {HEIGHT_MAX}")
+            raise ParseProblem(node.at, f"expression recursion limit exceeded: {HEIGHT_MAX}")
         self._heights[node.id] = height
         return node
 
@@ -94,7 +94,7 @@ class _Parser:
     def expression(self) -> Node:
         self._nesting += 1
         if self._nesting > NESTING_MAX:
-            raise SyntaxProblem(self._here.at, f"expression recursion limit exceeded: {NESTING_MAX}")
+            raise ParseProblem(self._here.at, f"expression recursion limit exceeded: {NESTING_MAX}")
         node = self._binary(1)
         if self._sees("?"):
             at = self._take().at
@@ -222,7 +222,7 @@ class _Parser:
         if lexeme.token is not Token.IDENT:
             raise SyntaxProblem(lexeme.at, f"mismatched input {lexeme.shown()} expecting IDENTIFIER")
         if lexeme.text in RESERVED:
-            raise SyntaxProblem(lexeme.at, f"reserved identifier: {lexeme.text}")
+            raise ParseProblem(lexeme.at, f"reserved identifier: {lexeme.text}")
         if self._sees("("):
             at = self._here.at
             args = self._arguments()

@@ -22,7 +22,7 @@ from . import types
 from .checker import Checked, check
 from .device import CelDevice
 from .environment import Features, attribute_type, environment
-from .errors import CompileError, EvaluationError, Issue, SyntaxProblem, render
+from .errors import CompileError, EvaluationError, Issue, ParseProblem, render
 from .estimate import estimate
 from .generate import generate
 from .interpret import evaluate
@@ -119,7 +119,7 @@ def compile_program(expression: str, features: Features, stored: bool) -> Progra
         raise CompileError(f"may not be more than {LENGTH_MAX} bytes", "too_long")
     try:
         return _compiled(expression, features, stored)
-    except SyntaxProblem as problem:
+    except ParseProblem as problem:
         raise _refusal(expression, [problem.issue]) from None
     except RecursionError:
         raise _refusal(expression, [Issue(0, "expression is too deeply nested")]) from None

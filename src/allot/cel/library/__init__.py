@@ -1,7 +1,19 @@
 """Everything a selector can call, one file for each kind of thing."""
 
 from ..overloads import Functions, table
-from . import lists, operators, optionals, patterns, quantities, standard, times
+from . import (
+    formats,
+    lists,
+    network,
+    operators,
+    optionals,
+    patterns,
+    quantities,
+    standard,
+    strings,
+    times,
+    urls,
+)  # fmt: skip
 
 FUNCTIONS: Functions = table(
     (
@@ -12,6 +24,10 @@ FUNCTIONS: Functions = table(
         *patterns.DECLARATIONS,
         *quantities.DECLARATIONS,
         *lists.DECLARATIONS,
+        *strings.DECLARATIONS,
+        *network.DECLARATIONS,
+        *urls.DECLARATIONS,
+        *formats.DECLARATIONS,
     )
 )
 
