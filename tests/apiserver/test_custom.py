@@ -1,0 +1,202 @@
+"""Kinds that users define."""
+
+import copy
+
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
+
+DEFINITION = {
+    "metadata": {"name": "widgets.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "widgets", "kind": "Widget", "shortNames": ["wd"]},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "subresources": {
+                    "status": {},
+                    "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"},
+                },
+                "additionalPrinterColumns": [
+                    {"name": "Size", "type": "integer", "jsonPath": ".spec.size"},
+                    {
+                        "name": "Ready",
+                        "type": "string",
+                        "jsonPath": '.status.conditions[?(@.type=="Ready")].status',
+                    },
+                ],
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {
+                            "spec": {
+                                "type": "object",
+                                "required": ["size"],
+                                "properties": {
+                                    "size": {"type": "integer", "minimum": 1, "maximum": 10},
+                                    "color": {"type": "string", "default": "red", "enum": ["red", "blue"]},
+                                    "replicas": {"type": "integer"},
+                                    "port": {"x-kubernetes-int-or-string": True},
+                                    "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+                                    "code": {"type": "string", "pattern": "^[a-z]+$", "maxLength": 4},
+                                },
+                            },
+                            "status": {
+                                "type": "object",
+                                "x-kubernetes-preserve-unknown-fields": True,
+                                "properties": {"replicas": {"type": "integer"}},
+                            },
+                        },
+                    }
+                },
+            }
+        ],
+    },
+}
+
+
+def define(api, change=lambda definition: None):
+    definition = copy.deepcopy(DEFINITION)
+    change(definition)
+    made = api("POST", CRDS, definition)
+    assert made.status == 201, made.body
+    settle(api)
+    return made.body
+
+
+def settle(api):
+    """The kind is served as soon as the server has seen its definition."""
+    import asyncio
+
+    api.run(asyncio.sleep(0.01))
+
+
+def widget(name="w", **spec):
+    return {"metadata": {"name": name}, "spec": {"size": 3, **spec}}
+
+
+def test_a_definition_is_established_and_its_kind_is_served(api):
+    made = define(api)
+    assert {c["type"]: c["status"] for c in made["status"]["conditions"]} == {
+        "NamesAccepted": "True",
+        "Established": "True",
+    }
+    assert made["spec"]["names"]["singular"] == "widget" and made["spec"]["names"]["listKind"] == "WidgetList"
+    assert made["status"]["storedVersions"] == ["v1"]
+    created = api("POST", WIDGETS, widget())
+    assert created.status == 201
+    assert created.body["spec"] == {"size": 3, "color": "red"}
+    assert api("GET", WIDGETS).body["kind"] == "WidgetList"
+    resources = api("GET", "/apis/example.com/v1").body["resources"]
+    assert {r["name"] for r in resources} == {"widgets", "widgets/status", "widgets/scale"}
+
+
+def test_bad_fields_are_refused_by_name(api):
+    define(api)
+    wrong = api("POST", WIDGETS, widget(size=0, color="green", code="ABCDE"))
+    assert wrong.status == 422
+    assert wrong.causes == [
+        ("spec.size", "FieldValueInvalid"),
+        ("spec.color", "FieldValueNotSupported"),
+        ("spec.code", "FieldValueTooLong"),
+        ("spec.code", "FieldValueInvalid"),
+    ]
+    missing = api("POST", WIDGETS, {"metadata": {"name": "w"}, "spec": {}})
+    assert missing.causes == [("spec.size", "FieldValueRequired")]
+    assert api("POST", WIDGETS, widget(size="big")).status in (400, 422)
+
+
+def test_unknown_fields_are_pruned_unless_the_schema_keeps_them(api):
+    define(api)
+    made = api("POST", WIDGETS, widget(extra=1, free={"anything": [1]}, port="http"))
+    assert made.body["spec"] == {"size": 3, "color": "red", "free": {"anything": [1]}, "port": "http"}
+    assert made.warnings == ['299 - "unknown field \\"spec.extra\\""']
+    assert api("POST", WIDGETS, widget("x", extra=1), fieldValidation="Strict").status == 400
+
+
+def test_status_and_scale_are_doors_of_their_own(api):
+    define(api)
+    made = api("POST", WIDGETS, {**widget(replicas=2), "status": {"replicas": 9}}).body
+    assert "status" not in made
+    status = api("PUT", f"{WIDGETS}/w/status", {**made, "status": {"replicas": 1}}).body
+    assert status["status"] == {"replicas": 1}
+    scale = api("GET", f"{WIDGETS}/w/scale").body
+    assert (scale["spec"]["replicas"], scale["status"]["replicas"]) == (2, 1)
+    scale["spec"]["replicas"] = 5
+    assert api("PUT", f"{WIDGETS}/w/scale", scale).body["spec"]["replicas"] == 5
+    after = api("GET", f"{WIDGETS}/w").body
+    assert after["spec"]["replicas"] == 5 and after["metadata"]["generation"] == 2
+
+
+def test_columns_come_from_the_definition(api):
+    define(api)
+    made = api("POST", WIDGETS, widget()).body
+    conditions = [{"type": "Other", "status": "False"}, {"type": "Ready", "status": "True"}]
+    api("PUT", f"{WIDGETS}/w/status", {**made, "status": {"conditions": conditions}})
+    table = api("GET", WIDGETS, accept="application/json;as=Table;v=v1;g=meta.k8s.io").body
+    assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Size", "Ready"]
+    assert table["rows"][0]["cells"] == ["w", 3, "True"]
+
+
+def test_a_second_version_shows_the_same_objects(api):
+    def add_version(definition):
+        second = copy.deepcopy(definition["spec"]["versions"][0])
+        second.update(name="v2", storage=False)
+        definition["spec"]["versions"].append(second)
+
+    define(api, add_version)
+    api("POST", WIDGETS, widget())
+    other = api("GET", "/apis/example.com/v2/namespaces/default/widgets/w").body
+    assert other["apiVersion"] == "example.com/v2" and other["spec"]["size"] == 3
+
+
+def test_custom_kinds_know_merge_patch_but_no_strategic_merge(api):
+    define(api)
+    api("POST", WIDGETS, widget())
+    merged = api("PATCH", f"{WIDGETS}/w", {"spec": {"size": 4}}, media="application/merge-patch+json")
+    assert merged.body["spec"]["size"] == 4
+    media = "application/strategic-merge-patch+json"
+    assert api("PATCH", f"{WIDGETS}/w", {"spec": {"size": 4}}, media=media).status == 415
+
+
+def test_a_definition_takes_its_objects_along(api):
+    define(api)
+    api("POST", WIDGETS, widget())
+    api("DELETE", f"{CRDS}/widgets.example.com")
+    for _ in range(100):
+        if api("GET", f"{CRDS}/widgets.example.com").status == 404:
+            break
+        settle(api)
+    settle(api)
+    assert api("GET", WIDGETS).status == 404
+    define(api)
+    assert api("GET", WIDGETS).body["items"] == []
+
+
+def test_definitions_that_make_no_sense_are_refused(api):
+    def refused(change):
+        definition = copy.deepcopy(DEFINITION)
+        change(definition)
+        answer = api("POST", CRDS, definition)
+        assert answer.status == 422, answer.body
+        return [field for field, _ in answer.causes]
+
+    assert refused(lambda d: d["metadata"].update(name="other")) == ["metadata.name"]
+    assert refused(lambda d: d["spec"].update(scope="Galaxy")) == ["spec.scope"]
+    assert refused(lambda d: d["spec"]["versions"][0].update(storage=False)) == ["spec.versions"]
+    schema = "spec.versions[0].schema.openAPIV3Schema"
+    untyped = lambda d: d["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"].update(x={})  # noqa: E731
+    assert refused(untyped) == [f"{schema}.properties[x].type"]
+    assert refused(lambda d: d["spec"].update(conversion={"strategy": "Webhook"})) == [
+        "spec.conversion.strategy"
+    ]
+
+
+def test_names_and_scope_of_a_definition_stay(api):
+    made = define(api)
+    made["spec"]["scope"] = "Cluster"
+    answer = api("PUT", f"{CRDS}/widgets.example.com", made)
+    assert ("spec.scope", "FieldValueInvalid") in answer.causes
