@@ -305,6 +305,15 @@ def test_a_node_gets_tokens_for_its_own_pods_only(cluster, admin):
     assert n1.code("POST", path, {"spec": {}}) == 403
 
 
+def test_whoever_verifies_tokens_themselves_finds_the_keys(cluster, admin):
+    status, answer = admin("GET", "/.well-known/openid-configuration")
+    assert (status, answer["id_token_signing_alg_values_supported"]) == (200, ["ES256"])
+    status, keys = admin("GET", "/openid/v1/jwks")
+    assert (status, [key["crv"] for key in keys["keys"]]) == (200, ["P-256"])
+    assert "d" not in keys["keys"][0]
+    assert cluster.caller("ann").code("GET", "/openid/v1/jwks") == 403
+
+
 def test_the_default_roles_are_there_and_the_aggregates_work(cluster, admin):
     status, answer = admin("GET", f"{RBAC}/clusterroles/system:kube-scheduler")
     assert status == 200

@@ -6,7 +6,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from allot.api import Fields, Gates, Kind, Request, Response, User, custom, errors, kinds, rbac, resource
+from allot.api import (
+    Fields,
+    Gates,
+    Kind,
+    Request,
+    Response,
+    User,
+    custom,
+    encode,
+    errors,
+    kinds,
+    rbac,
+    resource,
+)
 from allot.base import Clock, Ids, LoopWatch, Metrics, RandomIds, SystemClock
 from allot.store import Store, StoreError
 
@@ -39,11 +52,13 @@ from .security import (
     Authorizer,
     Tokens,
     bootstrap_objects,
+    openid_document,
     read_impersonation,
     refusal,
 )
+from .security.openid import PATHS as OPENID_PATHS
 from .seeding import SERVER, Seeder, namespaces
-from .server import Server, Verb, error_response
+from .server import Page, Server, Verb, error_response
 from .telemetry import Telemetry
 from .watching import Laggards
 from .writing import Writer
@@ -107,9 +122,7 @@ class ApiServer:
             self._verbs(),
             self._subresources(),
             reviews(self.authorizer, self.tokens, self.clock),
-            Pages(
-                Discovery(self.registry, REVIEWS), self.metrics, self._checks(), lambda request: None
-            ).answer,
+            self._pages(),
             Telemetry(self.metrics, self.laggards, self._loop_watch),
         )
 
@@ -118,7 +131,8 @@ class ApiServer:
         await self._seeder.plant(namespaces())
         observed = self._observed()
         for kind in observed:
-            self.caches.made(kind).listeners.append(self._observer(kind))
+            if (kind.group, kind.plural) in Authorizer.OBSERVED:
+                self.caches.made(kind).listeners.append(self._observer(kind))
         slices = self._kind("resource.k8s.io", "resourceslices")
         self.caches.made(slices).listeners.append(self._guard.pools.observe)
         definitions = Definitions(self.registry, self.caches, self._repository, self.deleter, self.writer)
@@ -144,12 +158,16 @@ class ApiServer:
             user = impersonation.user if impersonation else user
         return await self._server.handle(request, user)
 
-    def tokens(self) -> Tokens | None:
-        """What signs and verifies service account tokens; None without an authority."""
-        if self._tokens is None and self._authority is not None:
+    def tokens(self) -> Tokens:
+        """What signs and verifies service account tokens.
+
+        A server that was given no authority makes keys that live as long as it does.
+        """
+        if self._tokens is None:
             from .security.jwt import Keys  # dear to import, and many servers never see a token
 
-            self._tokens = Tokens(Keys(self._authority.token_keys), self.look_up)
+            authority = self._authority or Authority.create(self.clock.now())
+            self._tokens = Tokens(Keys(authority.token_keys), self.look_up)
         return self._tokens
 
     def look_up(self, resource: str, namespace: str, name: str) -> Mapping[str, Any] | None:
@@ -188,11 +206,8 @@ class ApiServer:
 
     def _observed(self) -> list[Kind]:
         """Whose objects decide what callers may do, or what tokens are good for."""
-        wanted = [(rbac.GROUP, kind.plural) for kind in rbac.KINDS]
-        wanted += [
-            ("", name) for name in ("pods", "nodes", "secrets", "serviceaccounts", "persistentvolumes")
-        ]
-        wanted += [("resource.k8s.io", "resourceslices"), ("scheduling.k8s.io", "priorityclasses")]
+        wanted = [*sorted(Authorizer.OBSERVED), ("scheduling.k8s.io", "priorityclasses")]
+        wanted += [("", name) for name in ("nodes", "secrets", "serviceaccounts")]
         return [kind for key in wanted if (kind := self.registry.kind(*key))]
 
     def _observer(self, kind: Kind) -> Callable[[Change], None]:
@@ -238,6 +253,16 @@ class ApiServer:
             "finalize": {"update": Finalizer(self.writer).finalize},
             "token": {"create": Minter(self.tokens, self.look_up, self.clock, self.options.ids).mint},
         }
+
+    def _pages(self) -> Page:
+        pages = Pages(Discovery(self.registry, REVIEWS), self.metrics, self._checks(), lambda request: None)
+
+        async def answer(request: Request) -> Response | None:
+            wanted = request.path in OPENID_PATHS and request.method in ("GET", "HEAD")
+            document = openid_document(self.tokens(), request) if wanted else None
+            return Response(200, encode(document)) if document else await pages.answer(request)
+
+        return answer
 
     def _checks(self) -> Mapping[str, Check]:
         async def ping() -> str | None:

@@ -15,18 +15,15 @@ _SHAPE = "io.k8s.api.authentication.v1.TokenRequest"
 
 
 class Minter:
-    """`tokens` gives what signs, or None on a server without keys."""
+    """`tokens` gives what signs; it is asked when the first token is wanted."""
 
-    def __init__(self, tokens: Callable[[], Tokens | None], lookup: Lookup, clock: Clock, ids: Ids) -> None:
+    def __init__(self, tokens: Callable[[], Tokens], lookup: Lookup, clock: Clock, ids: Ids) -> None:
         self._tokens = tokens
         self._lookup = lookup
         self._clock = clock
         self._ids = ids
 
     async def mint(self, call: Call) -> Response:
-        tokens = self._tokens()
-        if tokens is None:
-            raise errors.BadRequest("this server has no keys to sign tokens with")
         body = decode_body(call.request).fields
         body.setdefault("kind", _KIND)
         body.setdefault("apiVersion", _API_VERSION)
@@ -40,6 +37,6 @@ class Minter:
         if refused is not None:
             raise refused
         made = make_token(
-            tokens, self._lookup, self._ids, self._clock.now(), target.namespace, target.name, body
+            self._tokens(), self._lookup, self._ids, self._clock.now(), target.namespace, target.name, body
         )
         return Response(201, encode(made))

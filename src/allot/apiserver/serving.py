@@ -139,10 +139,7 @@ def _write_kubeconfig(serving: Serving) -> None:
 
 def _authenticate(api: ApiServer) -> Authenticate:
     """Who is calling: by the certificate of the connection, else by the token of the request."""
-    tokens = api.tokens()
-    if tokens is None:
-        raise ValueError("serving needs an authority")
-    authenticator = Authenticator(tokens, anonymous_health=api.options.anonymous_health)
+    authenticator = Authenticator(api.tokens(), anonymous_health=api.options.anonymous_health)
 
     def who(request: Request, peer: Peer) -> User:
         return authenticator.authenticate(peer.user(), request.headers, request.path, api.clock.now())

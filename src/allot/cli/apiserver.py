@@ -22,6 +22,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=6443, help="0 picks a free one (default: 6443)")
     parser.add_argument("--store", default="sqlite", help="memory, sqlite[:PATH] or etcd://HOST:PORT[,…]")
     parser.add_argument("--name", action="append", default=[], help="another name that clients reach it by")
+    parser.add_argument(
+        "--anonymous-health", action="store_true", help="let strangers see /healthz, /livez and /readyz"
+    )
     parser.add_argument("--feature-gates", default="", help=_GATE_HELP)
 
 
@@ -38,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
         options.host,
         options.port,
         tuple(options.name),
-        Options(gates=gates),
+        Options(gates=gates, anonymous_health=options.anonymous_health),
     )
     try:
         return run_loop(_serve(wanted))

@@ -36,6 +36,7 @@ from .keyfiles import (
 )
 from .kubeconfig import Kubeconfig
 from .node_restriction import refuse_node
+from .openid import openid_document
 from .reviews import (
     local_subject_access_review,
     self_subject_access_review,
@@ -67,6 +68,7 @@ __all__ = [
     "make_token",
     "open_authority",
     "open_serving",
+    "openid_document",
     "private_directory",
     "read_authority",
     "read_impersonation",

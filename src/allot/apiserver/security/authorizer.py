@@ -25,6 +25,11 @@ _SUPERUSER = Decision(True, f"Superuser: member of {MASTERS}")
 
 
 class Authorizer:
+    OBSERVED = frozenset(
+        [*((RBAC_GROUP, resource) for resource in Policy.OBSERVED), *NodeAuthorizer.OBSERVED]
+    )
+    """(group, resource) of the objects that decide; of others it need not be told."""
+
     def __init__(self) -> None:
         self.policy = Policy()
         self.nodes = NodeAuthorizer()
@@ -32,7 +37,7 @@ class Authorizer:
     def observe(
         self, group: str, resource: str, namespace: str, name: str, fields: Mapping[str, Any] | None
     ) -> None:
-        """An object is now `fields` (in its stored form), or is gone. Tell it of every object."""
+        """An object is now `fields` (in its stored form), or is gone. See OBSERVED."""
         if group == RBAC_GROUP:
             self.policy.observe(resource, namespace, name, fields)
         else:

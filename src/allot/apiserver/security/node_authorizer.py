@@ -29,6 +29,14 @@ def _no(reason: str) -> Decision:
 
 
 class NodeAuthorizer:
+    OBSERVED = (
+        ("", "pods"),
+        ("", "persistentvolumes"),
+        ("resource.k8s.io", "resourceslices"),
+        ("resource.k8s.io", "noderesourcecapacities"),
+        ("storage.k8s.io", "volumeattachments"),
+    )
+
     def __init__(self) -> None:
         self._graph = NodeGraph()
 

@@ -102,6 +102,8 @@ class _Verdict:
 
 
 class Policy:
+    OBSERVED = ("roles", "clusterroles", "rolebindings", "clusterrolebindings")
+
     def __init__(self) -> None:
         self.revision = 0
         self._roles: dict[Key, Role] = {}
