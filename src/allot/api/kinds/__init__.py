@@ -4,9 +4,14 @@
 an entry has no rules, its schema says all there is to say.
 """
 
-from . import coordination, core
+from . import apps, batch, coordination, core, discovery, policy, scheduling, storage
+from .core.pod_columns import summary as pod_summary
 from .event import EVENT, NEW_EVENT
+from .podspec import qos_class
 
-ALL = (*core.KINDS, EVENT, *coordination.KINDS, NEW_EVENT)
+ALL = (
+    *core.KINDS, EVENT, *apps.KINDS, *batch.KINDS, *coordination.KINDS, *discovery.KINDS, NEW_EVENT,
+    *policy.KINDS, *scheduling.KINDS, *storage.KINDS,
+)  # fmt: skip
 
-__all__ = ["ALL"]
+__all__ = ["ALL", "pod_summary", "qos_class"]

@@ -1,0 +1,116 @@
+"""Cron jobs: a job whenever it is time. Stored and checked; nothing here starts them."""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from ...age import since
+from ...field import FieldError, Path, forbidden, invalid, required, unsupported
+from ...kind import Column, Fields, Kind, Rules, Version
+from ..numbers import validate_not_negative
+from ..podspec import default_template
+from ..reading import default, items, obj, section, text
+from ..workloads import AGE, CONTAINERS, IMAGES, NAME, SELECTOR, SPEC, container_cells
+from . import job
+
+POLICIES = ("Allow", "Forbid", "Replace")
+NAME_MAX = 52  # leaves room for what is added to the names of the jobs
+_PART = re.compile(r"[-*/,0-9A-Za-z?LW#]+")
+_MACROS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
+
+
+def _default(cron_job: Fields, now: datetime) -> None:
+    spec = section(cron_job, "spec")
+    default(spec, "concurrencyPolicy", "Allow")
+    for name, value in (
+        ("suspend", False), ("successfulJobsHistoryLimit", 3), ("failedJobsHistoryLimit", 1),
+    ):  # fmt: skip
+        if spec.get(name) is None:
+            spec[name] = value
+    default_template(section(section(section(spec, "jobTemplate"), "spec"), "template"))
+
+
+def _validate(cron_job: Fields) -> list[FieldError]:
+    spec = obj(cron_job, "spec")
+    found = validate_not_negative(
+        spec, ("startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit"), SPEC
+    )
+    schedule = spec.get("schedule") or ""
+    if not schedule:
+        found.append(required(SPEC / "schedule"))
+    elif "TZ" in schedule:
+        text = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
+        found.append(invalid(SPEC / "schedule", schedule, text))
+    elif not is_schedule(schedule):
+        found.append(invalid(SPEC / "schedule", schedule, "expected five fields or a macro"))
+    if spec.get("concurrencyPolicy") not in POLICIES:
+        found.append(unsupported(SPEC / "concurrencyPolicy", spec.get("concurrencyPolicy"), POLICIES))
+    template = SPEC / "jobTemplate" / "spec"
+    if obj(spec, "jobTemplate", "spec").get("manualSelector"):
+        found.append(unsupported(template / "manualSelector", True, ("nil", "false")))
+    if obj(spec, "jobTemplate", "spec").get("selector") is not None:
+        found.append(forbidden(template / "selector", "`selector` will be auto-generated"))
+    return found + job.validate_spec(obj(spec, "jobTemplate", "spec"), template)
+
+
+def is_schedule(text: str) -> bool:
+    """Has it the form of a schedule? What it means is for whoever starts the jobs."""
+    if text.startswith("@"):
+        return text in _MACROS or text.startswith("@every ")
+    parts = text.split()
+    return len(parts) == 5 and all(_PART.fullmatch(part) for part in parts)
+
+
+def _cells(cron_job: Fields, now: datetime) -> Sequence[Any]:
+    spec = obj(cron_job, "spec")
+    last = text(cron_job, "status", "lastScheduleTime")
+    return [
+        cron_job["metadata"]["name"],
+        spec.get("schedule", ""),
+        spec.get("timeZone") or "<none>",
+        "True" if spec.get("suspend") else "False",
+        len(items(cron_job, "status", "active")),
+        since(last, now) if last else "<none>",
+        since(cron_job["metadata"].get("creationTimestamp"), now),
+        *container_cells(obj(spec, "jobTemplate", "spec", "template")),
+        "<none>",
+    ]
+
+
+def _validate_name(cron_job: Fields) -> list[FieldError]:
+    name = text(cron_job, "metadata", "name")
+    if len(name) <= NAME_MAX:
+        return []
+    return [invalid(Path("metadata.name"), name, f"must be no more than {NAME_MAX} characters")]
+
+
+CRON_JOB = Kind(
+    group="batch",
+    kind="CronJob",
+    plural="cronjobs",
+    singular="cronjob",
+    short_names=("cj",),
+    categories=("all",),
+    versions=(Version("v1", "io.k8s.api.batch.v1.CronJob", default=_default),),
+    hub="v1",
+    has_status=True,
+    counts_generation=True,
+    rules=Rules(
+        validate_create=lambda new, occasion: [*_validate_name(new), *_validate(new)],
+        validate_update=lambda new, old, occasion: _validate(new),
+    ),
+    columns=(
+        NAME,
+        Column("Schedule", description="When a job is started."),
+        Column("Timezone", description="Where it is that time."),
+        Column("Suspend", description="Whether it pauses."),
+        Column("Active", "integer", description="How many jobs are running."),
+        Column("Last Schedule", description="How long ago a job was started."),
+        AGE,
+        CONTAINERS,
+        IMAGES,
+        SELECTOR,
+    ),
+    cells_at=_cells,
+)
