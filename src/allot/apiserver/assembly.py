@@ -38,8 +38,9 @@ from .guard import DeviceGuard
 from .history import Change
 from .minting import Minter
 from .occasions import Occasions
+from .openapi import OpenApi
 from .ownership import Ownership
-from .pages import Check, Pages
+from .pages import KUBERNETES_VERSION, Check, Pages
 from .patching import Patcher
 from .podverbs import Binder, Evictor
 from .reading import Reader
@@ -255,7 +256,8 @@ class ApiServer:
         }
 
     def _pages(self) -> Page:
-        pages = Pages(Discovery(self.registry, REVIEWS), self.metrics, self._checks(), lambda request: None)
+        openapi = OpenApi(self.registry, REVIEWS, KUBERNETES_VERSION)
+        pages = Pages(Discovery(self.registry, REVIEWS), self.metrics, self._checks(), openapi.answer)
 
         async def answer(request: Request) -> Response | None:
             wanted = request.path in OPENID_PATHS and request.method in ("GET", "HEAD")

@@ -22,7 +22,7 @@ class Pages:
         discovery: Discovery,
         metrics: Metrics,
         checks: Mapping[str, Check],
-        openapi: Callable[[Request], Response | None],
+        openapi: Callable[[Request], Awaitable[Response | None]],
     ) -> None:
         self._discovery = discovery
         self._metrics = metrics
@@ -44,7 +44,7 @@ class Pages:
             case "/metrics":
                 return Response(200, self._metrics.text().encode(), "text/plain; version=0.0.4")
         if first == "openapi":
-            return self._openapi(request)
+            return await self._openapi(request)
         return self._discovery.answer(request)
 
     async def _health(self, path: str, verbose: bool) -> Response | None:
