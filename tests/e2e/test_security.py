@@ -152,6 +152,47 @@ def test_rights_come_and_go_with_bindings(cluster, admin):
     assert bob.code("GET", PODS) == 403
 
 
+def test_rights_in_one_namespace_do_not_reach_others_by_a_crooked_path(cluster, admin):
+    """Whoever rules a namespace entirely may not touch another one, or the cluster, through it."""
+    everything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
+    made(admin, "/api/v1/namespaces", {"metadata": {"name": "realm"}})
+    made(admin, f"{RBAC}/namespaces/realm/roles", {"metadata": {"name": "ruler"}, "rules": [everything]})
+    binding = {
+        "metadata": {"name": "ruler"},
+        "roleRef": {"kind": "Role", "name": "ruler"},
+        "subjects": [{"kind": "User", "name": "erin"}],
+    }
+    made(admin, f"{RBAC}/namespaces/realm/rolebindings", binding)
+    erin, realm = cluster.caller("erin"), "/api/v1/namespaces/realm"
+    assert erin.code("GET", realm) == 200
+    assert erin.code("GET", f"{realm}/pods") == 200
+    for path in (
+        f"{realm}/namespaces",
+        f"{realm}/namespaces/kube-system",
+        f"{realm}/nodes",
+        f"{realm}/persistentvolumes",
+        "/apis/rbac.authorization.k8s.io/v1/namespaces/realm/clusterroles",
+        "/apis/rbac.authorization.k8s.io/v1/namespaces/realm/clusterroles/cluster-admin",
+        "/apis/resource.k8s.io/v1/namespaces/realm/resourceslices",
+    ):
+        assert erin.code("GET", path) in (403, 404), path
+    for path in ("/api/v1/namespaces", "/api/v1/namespaces/default", "/api/v1/pods", PODS, "/api/v1/nodes"):
+        assert erin.code("GET", path) == 403, path
+    for crooked in (
+        f"{realm}/../default/pods",
+        f"{realm}%2F..%2Fdefault/pods",
+        f"{realm}//pods/../../default/pods",
+    ):
+        assert erin.code("GET", crooked) in (400, 403, 404), crooked
+    assert erin.code("DELETE", f"{realm}/namespaces/default") in (403, 404)
+    assert erin.code("PUT", f"{realm}/namespaces/default", {"metadata": {"name": "default"}}) in (
+        403,
+        404,
+        405,
+    )
+    assert admin.code("GET", "/api/v1/namespaces/default") == 200
+
+
 def test_nobody_gives_away_what_they_do_not_have(cluster, admin):
     """An admin of a namespace may write roles there, and only with rights that they have."""
     binding = {

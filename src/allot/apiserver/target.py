@@ -56,13 +56,13 @@ def find_target(request: Request, registry: Registry) -> Target | None:
         group, version, rest = parts[1], parts[2], parts[3:]
     else:
         return None
-    namespace = ""
+    namespace, within = "", False
     if (
         rest[0] == "namespaces"
         and len(rest) >= 3
         and not (len(rest) == 3 and rest[2] in _NAMESPACE_SUBRESOURCES)
     ):
-        namespace, rest = rest[1], rest[2:]
+        namespace, rest, within = rest[1], rest[2:], True
     elif rest[0] == "namespaces" and len(rest) >= 2 and group == "":
         namespace = rest[1]  # upstream's request info: a namespace lies in itself
     plural = rest[0]
@@ -70,7 +70,8 @@ def find_target(request: Request, registry: Registry) -> Target | None:
     subresource = "/".join(rest[2:])
     served = registry.served(group, version, plural)
     verb = _verb(request, name, subresource)
-    if served is not None and namespace and not served.kind.namespaced and plural != "namespaces":
+    if served is not None and within and not served.kind.namespaced:
+        # Not even a namespace: rights within one would otherwise reach the others.
         served = None
     return Target(group, version, plural, namespace, name, subresource, verb, served)
 
