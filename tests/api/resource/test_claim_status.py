@@ -182,6 +182,7 @@ REPORT_ROWS = [
     (report(conditions=[condition()]), []),
     (report(conditions=[condition(f"C{i}") for i in range(9)]), [f"{D}.conditions too_many"]),
     (report(conditions=[condition(), condition()]), [f"{D}.conditions[1].type duplicate"]),
+    (report(conditions=[condition("-")]), [f"{D}.conditions[0].type invalid"]),
     (report(conditions=[condition("")]), [f"{D}.conditions[0].type required"]),
     (
         report(conditions=[condition(lastTransitionTime=None)]),

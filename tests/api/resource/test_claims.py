@@ -274,6 +274,16 @@ def test_a_templates_metadata_holds_labels_and_annotations_only():
     ]
 
 
+def test_labels_and_annotations_of_a_template_have_proper_keys():
+    assert create(TEMPLATE, template(metadata={"annotations": {"-": "x"}})).causes == [
+        "spec.metadata.annotations invalid"
+    ]
+    assert create(TEMPLATE, template(metadata={"annotations": {"A.io/B": "x"}})).causes == []
+    assert create(TEMPLATE, template(metadata={"labels": {"-": "x"}})).causes == [
+        "spec.metadata.labels invalid"
+    ]
+
+
 def test_a_templates_spec_is_immutable_and_judged_in_full():
     stored = create(TEMPLATE, template()).hub
     changed = with_change(stored, "spec.spec.devices.requests.0.exactly.count", -5)
