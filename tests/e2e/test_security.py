@@ -5,6 +5,7 @@ import http.client
 import json
 import ssl
 import threading
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -99,6 +100,10 @@ def made(caller, path, body):
     return answer
 
 
+def eventually(holds):
+    return any(holds() or time.sleep(0.05) for _ in range(100))
+
+
 def pod(name, node="", **spec):
     container = {"name": "c", "image": "i"}
     spec = {"containers": [container], **({"nodeName": node} if node else {}), **spec}
@@ -191,6 +196,34 @@ def test_rights_in_one_namespace_do_not_reach_others_by_a_crooked_path(cluster, 
         405,
     )
     assert admin.code("GET", "/api/v1/namespaces/default") == 200
+
+
+def test_a_definition_does_not_take_over_a_kind_of_the_system(cluster, admin):
+    """Whoever may define kinds could otherwise switch off the rules of roles, or delete them all."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    definition = {
+        "metadata": {
+            "name": "clusterroles.rbac.authorization.k8s.io",
+            "annotations": {"api-approved.kubernetes.io": "unapproved, for a test"},
+        },
+        "spec": {
+            "group": "rbac.authorization.k8s.io",
+            "scope": "Cluster",
+            "names": {"plural": "clusterroles", "singular": "clusterrole", "kind": "ClusterRole"},
+            "versions": [
+                {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+            ],
+        },
+    }
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    status, _ = admin("POST", path, definition)
+    assert status in (201, 403, 409, 422)
+    nonsense = {"metadata": {"name": "nonsense"}, "rules": [{}]}
+    assert admin.code("POST", f"{RBAC}/clusterroles", nonsense) == 422
+    name = definition["metadata"]["name"]
+    admin("DELETE", f"{path}/{name}")
+    assert eventually(lambda: admin.code("GET", f"{path}/{name}") == 404)
+    assert admin.code("GET", f"{RBAC}/clusterroles/cluster-admin") == 200
 
 
 def test_nobody_gives_away_what_they_do_not_have(cluster, admin):

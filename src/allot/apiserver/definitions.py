@@ -48,6 +48,11 @@ class Definitions:
         definition = dict(change.object.fields)
         spec = definition["spec"]
         group, plural = spec["group"], spec["names"]["plural"]
+        if self._is_built_in(group, plural):
+            # Whoever may define kinds must not thereby take over, or delete, one of ours.
+            if change.type != "DELETED" and change.object.metadata.deletion_timestamp:
+                self._end(change.object, None)
+            return
         if change.type == "DELETED":
             self._registry.remove(group, plural)
             return
@@ -60,22 +65,27 @@ class Definitions:
             self._end(change.object, kind)
         self._registry.add(kind)
 
+    def _is_built_in(self, group: str, plural: str) -> bool:
+        known = self._registry.kind(group, plural)
+        return known is not None and known.versions[0].custom is None
+
     def _clashes(self, kind: Kind) -> bool:
         """Another kind of the group has one of the names: the one that was first keeps it."""
         others = [k for k in self._registry.kinds() if k.group == kind.group and k.plural != kind.plural]
         return any(other.kind == kind.kind for other in others)
 
-    def _end(self, definition: Object, kind: Kind) -> None:
+    def _end(self, definition: Object, kind: Kind | None) -> None:
+        """Without a kind there is nothing to delete first."""
         if definition.name not in self._endings:
             task = asyncio.create_task(self._finish(definition.name, kind), name=f"end {definition.name}")
             self._endings[definition.name] = task
             task.add_done_callback(lambda _: self._endings.pop(definition.name, None))
 
-    async def _finish(self, name: str, kind: Kind) -> None:
+    async def _finish(self, name: str, kind: Kind | None) -> None:
         """Delete every object, wait until the last one is gone, then let the definition go."""
         while True:
             try:
-                if not await self._empty(kind):
+                if kind is not None and not await self._empty(kind):
                     await asyncio.sleep(_AGAIN_S)
                     continue
                 await self._release(name)
