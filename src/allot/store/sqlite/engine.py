@@ -32,6 +32,7 @@ from ..watch import LocalWatch, Watches
 from .file import PLACES, LogFile, Row, first_id
 from .writer import Compaction, Transaction, Writer
 
+REPLAYED_MAX = 50_000  # revisions whose history a store that opens brings back to memory
 FORGOTTEN_PER_COMPACTION = 5_000  # revisions that history lets go of before the disk does
 
 
@@ -243,26 +244,30 @@ class SqliteStore:
 
 
 def _load(file: LogFile, history_bytes_max: int) -> KeySpace:
-    """Read the log from first to last: the state at the compacted revision, then what happened since."""
+    """Read the log from first to last: the state at some revision, then what happened since."""
     collecting = gc.isenabled()
     gc.disable()  # half a million new objects and not one of them garbage
     try:
-        compacted = file.compacted
-        entries: dict[str, Entry] = {}
-        for row_id, _, created, key, value in file.rows(0, compacted + 1):
-            if value is None:
-                entries.pop(key, None)
-            else:
-                entries[key] = Entry(key, value, created, row_id // PLACES)
-        space = KeySpace.restored(entries, compacted, history_bytes_max)
-        _replay(space, file)
+        base = max(file.compacted, file.written_up_to() - REPLAYED_MAX)
+        space = KeySpace.restored(_state_at(file, base), base, history_bytes_max)
+        _replay(file, space)
         return space
     finally:
         if collecting:
             gc.enable()
 
 
-def _replay(space: KeySpace, file: LogFile) -> None:
+def _state_at(file: LogFile, revision: int) -> dict[str, Entry]:
+    entries: dict[str, Entry] = {}
+    for row_id, _, created, key, value in file.rows(0, revision + 1):
+        if value is None:
+            entries.pop(key, None)
+        else:
+            entries[key] = Entry(key, value, created, row_id // PLACES)
+    return entries
+
+
+def _replay(file: LogFile, space: KeySpace) -> None:
     writes: list[Write] = []
     for row in file.rows(space.revision + 1):
         if row.revision > space.revision + 1:
