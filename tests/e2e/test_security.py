@@ -336,6 +336,38 @@ def test_a_node_sees_and_touches_only_its_own(cluster, admin):
     made(n1, lease, {"metadata": {"name": "n1"}, "spec": {}})
 
 
+def test_a_node_that_may_not_evict_a_pod_costs_its_budget_nothing(cluster, admin):
+    budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+    selector = {"matchLabels": {"app": "guarded"}}
+    status, budget = admin("POST", budgets, {"metadata": {"name": "b"}, "spec": {"selector": selector}})
+    if status == 404:
+        pytest.skip("disruption budgets are not served")
+    guarded = pod("guarded", "n2")
+    guarded["metadata"]["labels"] = {"app": "guarded"}
+    made(admin, PODS, guarded)
+    running = {**guarded, "status": {"phase": "Running"}}
+    assert admin.code("PUT", f"{PODS}/guarded/status", running) == 200
+    budget["status"] = {
+        "disruptionsAllowed": 1, "currentHealthy": 1, "desiredHealthy": 0, "expectedPods": 1,
+    }  # fmt: skip
+    assert admin.code("PUT", f"{budgets}/b/status", budget) == 200
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "guarded"}}
+    n1, n2 = cluster.caller("system:node:n1"), cluster.caller("system:node:n2")
+    assert n1.code("POST", f"{PODS}/guarded/eviction", eviction) == 403
+    assert admin("GET", f"{budgets}/b")[1]["status"]["disruptionsAllowed"] == 1
+    assert n2.code("POST", f"{PODS}/guarded/eviction", eviction) == 201
+
+
+def test_a_stranger_is_turned_away_before_the_body_is_read(cluster):
+    stranger = cluster.caller()
+    connection = stranger._connection
+    connection.putrequest("POST", PODS)
+    connection.putheader("Content-Length", str(1 << 20))
+    connection.endheaders()
+    response = connection.getresponse()  # answered although the body never comes
+    assert response.status == 401
+
+
 def test_a_node_publishes_slices_for_itself_only(cluster):
     n1 = cluster.caller("system:node:n1")
 

@@ -101,10 +101,13 @@ class Application:
 
     async def _respond(self, scope: Scope, receive: Receive) -> Response:
         try:
-            headers = _request_headers(scope["headers"])
-            body = await _read_body(receive, headers) if scope["method"] not in ("GET", "HEAD") else b""
-            request = Request(scope["method"], scope["path"], _query(scope["query_string"]), headers, body)
+            method, headers = scope["method"], _request_headers(scope["headers"])
+            request = Request(method, scope["path"], _query(scope["query_string"]), headers)
+            # Strangers are turned away before their body is read.
             user = self._authenticate(request, scope["extensions"]["allot.peer"])
+            if method not in ("GET", "HEAD"):
+                body = await _read_body(receive, headers)
+                request = Request(method, request.path, request.query, headers, body)
         except errors.ApiError as error:
             return error_response(error)
         return await self._handle(request, user)

@@ -13,6 +13,7 @@ from .metadata import timestamp
 from .occasion import WriteOccasion
 from .reading import not_found
 from .repository import Repository, object_of, prefix_of
+from .security import refuse_node
 from .selectors import LabelSelector, Requirement
 from .writing import Writer
 
@@ -105,6 +106,9 @@ class Evictor:
         if found.object is None:
             raise not_found(call.kind, call.target.name)
         pod = found.object.fresh()
+        refused = refuse_node(call.user, call.target.action(), eviction, None, lambda *_: pod)
+        if refused is not None:
+            raise refused  # before the budget is charged
         if (pod.get("status") or {}).get("phase") not in (*_FINISHED, "Pending"):
             await self._charge_budget(call, pod, dry)
         options = DeleteOptions(
