@@ -37,7 +37,7 @@ class Cache:
         self._loaded_revision = 0
         self._store = store
         self._watch: Watch | None = None
-        self._moved: asyncio.Future[None] | None = None
+        self._waiters: dict[asyncio.Future[None], None] = {}
         self._task: asyncio.Task[None] | None = None
         self._ready: asyncio.Event = asyncio.Event()
 
@@ -64,10 +64,15 @@ class Cache:
 
     async def moved(self, timeout_s: float) -> None:
         """Wait for the next change, at most `timeout_s`."""
-        if self._moved is None or self._moved.done():
-            self._moved = asyncio.get_running_loop().create_future()
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.shield(self._moved), timeout_s)
+        loop = asyncio.get_running_loop()
+        waiter = loop.create_future()
+        self._waiters[waiter] = None
+        alarm = loop.call_later(timeout_s, _end, waiter)
+        try:
+            await waiter
+        finally:
+            alarm.cancel()
+            self._waiters.pop(waiter, None)
 
     async def close(self) -> None:
         if self._task is not None:
@@ -127,8 +132,9 @@ class Cache:
         return Change("MODIFIED" if previous else "ADDED", event.key, current, previous, event.revision)
 
     def _wake(self) -> None:
-        if self._moved is not None and not self._moved.done():
-            self._moved.set_result(None)
+        waiters, self._waiters = self._waiters, {}
+        for waiter in waiters:
+            _end(waiter)
 
     def _tell(self, change: Change) -> None:
         for listener in self.listeners:
@@ -144,6 +150,11 @@ class Cache:
                 self._tell(
                     Change("MODIFIED" if old_or_none else "ADDED", key, new, old_or_none, new.revision)
                 )
+
+
+def _end(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
 
 
 class Caches:

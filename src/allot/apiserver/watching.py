@@ -23,7 +23,12 @@ from .render import Renderer
 from .selection import Selection
 
 _BATCH = 256
+_GATHER_S_PER_STREAM = 0.0001
+_GATHER_S_MAX = 0.05
+"""With many watchers, what follows closely is sent together: waking each for each change would
+take all the time there is. One watcher alone waits a tenth of a millisecond."""
 _BOOKMARK_EVERY_S = 60.0
+_CATCH_UP_POLL_S = 0.02
 _TOO_OLD = "too old resource version: the changes since then are no longer known; list again"
 
 
@@ -114,9 +119,13 @@ async def stream(
         else:
             position = cache.history.position_after(options.revision)
             if options.revision < cache.history.complete_after:
-                async for chunk in _from_store(store, cache.prefix, options.revision, sight, deadline):
+                seen = Seen(options.revision)
+                async for chunk in _catch_up(store, cache, seen, sight, deadline):
                     yield chunk
-                return
+                # Only once the cache has come as far does it know where we continue.
+                while not await cache.reach(seen.revision, timeout_s=1.0):
+                    pass
+                position = cache.history.position_after(seen.revision)
         async for chunk in _shared(cache, sight, position, options.bookmarks, deadline, laggards):
             yield chunk
     except (FellBehind, Compacted):
@@ -137,13 +146,17 @@ async def _shared(
     loop = asyncio.get_running_loop()
     epoch = cache.epoch
     bookmark_at = loop.time() + _BOOKMARK_EVERY_S
+    gathered_at = 0.0
     token = laggards.enter(cache, lambda: position)
     try:
         while (now := loop.time()) < deadline:
             if cache.epoch != epoch:
                 raise FellBehind
             changes = cache.history.since(position, _BATCH)
-            if changes:
+            if changes and len(changes) < _BATCH and now < gathered_at:
+                await asyncio.sleep(gathered_at - now)
+            elif changes:
+                gathered_at = now + min(_GATHER_S_MAX, _GATHER_S_PER_STREAM * len(laggards))
                 position += len(changes)
                 chunk = sight.lines(changes)
                 if chunk:
@@ -157,23 +170,38 @@ async def _shared(
         laggards.leave(token)
 
 
-async def _from_store(
-    store: Store, prefix: str, revision: int, sight: Sight, deadline: float
+class Seen:
+    """How far a stream has come."""
+
+    __slots__ = ("revision",)
+
+    def __init__(self, revision: int) -> None:
+        self.revision = revision
+
+
+async def _catch_up(
+    store: Store, cache: Cache, seen: Seen, sight: Sight, deadline: float
 ) -> AsyncIterator[bytes]:
-    watch: Watch = store.watch(prefix, revision)
+    """From the store, what happened before the shared history begins; then all share again."""
+    watch: Watch = store.watch(cache.prefix, seen.revision)
     loop = asyncio.get_running_loop()
     try:
-        while (left := deadline - loop.time()) > 0:
+        while loop.time() < deadline:
+            if watch.progress >= cache.history.complete_after:
+                seen.revision = watch.progress
+                return
             # A task of its own, so that running out of time does not cancel our reader.
             arriving = asyncio.ensure_future(anext(watch, None))
-            await asyncio.wait({arriving}, timeout=left)
+            while not arriving.done() and watch.progress < cache.history.complete_after:
+                await asyncio.wait({arriving}, timeout=_CATCH_UP_POLL_S)
             if not arriving.done():
                 arriving.cancel()
-                return
+                continue
             events = arriving.result()
             if events is None:
                 return
             chunk = sight.lines([_change(event) for event in events])
+            seen.revision = events[-1].revision
             if chunk:
                 yield chunk
     finally:
