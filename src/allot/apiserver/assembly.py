@@ -26,6 +26,7 @@ from allot.store import Store, StoreError
 from .admission import Admission
 from .admission import pods as pod_rules
 from .admission.rights import no_escalation, node_restriction
+from .applying import Applier
 from .cache import Caches
 from .call import Call
 from .collection import CollectionDeleter
@@ -112,7 +113,7 @@ class ApiServer:
         self._ownership = Ownership(self.registry)
         self.writer = Writer(self._repository, occasions, admission, self._ownership, self._guard)
         self.deleter = Deleter(self._repository, occasions, admission, self._guard)
-        self._patcher = Patcher(self.writer)
+        self._patcher = Patcher(self.writer, Applier(self.writer, self._ownership))
         self._reader = Reader(self._repository, self.caches, self.laggards)
         self._seeder = Seeder(self.registry, self._repository, self.writer, self.clock)
         self._server = Server(

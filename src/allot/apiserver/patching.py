@@ -6,6 +6,7 @@ comes out takes the path of every update (`writing`). An apply may also create.
 
 from allot.api import Fields, Object, Response, errors, schema
 
+from .applying import Applier
 from .body import Body, settle_type, settled
 from .call import Call
 from .negotiate import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, body_type
@@ -18,11 +19,13 @@ _KNOWN = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 
 
 class Patcher:
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: Writer, applier: Applier) -> None:
         self._writer = writer
+        self._applier = applier
 
     async def patch(self, call: Call) -> Response:
-        check_media(call)
+        if check_media(call) == APPLY_PATCH:
+            return await self._applier.apply(call)
 
         def build(old: Object, occasion: WriteOccasion) -> Body:
             current = in_version(old, call.served)

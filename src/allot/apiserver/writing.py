@@ -10,6 +10,7 @@ The path of every write
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from allot.api import Fields, Kind, Object, Response, encode, errors, field, stored_form
 from allot.store import Committed, Compare, Delete, OutcomeUnknown, Put, Refused, Unavailable
@@ -63,6 +64,9 @@ class Writer:
         self._admission = admission
         self._guard = guard
         self._ownership = ownership
+
+    def now(self) -> datetime:
+        return self._occasions.clock.now()
 
     async def create(self, call: Call) -> Outcome:
         return await self.create_from(call, lambda: read_body(call, self._occasions.clock.now()))
@@ -142,7 +146,7 @@ class Writer:
             return Outcome(Object(encode(new)), False, occasion.warnings)
         stored = stored_form(new)
         gone = _let_go(call.kind, new)
-        if stored == current.stored and not gone:
+        if new == old and not gone:
             return Outcome(current, False, occasion.warnings)
         await self._guard.guard(call.kind, old, None if gone else new, occasion)
         write = Delete(found.key) if gone else Put(found.key, stored)

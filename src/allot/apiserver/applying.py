@@ -1,0 +1,97 @@
+"""Server-side apply: a PATCH that says all that its sender cares about.
+
+The arithmetic of owners is in `apply`; here it meets the request: which manager,
+whether by force, and what happens when there is nothing to apply to yet.
+"""
+
+from datetime import datetime
+
+from allot.api import Fields, Object, Response, errors, field, schema
+
+from .apply import Author, Conflicts, apply
+from .body import Body, settle_type, settled
+from .call import Call
+from .metadata import timestamp
+from .occasion import WriteOccasion
+from .ownership import Ownership
+from .render import in_version
+from .writing import Writer
+
+
+class Applier:
+    def __init__(self, writer: Writer, ownership: Ownership) -> None:
+        self._writer = writer
+        self._ownership = ownership
+
+    async def apply(self, call: Call) -> Response:
+        if not call.request.query.get("fieldManager"):
+            text = "is required for apply patch"
+            wrong = field.required(field.Path("fieldManager"), text)
+            raise field.refusal("meta.k8s.io", "PatchOptions", "", [wrong])
+        now = self._writer.now
+
+        def change(old: Object, occasion: WriteOccasion) -> Body:
+            return self._applied(call, old, occasion.now)
+
+        def create() -> Body:
+            return self._applied(call, None, now())
+
+        # A subresource exists only on an object that exists.
+        missing = None if call.target.subresource else create
+        return (await self._writer.change(call, change, missing)).response(call)
+
+    def _applied(self, call: Call, old: Object | None, now: datetime) -> Body:
+        config = _configuration(call)
+        live = None if old is None else in_version(old, call.served)
+        shape = call.served.version.shape()
+        notes = _notes(call, config, shape)
+        result = apply(
+            live,
+            config,
+            Author(call.manager, call.served.api_version, call.target.subresource),
+            timestamp(now),
+            shape,
+            force=call.request.query.get("force") in ("true", "1"),
+            convert=self._ownership.converter(call.served),
+            settle=lambda fields: _assumed(call, fields, now),
+        )
+        if isinstance(result, Conflicts):
+            raise result.error()
+        if old is not None and not result.changed:
+            return Body(old.fresh(), notes, patched=True, applied=True)
+        body = settled(call, result.fields, now, [], patched=True)
+        body.warnings = [*notes, *(text for text in body.warnings if text not in notes)]
+        body.applied = True
+        return body
+
+
+def _configuration(call: Call) -> Fields:
+    config = schema.decode_yaml(call.request.body).fields
+    if not config.get("apiVersion") or not config.get("kind"):
+        raise errors.BadRequest("an applied configuration must say its apiVersion and kind")
+    settle_type(call.served, config)
+    metadata = config.setdefault("metadata", {})
+    if not isinstance(metadata, dict):
+        raise errors.BadRequest("metadata must be an object")
+    if metadata.setdefault("name", call.target.name) != call.target.name:
+        raise errors.BadRequest(
+            f"the name of the object ({metadata['name']}) does not match the name on the URL ({call.target.name})"
+        )
+    return config
+
+
+def _notes(call: Call, config: Fields, shape: schema.Schema) -> list[str]:
+    """What the configuration says that the kind does not know; wrong types end the request."""
+    problems = schema.check(config, shape)
+    if problems.malformed:
+        raise errors.BadRequest(f"the applied configuration cannot be read: {problems.malformed}")
+    notes = [f'unknown field "{path}"' for path in problems.unknown]
+    if notes and call.field_validation == "Strict":
+        raise errors.BadRequest(f"failed to apply: strict decoding error: {', '.join(notes)}")
+    return notes if call.field_validation == "Warn" else []
+
+
+def _assumed(call: Call, fields: Fields, now: datetime) -> Fields:
+    schema.check(fields, call.served.version.shape(), defaults=True)
+    call.served.version.default(fields, now)
+    return fields
