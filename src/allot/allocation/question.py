@@ -37,6 +37,9 @@ OPTIONAL_NODE_OPERATIONS = "DRAOptionalNodeOperations"
 ROWS_REMEMBERED = 256
 
 
+OVERDRAWN = -1
+
+
 class Standing(IntEnum):
     NO = 0
     ERROR = 1
@@ -159,6 +162,10 @@ class Question:
                 if after is SPLIT and (before == frozenset() or not names):
                     continue  # accepted against the rules; whoever came first decides
                 groups[counter_set] = after
+        if any(amount < 0 for amount in left.values()):
+            # More is in use than there is: upstream looks at every counter of the pool
+            # before it lets another device draw from any, so none may.
+            left = dict.fromkeys(left, OVERDRAWN)
         return left, groups
 
 
