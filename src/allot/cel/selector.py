@@ -28,7 +28,7 @@ from .generate import generate
 from .interpret import evaluate
 from .meter import COST_LIMIT, Free, Meter
 from .parser import parse
-from .validate import builds_nested, validate
+from .validate import is_underpriced, validate
 from .values import type_name
 
 LENGTH_MAX: Final = 10_240
@@ -45,7 +45,7 @@ class Program:
         self.checked = checked
         self.features = features
         self.cost = cost
-        self.counted = cost > COST_LIMIT or builds_nested(checked)
+        self.counted = cost > COST_LIMIT or is_underpriced(checked)
         self._fast: Callable[[CelDevice], Any] | None = None if self.counted else self._first
 
     def run(self, device: CelDevice) -> Any:

@@ -10,8 +10,8 @@ from typing import Any, Final
 from .checker import Checked
 from .errors import EvaluationError, Issue
 from .library import patterns, times
-from .tree import Call, Comprehension, ListNode, Literal, MapNode, Node, children, walk
-from .types import Type, is_optional
+from .tree import Call, Comprehension, ListNode, Literal, MapNode, Node, Select, children, walk
+from .types import Kind, Type, is_optional
 
 _READERS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
     "duration": ("duration", times.parse_duration),
@@ -62,10 +62,35 @@ def _alike(checked: Checked, elements: list[tuple[Node, bool]]) -> Iterator[Issu
             yield Issue(node.at, f"expected type '{first}' but found '{found}'")
 
 
-def builds_nested(checked: Checked) -> bool:
-    """Whether containers of containers are made here, whose real size no estimate follows."""
+def is_underpriced(checked: Checked) -> bool:
+    """Whether the estimate may miss real work: what holds containers, and patterns called as a function."""
     return any(
-        isinstance(node, ListNode | MapNode | Comprehension)
-        and any(part.params or part.is_dynamic for part in checked.types[node.id].params)
+        any(_may_hold(checked, part) for part in _elements(node))
+        or any(overload.id == "matches" for overload in checked.overloads.get(node.id, ()))
         for node in walk(checked.root)
     )
+
+
+def _elements(node: Node) -> tuple[Node, ...]:
+    """What a node puts into a container it makes."""
+    match node:
+        case ListNode(elements=elements):
+            return elements
+        case MapNode(entries=entries):
+            return tuple(entry.value for entry in entries)
+        case Comprehension(yields=yields) if yields is not None:
+            return (yields,)
+    return ()
+
+
+def _may_hold(checked: Checked, node: Node) -> bool:
+    """Containers hold; so may the unknown, unless it was just looked up in a map of the device."""
+    found = checked.types[node.id]
+    if found.is_dynamic:
+        looked_up_in = children(node)[0] if isinstance(node, Select) or _is_index(node) else None
+        return looked_up_in is None or checked.types[looked_up_in.id].kind is not Kind.MAP
+    return bool(found.params)
+
+
+def _is_index(node: Node) -> bool:
+    return isinstance(node, Call) and node.function == "_[_]"

@@ -6,7 +6,7 @@ from typing import Any, Final
 from ..errors import EvaluationError
 from ..overloads import Declaration, function, method
 from ..types import DYN, INT, STRING, list_of
-from .formatting import format_string
+from .formatting import OUTPUT_MAX, format_string
 
 _SPACES: Final = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"
@@ -64,6 +64,10 @@ def split(text: str, separator: str, limit: int = -1) -> list[str]:
 
 
 def replace(text: str, old: str, new: str, limit: int = -1) -> str:
+    """The estimate prices the reading only, so the writing is bounded here."""
+    times = text.count(old) if limit < 0 else min(limit, text.count(old))
+    if len(text) + times * (len(new) - len(old)) > OUTPUT_MAX:
+        raise EvaluationError("string too large")
     return text.replace(old, new, limit)
 
 

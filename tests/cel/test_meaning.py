@@ -1,0 +1,78 @@
+"""What selectors mean, against an oracle that shares no code with the engine."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from allot.cel import CompileError, EvaluationError, Features, clauses, compile_selector
+from allot.cel.interpret import evaluate
+from allot.cel.meter import Meter
+from cel.world import DEVICE, FAILED, conditions
+
+LISTS = Features(list_attributes=True)
+
+
+def outcome(run):
+    try:
+        found = run()
+    except EvaluationError:
+        return FAILED
+    return found if isinstance(found, bool) else FAILED
+
+
+def compiled(text):
+    """A condition may be of a type no selector may have; then it is made dynamic, which changes nothing."""
+    try:
+        return compile_selector(text, LISTS, stored=True)
+    except CompileError as problem:
+        raise AssertionError(f"{text}\n{problem}") from None
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@given(conditions())
+def test_fast_and_careful_runs_agree_with_the_oracle(expression):
+    """G1 and I1: three ways to the same answer, errors and their absorption included."""
+    wanted = expression.value({})
+    wanted = wanted if isinstance(wanted, bool) else FAILED
+    selector = compiled(expression.text)
+
+    assert outcome(lambda: selector.matches(DEVICE)) is wanted
+    careful = outcome(lambda: evaluate(selector.program.checked, DEVICE, Meter(10**9)))
+    assert careful is wanted
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(conditions(depth=2), conditions(depth=2))
+def test_a_selector_holds_exactly_when_all_its_clauses_do(left, right):
+    selector = compiled(f"({left.text}) && ({right.text})")
+    parts = clauses(selector)
+    answers = [outcome(lambda part=part: part.matches(DEVICE)) for part in parts]
+    whole = outcome(lambda: selector.matches(DEVICE))
+    assert len(parts) >= 2
+    assert whole is (False if False in answers else FAILED if FAILED in answers else True)
+
+
+@pytest.mark.parametrize(
+    ("expression", "wanted"),
+    [
+        ("true || 1 / 0 == 1", True),
+        ("1 / 0 == 1 || true", True),
+        ("1 / 0 == 1 && false", False),
+        ("false || 1 / 0 == 1", FAILED),
+        ("[0, 1].exists(x, 1 / x == 1)", True),
+        ("[1, 0].all(x, 1 / x == 2)", False),
+        ("[0, 2].exists(x, 1 / x == 1)", FAILED),
+        ("[0, 1].exists_one(x, 1 / x == 1)", FAILED),
+        ("cel.bind(x, 1 / 0, true)", True),
+        ("cel.bind(x, 1 / 0, x == 1 || true)", True),
+        ("optional.of(1).orValue(1 / 0) == 1", True),
+        ("true ? true : 1 / 0 == 1", True),
+        ('device.attributes["gpu.example.com"].word && false', False),
+        ('device.attributes["gpu.example.com"].word || false', FAILED),
+        ('device.attributes["gpu.example.com"].yes > 0', FAILED),
+        ('device.attributes["gpu.example.com"].yes == 1', False),
+        ('device.attributes["gpu.example.com"].small == true', False),
+        ('device.attributes["gpu.example.com"].yes in [1, 2]', False),
+    ],
+)
+def test_errors_are_absorbed_where_cel_says_so(expression, wanted):
+    assert outcome(lambda: compiled(expression).matches(DEVICE)) is wanted
