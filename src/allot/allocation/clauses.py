@@ -10,20 +10,27 @@ not compile alone is simply not told apart.
 """
 
 from collections.abc import Iterable, Iterator
-from re import Match, compile
+from re import VERBOSE, Match, compile
 
 from allot.api import Quantity
 
 from .kind import Kind
 
 _TOKEN = compile(
-    r"""(?P<text>[rRbB]{0,2}(?:\"(?:\\.|[^"\\])*\"|'(?:\\.|[^'\\])*'))|(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<and>&&)|(?P<or>\|\||\?[^.\[])"""
+    r"""
+    (?P<text> [rRbB]{0,2} (?: "(?:\\.|[^"\\])*" | '(?:\\.|[^'\\])*' ) )
+    | (?P<open> [(\[{] ) | (?P<close> [)\]}] )
+    | (?P<and> && )
+    | (?P<or> \|\| | (?<![.\[]) \? (?![.\[]) )   # or a choice, but not the ? of optional fields
+    """,
+    VERBOSE,
 )
 _NAMED = compile(
-    r"""device\.(?P<map>attributes|capacity)\[(?P<quote>["'])(?P<domain>[^"']+)(?P=quote)\]
-        (?:\.\??(?P<id>[A-Za-z_]\w*)|\[\??(?P<quote2>["'])(?P<key>[^"']+)(?P=quote2)\])""".replace(
-        "\n", ""
-    ).replace(" ", "")
+    r"""
+    device\.(?P<map>attributes|capacity) \[ (?P<quote>["']) (?P<domain>[^"']+) (?P=quote) \]
+    (?: \.\?? (?P<id>[A-Za-z_]\w*) | \[ \?? (?P<quote2>["']) (?P<key>[^"']+) (?P=quote2) \] )
+    """,
+    VERBOSE,
 )
 THRESHOLD = compile(r"""^(?P<before>.*quantity\(["'])(?P<amount>[^"']+)(?P<after>["']\)\)\s*>=?\s*0\s*)$""")
 

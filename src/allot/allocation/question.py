@@ -150,6 +150,8 @@ class Question:
         return any(has_many_terms(self.devices[at]) for at in row.worth_trying)
 
     def _weighed(self, pool: int) -> tuple[dict[CounterKey, int], dict[str, Groups]]:
+        if not self.demand.features.partitionable_devices:
+            return {}, {}  # nothing draws, so nothing is left to know
         seen = self.view.pools[pool]
         left = dict(seen.totals)
         groups: dict[str, Groups] = {}
