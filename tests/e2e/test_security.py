@@ -65,7 +65,7 @@ class Caller:
         for name, value in headers:
             self._connection.putheader(name, value)
         sent = b"" if body is None else json.dumps(body).encode()
-        if sent:
+        if sent and not any(name == "Content-Type" for name, _ in headers):
             self._connection.putheader("Content-Type", "application/json")
         self._connection.putheader("Content-Length", str(len(sent)))
         self._connection.endheaders(sent)
@@ -249,6 +249,74 @@ def test_nobody_gives_away_what_they_do_not_have(cluster, admin):
         "roleRef": {"kind": "ClusterRole", "name": "cluster-admin"},
     }
     assert carol.code("POST", f"{RBAC}/namespaces/default/rolebindings", bind) == 403
+
+
+MERGE = [("Content-Type", "application/merge-patch+json")]
+APPLY = [("Content-Type", "application/apply-patch+yaml")]
+
+
+def bound(admin, user, role, *rules):
+    """Give `user` exactly these rules in the namespace default."""
+    made(admin, f"{RBAC}/namespaces/default/roles", {"metadata": {"name": role}, "rules": list(rules)})
+    binding = {
+        "metadata": {"name": role},
+        "roleRef": {"kind": "Role", "name": role},
+        "subjects": [{"kind": "User", "name": user}],
+    }
+    made(admin, f"{RBAC}/namespaces/default/rolebindings", binding)
+
+
+def test_a_right_to_patch_is_not_a_right_to_create(cluster, admin):
+    bound(
+        admin, "frank", "patcher", {"verbs": ["get", "patch"], "apiGroups": [""], "resources": ["configmaps"]}
+    )
+    frank, maps = cluster.caller("frank"), "/api/v1/namespaces/default/configmaps"
+    wanted = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}, "data": {"a": "b"}}
+    applied = f"{maps}/m?fieldManager=frank&force=true"
+    status, answer = frank("PATCH", applied, wanted, APPLY)
+    assert status == 403
+    assert 'User "frank" cannot create resource "configmaps"' in answer["message"]
+    made(admin, maps, wanted)
+    assert frank.code("PATCH", applied, wanted, APPLY) == 200
+    assert (
+        admin.code("PATCH", f"{maps}/n?fieldManager=x", {**wanted, "metadata": {"name": "n"}}, APPLY) == 201
+    )
+
+
+def test_no_kind_of_patch_gives_away_what_the_patcher_does_not_have(cluster, admin):
+    rbac = {"verbs": ["*"], "apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles"]}
+    bound(admin, "grace", "role-writer", {**rbac, "verbs": ["get", "create", "patch", "update"]})
+    grace, roles = cluster.caller("grace"), f"{RBAC}/namespaces/default/roles"
+    everything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
+    assert grace.code("PATCH", f"{roles}/role-writer", {"rules": [everything]}, MERGE) == 403
+    patch = [{"op": "replace", "path": "/rules", "value": [everything]}]
+    json_patch = [("Content-Type", "application/json-patch+json")]
+    assert grace.code("PATCH", f"{roles}/role-writer", patch, json_patch) == 403
+    strategic = [("Content-Type", "application/strategic-merge-patch+json")]
+    assert grace.code("PATCH", f"{roles}/role-writer", {"rules": [everything]}, strategic) == 403
+    applied = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": {"name": "fresh"},
+        "rules": [everything],
+    }
+    assert grace.code("PATCH", f"{roles}/fresh?fieldManager=g", applied, APPLY) == 403
+    assert grace.code("PATCH", f"{roles}/role-writer", {"metadata": {"labels": {"a": "b"}}}, MERGE) == 200
+
+
+def test_a_node_does_not_patch_its_way_out(cluster):
+    node = cluster.caller("system:node:patched")
+    made(node, "/api/v1/nodes", {"metadata": {"name": "patched"}})
+    path = "/api/v1/nodes/patched"
+    assert node.code("PATCH", path, {"metadata": {"labels": {"example.com/own": "x"}}}, MERGE) == 200
+    role = {"metadata": {"labels": {"node-role.kubernetes.io/control-plane": ""}}}
+    assert node.code("PATCH", path, role, MERGE) == 403
+    assert node.code("PATCH", f"{path}/status", role, MERGE) == 403
+    taints = {"spec": {"taints": [{"key": "k", "effect": "NoSchedule"}]}}
+    assert node.code("PATCH", path, taints, MERGE) == 403
+    owner = {"apiVersion": "v1", "kind": "Namespace", "name": "gone", "uid": "u"}
+    assert node.code("PATCH", path, {"metadata": {"ownerReferences": [owner]}}, MERGE) == 403
+    assert node.code("DELETE", path) == 403
 
 
 def test_impersonation_needs_every_part(cluster, admin):
