@@ -11,6 +11,8 @@ from allot.apiserver.apply.compare import compare
 from allot.apiserver.apply.extract import created
 from allot.apiserver.apply.fieldset import difference, intersection, paths, union
 
+from .worlds import deployments
+
 DEPLOYMENT = get("io.k8s.api.apps.v1.Deployment")
 CLAIM = get("io.k8s.api.resource.v1.ResourceClaim")
 KUBECTL = Author("kubectl", "apps/v1")
@@ -226,49 +228,6 @@ def test_an_unknown_field_of_a_known_kind_has_an_owner_too():
 
 
 # --- for every small deployment ---------------------------------------------------------------
-
-names = st.sampled_from("abc")
-words = st.sampled_from(["", "x", "y"])
-
-
-def maybe(**fields):
-    return st.fixed_dictionaries({}, optional=fields)
-
-
-environment = st.lists(
-    st.fixed_dictionaries({"name": names}, optional={"value": words}),
-    max_size=2,
-    unique_by=lambda e: e["name"],
-)
-containers = st.lists(
-    st.fixed_dictionaries(
-        {"name": names},
-        optional={
-            "image": words,
-            "args": st.lists(words, max_size=2),
-            "env": environment,
-            "resources": maybe(limits=st.dictionaries(names, words, max_size=2)),
-        },
-    ),
-    max_size=3,
-    unique_by=lambda c: c["name"],
-)
-deployments = st.fixed_dictionaries(
-    {
-        "metadata": maybe(
-            labels=st.dictionaries(names, words, max_size=2),
-            finalizers=st.lists(names, max_size=2, unique=True),
-        )
-    },
-    optional={
-        "spec": maybe(
-            replicas=st.integers(0, 3),
-            template=maybe(spec=st.fixed_dictionaries({"containers": containers})),
-            strategy=maybe(rollingUpdate=maybe(maxSurge=st.integers(0, 2))),
-        ),
-        "status": maybe(replicas=st.integers(0, 2)),
-    },
-)
 
 
 @given(deployments)

@@ -19,10 +19,11 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from allot.api import errors
 from allot.api import schema as shapes
 
 from .elements import edge_maker, value_edge
-from .fieldset import EMPTY, MEMBER, FieldSet, without_subtrees
+from .fieldset import EMPTY, MEMBER, FieldSet, shown, without_subtrees
 
 Extract = Callable[[Any], dict[str, Any]]
 """From a value that is there to its node in the set."""
@@ -32,12 +33,6 @@ SERVER_FIELDS = frozenset({
     "uid",
 })  # fmt: skip
 """Nobody owns these parts of metadata: the server writes them, or they never change."""
-
-UNOWNED: FieldSet = {
-    "f:apiVersion": MEMBER,
-    "f:kind": MEMBER,
-    "f:metadata": {".": MEMBER, **{f"f:{name}": MEMBER for name in sorted(SERVER_FIELDS)}},
-}
 
 STRUCTS = frozenset({
     "metadata", "spec", "status", "template", "jobTemplate", "strategy", "updateStrategy", "devices",
@@ -260,13 +255,19 @@ def _taken_apart(value: Any) -> dict[str, Any]:
 
 def configured(fields: dict[str, Any], schema: shapes.Schema) -> FieldSet:
     """The members of an applied configuration, less what nobody owns."""
-    return without_subtrees(_configured(fields, schema), _UNOWNED_LEAVES)
+    return without_subtrees(_configured(_ownable(fields), schema), _UNOWNED)
 
 
-_UNOWNED_LEAVES: FieldSet = {
-    **{edge: node for edge, node in UNOWNED.items() if edge != "f:metadata"},
-    "f:metadata": {f"f:{name}": MEMBER for name in sorted(SERVER_FIELDS)},
-}
+_UNOWNED: FieldSet = {"f:metadata": {f"f:{name}": MEMBER for name in sorted(SERVER_FIELDS)}}
+
+
+def _ownable(fields: dict[str, Any]) -> dict[str, Any]:
+    """Without what says which object it is, and without metadata that says nothing."""
+    return {
+        name: value
+        for name, value in fields.items()
+        if name not in ("apiVersion", "kind") and (value or name != "metadata")
+    }
 
 
 def _configured(value: Any, schema: shapes.Schema) -> dict[str, Any]:
@@ -288,8 +289,14 @@ def _configured_list(value: list[Any], schema: shapes.Schema) -> dict[str, Any]:
     edge = edge_maker(schema)
     out: dict[str, Any] = {}
     for element in value:
+        name = edge(element)
+        if name in out or name == "k:{}":
+            what = (
+                f"duplicate entries for key {shown(name)}" if name in out else f"no keys {list(schema.keys)}"
+            )
+            raise errors.BadRequest(f"the applied configuration has a list element with {what}")
         node = MEMBER if _is_whole(element, schema.element) else _configured(element, schema.element)
-        out[edge(element)] = {".": MEMBER, **node} if node else MEMBER
+        out[name] = {".": MEMBER, **node} if node else MEMBER
     return out
 
 

@@ -23,7 +23,7 @@ from allot.api import schema as shapes
 
 from .compare import Changes, compare
 from .extract import created
-from .fieldset import FieldSet, difference, intersection, union
+from .fieldset import FieldSet, difference, union
 from .managed import (
     UPDATE,
     Entry,
@@ -139,7 +139,3 @@ def given_up(entries: dict[Identity, Entry], views: Views) -> dict[Identity, Ent
         if fields:
             left[identity] = entry if fields == entry.fields else replace(entry, fields=fields)
     return left
-
-
-def conflicting(entry: Entry, changes: Changes) -> FieldSet:
-    return intersection(entry.fields, changes.written)
