@@ -456,6 +456,42 @@ def test_a_node_publishes_slices_for_itself_only(cluster):
     assert cluster.caller("system:node:n2").code("GET", f"{SLICES}/theirs") == 200
 
 
+def test_claim_status_is_written_by_those_whom_it_concerns(cluster, admin):
+    """The scheduler allocates, the driver on the claim's node reports, nobody else does either."""
+    claim = made(admin, CLAIMS, {"metadata": {"name": "guarded"}, "spec": {"devices": {"requests": [
+        {"name": "r", "exactly": {"deviceClassName": "c"}}]}}})  # fmt: skip
+    on_n1 = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}]
+    result = {"request": "r", "driver": "d.example", "pool": "n1", "device": "dev0"}
+    allocation = {"devices": {"results": [result]}, "nodeSelector": {"nodeSelectorTerms": on_n1}}
+    allocated = {**claim, "status": {"allocation": allocation}}
+    path = f"{CLAIMS}/guarded/status"
+
+    rule = {"verbs": ["get", "update"], "apiGroups": ["resource.k8s.io"]}
+    bound(admin, "henry", "status-writer", {**rule, "resources": ["resourceclaims", "resourceclaims/status"]})
+    status, answer = cluster.caller("henry")("PUT", path, allocated)
+    assert status == 422
+    assert "resourceclaims/binding" in answer["message"]
+    status, allocated = cluster.caller("system:kube-scheduler")("PUT", path, allocated)
+    assert status == 200, allocated
+
+    accounts = "/api/v1/namespaces/default/serviceaccounts"
+    made(admin, accounts, {"metadata": {"name": "driver"}})
+    binding = {
+        "metadata": {"name": "d.example"},
+        "roleRef": {"kind": "ClusterRole", "name": "allot:driver"},
+        "subjects": [{"kind": "ServiceAccount", "name": "driver", "namespace": "default"}],
+    }
+    made(admin, f"{RBAC}/clusterrolebindings", binding)
+    device = {"driver": "d.example", "pool": "n1", "device": "dev0", "data": {"ok": True}}
+    reported = {**allocated, "status": {**allocated["status"], "devices": [device]}}
+    for node, expected in (("n2", 422), ("n1", 200)):
+        made(admin, PODS, pod(f"driver-{node}", node, serviceAccountName="driver"))
+        ref = {"apiVersion": "v1", "kind": "Pod", "name": f"driver-{node}"}
+        driver = cluster.caller(token=token_of(admin, "driver", {"boundObjectRef": ref}))
+        status, answer = driver("PUT", path, reported)
+        assert status == expected, answer
+
+
 def test_a_node_gets_tokens_for_its_own_pods_only(cluster, admin):
     accounts = "/api/v1/namespaces/default/serviceaccounts"
     made(admin, accounts, {"metadata": {"name": "worker"}})

@@ -29,7 +29,7 @@ from .identities import service_account_of
 from .rules import Rule, quoted
 
 GROUP = "rbac.authorization.k8s.io"
-_KEPT_MAX = 50_000
+_KEPT_MAX = 20_000
 
 
 class Subject(NamedTuple):
