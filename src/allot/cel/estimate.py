@@ -235,7 +235,10 @@ class _Estimator:
         """The size of one element of the list a macro makes; asked while its variables are known."""
         if node.yields is not None:
             return self._size_or_unknown(node.yields)
-        return self._size_or_unknown(Ident(-1, node.at, node.var)) if node.loop is Loop.FILTER else ONE
+        if node.loop is not Loop.FILTER or _is_scalar(self._type(node).params[0]):
+            return ONE
+        local = self._locals[node.var]
+        return hints.size_at(local.path) or local.size or UNKNOWN
 
     def _sort_by(self, node: Comprehension) -> Span:
         total = LIST_COST.plus(self.cost(node.range))

@@ -21,7 +21,7 @@ from .device import CelDevice
 from .errors import CostExceeded, EvaluationError
 from .library.operators import finds, optional_index
 from .meter import Meter
-from .overloads import Overload, accepts
+from .overloads import Overload
 from .tree import Bind, Call, Comprehension, Ident, ListNode, Literal, Loop, MapNode, Node, OptMap, Select
 from .values import NONE, Optional, from_key, no_overload, to_key, type_name
 
@@ -345,6 +345,6 @@ class _Evaluation:
 
 def _chosen(overloads: tuple[Overload, ...], values: tuple[Any, ...]) -> Overload:
     for overload in overloads:
-        if all(accepts(t, v) for t, v in zip(overload.params, values, strict=True)):
+        if overload.takes(values):
             return overload
     raise no_overload(*values)

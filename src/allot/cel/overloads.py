@@ -20,6 +20,10 @@ class Overload:
     result: Type
     run: Callable[..., Any]
     member: bool = False
+    guarded: bool = True  # `run` is only called with values that fit `params`
+
+    def takes(self, values: tuple[Any, ...]) -> bool:
+        return not self.guarded or all(accepts(t, v) for t, v in zip(self.params, values, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,13 @@ def function(
     name: str, id: str, params: tuple[Type, ...], result: Type, run: Callable[..., Any]
 ) -> Declaration:
     return Declaration(name, Overload(id, params, result, run))
+
+
+def judging(
+    name: str, id: str, params: tuple[Type, ...], result: Type, run: Callable[..., Any]
+) -> Declaration:
+    """A function that looks at the kinds of its arguments itself."""
+    return Declaration(name, Overload(id, params, result, run, guarded=False))
 
 
 def method(
@@ -69,7 +80,7 @@ def dispatcher(overloads: tuple[Overload, ...]) -> Callable[..., Any]:
 
     def call(*args: Any) -> Any:
         for overload in overloads:
-            if all(accepts(t, v) for t, v in zip(overload.params, args, strict=True)):
+            if overload.takes(args):
                 return overload.run(*args)
         raise no_overload(*args)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ..errors import EvaluationError
-from ..overloads import Declaration, function
+from ..overloads import Declaration, function, judging
 from ..types import (
     BOOL,
     BYTES,
@@ -231,24 +231,24 @@ def _orders() -> list[Declaration]:
 def _containers() -> list[Declaration]:
     values, entries = list_of(A), map_of(A, B)
     return [
-        function("_[_]", "index_list", (values, INT), A, index_any),
-        function("_[_]", "index_map", (entries, A), B, index_any),
-        function(
+        judging("_[_]", "index_list", (values, INT), A, index_any),
+        judging("_[_]", "index_map", (entries, A), B, index_any),
+        judging(
             "_[_]", "optional_list_index_int", (optional_of(values), INT), optional_of(A), optional_index
         ),
-        function(
+        judging(
             "_[_]", "optional_map_index_value", (optional_of(entries), A), optional_of(B), optional_index
         ),
-        function("_[?_]", "list_optindex_optional_int", (values, INT), optional_of(A), optional_index),
-        function("_[?_]", "map_optindex_optional_value", (entries, A), optional_of(B), optional_index),
-        function(
+        judging("_[?_]", "list_optindex_optional_int", (values, INT), optional_of(A), optional_index),
+        judging("_[?_]", "map_optindex_optional_value", (entries, A), optional_of(B), optional_index),
+        judging(
             "_[?_]",
             "optional_list_optindex_optional_int",
             (optional_of(values), INT),
             optional_of(A),
             optional_index,
         ),
-        function(
+        judging(
             "_[?_]",
             "optional_map_optindex_optional_value",
             (optional_of(entries), A),
