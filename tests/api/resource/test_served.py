@@ -330,6 +330,49 @@ def test_admin_access_needs_the_label_of_the_namespace(api, allot_server):
     assert api("POST", CLAIMS.replace("default", "admins"), admin).code == 201
 
 
+# Patches
+
+
+def test_reservations_merge_by_uid(api):
+    """2.4: a scheduler adds itself without knowing the others."""
+    api.made(CLAIMS, claim())
+    path = f"{CLAIMS}/c/status"
+    api.patch(path, {"status": {"allocation": allocation(), "reservedFor": [pod_reference("a")]}})
+
+    def strategic(*entries):
+        kind = "application/strategic-merge-patch+json"
+        return api("PATCH", path, {"status": {"reservedFor": list(entries)}}, kind=kind).body["status"]
+
+    assert [one["uid"] for one in strategic(pod_reference("b"))["reservedFor"]] == ["a", "b"]
+    assert [one["uid"] for one in strategic({"$patch": "delete", "uid": "a"})["reservedFor"]] == ["b"]
+
+
+def test_drivers_apply_their_own_reports(api):
+    """2.4: status.devices is a map by driver, pool, device and share."""
+    api.made(CLAIMS, claim())
+    path = f"{CLAIMS}/c/status"
+    assert api.patch(path, {"status": {"allocation": allocation(result("a"), result("b"))}}).code == 200
+
+    def apply(manager, one):
+        body = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "c"}}
+        body["status"] = {"devices": [one]}
+        answer = api("PATCH", path, body, kind="application/apply-patch+yaml", fieldManager=manager)
+        assert answer.code == 200, answer.body
+        return answer.body["status"]["devices"]
+
+    apply("first", report("a", data={"k": 1}))
+    devices = apply("second", report("b", data={"k": 2}))
+    assert [(one["device"], one["data"]["k"]) for one in devices] == [("a", 1), ("b", 2)]
+
+
+def test_an_applied_claim_that_asks_for_nothing_owns_nothing_of_its_spec(api):
+    body = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "c"}}
+    made = api("PATCH", f"{CLAIMS}/c", body, kind="application/apply-patch+yaml", fieldManager="me")
+    assert made.code == 201
+    assert made.body["spec"] == {"devices": {"requests": None}}
+    assert all("f:spec" not in one["fieldsV1"] for one in made.body["metadata"].get("managedFields", []))
+
+
 # Tables
 
 

@@ -145,6 +145,7 @@ DEVICE_ROWS = [
     ({"taints": [taint()] * 2}, []),  # 2.2: the same taint twice is not judged
     ({"taints": [taint(key=f"k{i}") for i in range(17)]}, [f"{D}.taints too_many"]),
     ({"consumesCounters": [counters()]}, []),
+    ({"consumesCounters": [counters(counterSet="C_")]}, [f"{D}.consumesCounters[0].counterSet invalid"]),
     ({"consumesCounters": [counters(), counters()]}, [f"{D}.consumesCounters[1] duplicate"]),
     (
         {"consumesCounters": [counters(counterSet=f"c{i}") for i in range(3)]},

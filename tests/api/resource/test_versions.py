@@ -110,6 +110,19 @@ def test_v1beta1_has_flat_requests():
     assert other["firstAvailable"][0]["deviceClassName"] == "gpu"
 
 
+def test_conversion_keeps_the_order_of_members():
+    """The store compares bytes: the same body must become the same bytes in every process."""
+    flat = {
+        "name": "r",
+        "count": 2,
+        "deviceClassName": "gpu",
+        "adminAccess": False,
+        "allocationMode": "ExactCount",
+    }
+    hub = CLAIM.version("v1beta1").to_hub(claim(dict(flat)))
+    assert list(hub["spec"]["devices"]["requests"][0]["exactly"]) == list(flat)[1:]
+
+
 def test_v1beta1_wraps_devices():
     """2.1: a device without content shows an empty wrapper."""
     hub = create(SLICE, slice_(device("a"), device("b", attributes={"x": {"int": 1}}))).hub

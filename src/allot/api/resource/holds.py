@@ -131,7 +131,7 @@ def overlap(
         if text := _taken(others, result):
             return text
     after = hold(others, claim, results, stock)
-    for name in {result.device for result in results if others.devices.get(result.device)}:
+    for name in dict.fromkeys(result.device for result in results if result.device in others.devices):
         if text := _overfull(name, after.devices[name], stock.capacity.get(name, {})):
             return text
     return _overdrawn(others, after, stock.counters) or _incompatible(others, after)
@@ -200,7 +200,7 @@ def _overdrawn(others: Record, after: Record, counters: Counters) -> str | None:
 
 def _incompatible(others: Record, after: Record) -> str | None:
     """H2. Devices without a group go together, and with no other."""
-    met = {set_name for device in others.devices.values() for set_name in device.counters}
+    met = dict.fromkeys(name for device in others.devices.values() for name in device.counters)
     for set_name in met:
         drawing = [device for device in after.devices.values() if set_name in device.counters]
         groups = [frozenset(device.groups.get(set_name, ())) for device in drawing]

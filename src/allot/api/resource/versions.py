@@ -82,7 +82,7 @@ def _drop_misplaced(requests: Iterable[Fields]) -> None:
 
 def _lifted(request: Fields) -> Fields:
     unknown = request.pop("exactly", None)
-    exactly = {key: request.pop(key) for key in EXACT_FIELDS & request.keys()}
+    exactly = {key: request.pop(key) for key in list(request) if key in EXACT_FIELDS}
     if all(_is_absent(inner) for inner in exactly.values()):
         exactly = {}
     if isinstance(unknown, dict):
