@@ -18,7 +18,7 @@ from uvicorn.server import ServerState
 
 from allot.api import Request, Response, User, errors
 
-from .security import user_of_certificate
+from .security import Certified, certified
 from .server import error_response
 
 _KEEP_ALIVE_S = 300
@@ -32,17 +32,17 @@ HEAD_BYTES_MAX = 128 * 1024
 class Peer:
     """The other end of a connection; whose certificate it showed is read once."""
 
-    __slots__ = ("_connection", "_user")
+    __slots__ = ("_certified", "_connection")
 
     def __init__(self, connection: ssl.SSLObject | None) -> None:
         self._connection = connection
-        self._user: User | None = None
+        self._certified: Certified | None = None
 
-    def user(self) -> User | None:
+    def certified(self) -> Certified | None:
         if self._connection is not None:
-            self._user = user_of_certificate(self._connection.getpeercert())
+            self._certified = certified(self._connection.getpeercert())
             self._connection = None
-        return self._user
+        return self._certified
 
 
 Authenticate = Callable[[Request, Peer], User]

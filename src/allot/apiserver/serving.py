@@ -142,6 +142,6 @@ def _authenticate(api: ApiServer) -> Authenticate:
     authenticator = Authenticator(api.tokens(), anonymous_health=api.options.anonymous_health)
 
     def who(request: Request, peer: Peer) -> User:
-        return authenticator.authenticate(peer.user(), request.headers, request.path, api.clock.now())
+        return authenticator.authenticate(peer.certified(), request.headers, request.path, api.clock.now())
 
     return who

@@ -1,6 +1,6 @@
 """Who sends a request, on whose behalf, and what they may ask about it."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -9,6 +9,7 @@ from allot.apiserver.security import (
     Authenticator,
     Authority,
     Authorizer,
+    Certified,
     Tokens,
     bootstrap_objects,
     identities,
@@ -38,13 +39,20 @@ TOKENS = Tokens(Keys(Authority.create(NOW).token_keys), lookup)
 TOKEN = make_token(TOKENS, lookup, RandomIds(), NOW, "dev", "bot", {})["status"]["token"]
 
 
-def who(certified=None, authorization="", path="/api", anonymous_health=False):
+def who(user=None, authorization="", path="/api", anonymous_health=False, until=NOW + timedelta(hours=1)):
+    certified = Certified(user, until) if user else None
     headers = {"authorization": authorization} if authorization else {}
     authenticator = Authenticator(TOKENS, anonymous_health=anonymous_health)
     try:
         return authenticator.authenticate(certified, headers, path, NOW).name
     except errors.Unauthorized as error:
         return error.code
+
+
+def test_a_certificate_that_runs_out_ends_an_open_connection_too():
+    assert who(ANN, until=NOW + timedelta(seconds=1)) == "ann"
+    assert who(ANN, until=NOW) == 401
+    assert who(ANN, f"Bearer {TOKEN}", until=NOW) == 401
 
 
 def test_a_certificate_comes_before_a_token():

@@ -14,6 +14,7 @@ from allot.apiserver.security import (
     Authority,
     BadKeyFiles,
     Kubeconfig,
+    certified,
     identities,
     open_authority,
     open_serving,
@@ -133,6 +134,8 @@ def test_a_client_certificate_names_its_user_and_groups(tmp_path, name):
     user = user_of_certificate(peer)
     assert user is not None
     assert (user.name, user.groups) == (name, ("team", "ops", "system:authenticated"))
+    until = certified(peer).until
+    assert abs(until - NOW - timedelta(days=365)) < timedelta(minutes=1)
     same = user_of_der(der)
     assert same is not None and (same.name, same.groups) == (user.name, user.groups)
     assert same.extra["authentication.kubernetes.io/credential-id"][0].startswith("X509SHA256=")
@@ -157,6 +160,13 @@ def test_a_certificate_that_ran_out_ends_the_handshake(tmp_path):
 def test_the_servers_own_certificate_does_not_serve_as_a_clients(tmp_path):
     with pytest.raises(ssl.SSLError):
         handshake(tmp_path, serving_as_client=True)
+
+
+def test_sessions_are_not_resumed(tmp_path):
+    """A resumed session skips the check of the certificate, which may have run out since."""
+    context = server_context(open_serving(tmp_path, AUTHORITY, SERVING_NAMES, NOW), AUTHORITY.ca.certificate)
+    assert context.num_tickets == 0
+    assert context.options & ssl.OP_NO_TICKET
 
 
 @pytest.mark.parametrize(

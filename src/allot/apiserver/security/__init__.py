@@ -20,8 +20,8 @@ from .authority import SERVING_NAMES, Authority, KeyPair
 from .authorizer import Authorizer, refusal
 from .bootstrap import objects as bootstrap_objects
 from .bootstrap import reconciled
+from .certificates import Certified, certified, user_of_der
 from .certificates import user_of as user_of_certificate
-from .certificates import user_of_der
 from .escalation import refuse_escalation
 from .impersonation import Impersonation, read_impersonation
 from .keyfiles import (
@@ -55,6 +55,7 @@ __all__ = [
     "Authority",
     "Authorizer",
     "BadKeyFiles",
+    "Certified",
     "Impersonation",
     "KeyPair",
     "Kubeconfig",
@@ -62,6 +63,7 @@ __all__ = [
     "TokenRefused",
     "Tokens",
     "bootstrap_objects",
+    "certified",
     "identities",
     "keep_authority",
     "local_subject_access_review",

@@ -10,6 +10,7 @@ from datetime import datetime
 
 from allot.api import User, errors
 
+from .certificates import Certified
 from .identities import UNAUTHENTICATED
 from .impersonation import ANONYMOUS
 from .tokens import Tokens
@@ -24,15 +25,17 @@ class Authenticator:
         self._open_paths = HEALTH_PATHS if anonymous_health else frozenset()
 
     def authenticate(
-        self, certified: User | None, headers: Mapping[str, str], path: str, now: datetime
+        self, certified: Certified | None, headers: Mapping[str, str], path: str, now: datetime
     ) -> User:
-        """`certified` is the user of the connection's certificate, if it has one (`certificates`).
+        """`certified` is what the connection's certificate says, if it has one (`certificates`).
 
         Raises Unauthorized. A wrong token is never overlooked: it does not become
         nobody on a path that is open to nobody.
         """
         if certified is not None:
-            return certified
+            if now < certified.until:
+                return certified.user
+            raise errors.Unauthorized("Unauthorized")
         given = headers.get("authorization", "")
         if given:
             user = self._tokens.user(_bearer(given), now)

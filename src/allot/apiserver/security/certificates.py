@@ -2,19 +2,35 @@
 
 The common name is the user, every organization is a group. TLS has already
 checked that the certificate comes from our CA, is in its time and may be used by
-clients; who reaches this point is authenticated.
+clients; who reaches this point is authenticated. A connection may outlive the
+certificate it began with, so its end is kept and looked at with every request.
 """
 
 import hashlib
+import ssl
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
 
 from allot.api import User
 
 from .identities import AUTHENTICATED
 
 CREDENTIAL = "authentication.kubernetes.io/credential-id"
+
+
+class Certified(NamedTuple):
+    user: User
+    until: datetime
+
+
+def certified(peer: Mapping[str, Any] | None) -> Certified | None:
+    """The user of a connection, from `getpeercert()`, and until when; None for nobody."""
+    user = user_of(peer)
+    if peer is None or user is None:
+        return None
+    return Certified(user, datetime.fromtimestamp(ssl.cert_time_to_seconds(peer["notAfter"]), UTC))
 
 
 def user_of(peer: Mapping[str, Any] | None, der: bytes | None = None) -> User | None:

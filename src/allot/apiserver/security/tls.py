@@ -17,5 +17,8 @@ def server_context(files: ServingFiles, ca: bytes) -> ssl.SSLContext:
     context.load_cert_chain(files.certificate, files.key)
     context.load_verify_locations(cadata=ca.decode())
     context.verify_mode = ssl.CERT_OPTIONAL
+    # A resumed session is not verified again, so it would outlive its certificate.
+    context.options |= ssl.OP_NO_TICKET
+    context.num_tickets = 0
     context.set_alpn_protocols(["http/1.1"])
     return context
