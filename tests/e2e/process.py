@@ -1,0 +1,78 @@
+"""`allot apiserver` as a process that tests may kill."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+
+class ServerProcess:
+    def __init__(self, data_dir: Path, store: str = "sqlite", port: int = 0, *more: str) -> None:
+        self.data_dir = data_dir
+        self.kubeconfig = data_dir / "kubeconfig"
+        self._command = [sys.executable, "-m", "allot.cli", "apiserver", "--data-dir", str(data_dir)]
+        self._command += ["--store", store, *more]
+        self._port = port
+        self.process: subprocess.Popen[str] | None = None
+        self.start()
+
+    def start(self) -> None:
+        self.log = (self.data_dir.parent / f"{self.data_dir.name}.log").open("a")
+        self.process = subprocess.Popen(
+            [*self._command, "--port", str(self._port)],
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            stdin=subprocess.DEVNULL,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line == "ready\n", Path(self.log.name).read_text()
+        url = self.kubeconfig.read_text().split('server: "', 1)[1].split('"', 1)[0]
+        self.url = url
+        self._port = int(url.rpartition(":")[2])
+
+    def kill(self) -> None:
+        """kill -9."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGKILL)
+        self._reap()
+
+    def stop(self) -> int:
+        assert self.process is not None
+        self.process.terminate()
+        return self._reap()
+
+    def _reap(self) -> int:
+        assert self.process is not None and self.process.stdout is not None
+        code = self.process.wait(20)
+        self.process.stdout.close()
+        self.log.close()
+        return code
+
+
+class Kubectl:
+    """The real one. Calling it returns what it printed; it must succeed unless `fails`."""
+
+    def __init__(self, program: Path, kubeconfig: Path) -> None:
+        self.program = program
+        self.environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "HOME": str(kubeconfig.parent)}
+
+    def __call__(self, *arguments: str, stdin: str = "", fails: bool = False) -> str:
+        done = subprocess.run(
+            [self.program, *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            env=self.environment,
+            timeout=60,
+        )
+        said = done.stdout + done.stderr
+        assert (done.returncode != 0) == fails, f"kubectl {' '.join(arguments)}: {said}"
+        return said
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [self.program, *arguments], stdout=subprocess.PIPE, text=True, env=self.environment
+        )
