@@ -21,7 +21,7 @@ def _default(namespace: Fields, now: datetime) -> None:
     """The label by which policies select a namespace by its name."""
     metadata = section(namespace, "metadata")
     if metadata.get("name"):
-        section(metadata, "labels").setdefault(NAME_LABEL, metadata["name"])
+        section(metadata, "labels")[NAME_LABEL] = metadata["name"]
 
 
 def _prepare_create(namespace: Fields, occasion: Occasion) -> None:
