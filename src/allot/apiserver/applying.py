@@ -9,7 +9,7 @@ from datetime import datetime
 from allot.api import Fields, Object, Response, errors, field, schema
 
 from .apply import Author, Conflicts, apply
-from .body import Body, settle_type, settled
+from .body import Body, refuse_mistyped, settle_type, settled
 from .call import Call
 from .metadata import timestamp
 from .occasion import WriteOccasion
@@ -85,6 +85,7 @@ def _notes(call: Call, config: Fields, shape: schema.Schema) -> list[str]:
     problems = schema.check(config, shape)
     if problems.malformed:
         raise errors.BadRequest(f"the applied configuration cannot be read: {problems.malformed}")
+    refuse_mistyped(call, problems)
     notes = [f'unknown field "{path}"' for path in problems.unknown]
     if notes and call.field_validation == "Strict":
         raise errors.BadRequest(f"failed to apply: strict decoding error: {', '.join(notes)}")

@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from allot.api import Fields, Request, errors, protobuf, schema
+from allot.api import FieldError, Fields, Path, Request, errors, protobuf, schema
+from allot.api import field as fields_of
 
 from .call import Call
 from .negotiate import object_media
@@ -84,6 +85,7 @@ def settled(call: Call, fields: Fields, now: datetime, notes: list[str], *, patc
     problems = schema.check(fields, version.shape(), defaults=True)
     if problems.malformed:
         raise errors.BadRequest(_unreadable(call.served, problems.malformed))
+    refuse_mistyped(call, problems)
     notes = [*notes, *(f'unknown field "{path}"' for path in problems.unknown)]
     strictness = call.field_validation
     if notes and strictness == "Strict":
@@ -96,6 +98,18 @@ def settled(call: Call, fields: Fields, now: datetime, notes: list[str], *, patc
     if version.deprecated:
         warnings = [version.deprecated, *warnings]
     return Body(hub, warnings, patched)
+
+
+def refuse_mistyped(call: Call, problems: schema.Problems) -> None:
+    """Values of the wrong type in a custom resource break a rule of its author, field by field."""
+    if problems.mistyped:
+        wrong = [
+            FieldError(
+                fields_of.Wrong.TYPE_INVALID, Path(path), f"{path} in body must be of type {wanted}", found
+            )
+            for path, wanted, found in problems.mistyped
+        ]
+        raise fields_of.refusal(call.kind.group, call.kind.kind, call.target.name, wrong)
 
 
 def hub_api_version(served: Served) -> str:

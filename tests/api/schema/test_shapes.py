@@ -167,8 +167,30 @@ def test_custom_resources_are_checked_like_built_in_ones():
     assert fields["spec"]["tags"] == {"a": None}
 
 
-def test_wrong_types_in_custom_resources_are_found():
+def test_wrong_types_in_custom_resources_are_errors_of_their_fields():
+    """A body that can be read, but breaks a rule of its author: 422 and not 400."""
     widget = from_structural(WIDGET)
-    assert "of type int32" in check({"spec": {"size": "big"}}, widget).malformed
-    assert "of type string" in check({"spec": {"tags": {"a": 1}}}, widget).malformed
+    problems = check(
+        {"spec": {"size": "big", "tags": {"a": 1}, "parts": [{"name": True}], "free": []}}, widget
+    )
+    assert not problems.malformed
+    assert [tuple(one) for one in problems.mistyped] == [
+        ("spec.size", "integer", "string"),
+        ("spec.tags.a", "string", "integer"),
+        ("spec.parts[0].name", "string", "boolean"),
+        ("spec.free", "object", "array"),
+    ]
+
+
+def test_metadata_of_a_custom_resource_is_read_like_any_other():
+    widget = from_structural(WIDGET)
+    assert "of type string" in check({"metadata": {"name": 1}}, widget).malformed
     assert check({"spec": {"pod": {"metadata": {"name": 1}}}}, widget).malformed
+    assert check([], widget).malformed
+
+
+def test_nulls_in_a_custom_resource_make_room_for_defaults_only():
+    widget = from_structural(WIDGET)
+    fields = {"metadata": {"creationTimestamp": None}, "spec": {"size": None, "port": None, "parts": [None]}}
+    check(fields, widget, defaults=True)
+    assert fields == {"metadata": {}, "spec": {"size": 3, "port": None, "parts": [None]}}

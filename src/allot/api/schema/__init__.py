@@ -14,6 +14,7 @@ from .decode import DEPTH_MAX, Decoded, decode, decode_value, require_shallow, t
 from .defaults import apply_defaults
 from .node import ANYTHING, ATOMIC, BY_KEY, FREE, MISSING, SET, Schema, Type
 from .structural import from_structural
+from .walk import Mistyped
 from .yaml import decode_yaml
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "MISSING",
     "SET",
     "Decoded",
+    "Mistyped",
     "Problems",
     "Schema",
     "Type",

@@ -10,19 +10,21 @@ from typing import Any, Final
 from .compile import fits
 from .defaults import apply_defaults
 from .node import Schema
-from .walk import Malformed, Walk
+from .walk import Malformed, Mistyped, Walk
 
 
 @dataclass(frozen=True, slots=True)
 class Problems:
     """What does not fit. `malformed` is a 400 whatever the client asked for; unknown fields are
-    kept, and refused or warned about as the client asked (fieldValidation)."""
+    kept, and refused or warned about as the client asked (fieldValidation); `mistyped` fields of
+    a custom resource are a 422."""
 
     malformed: str = ""
     unknown: tuple[str, ...] = ()
+    mistyped: tuple[Mistyped, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.malformed or self.unknown)
+        return bool(self.malformed or self.unknown or self.mistyped)
 
 
 FINE: Final = Problems()
@@ -37,7 +39,7 @@ def check(
     for a validator that has rules of its own about them.
     """
     problems = FINE if fits(fields, schema) else _look(fields, schema, drop_nulls)
-    if defaults and not problems.malformed:
+    if defaults and not problems.malformed and not problems.mistyped:
         apply_defaults(fields, schema)
     return problems
 
@@ -48,4 +50,4 @@ def _look(fields: dict[str, Any], schema: Schema, drop_nulls: bool) -> Problems:
         walk.visit(fields, schema)
     except Malformed as error:
         return Problems(str(error), tuple(walk.unknown))
-    return Problems("", tuple(walk.unknown)) if walk.unknown else FINE
+    return Problems("", tuple(walk.unknown), tuple(walk.mistyped)) or FINE

@@ -10,11 +10,11 @@ import base64
 import binascii
 import re
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ..quantity import Quantity
 from .compile import INT_RANGE
-from .node import Schema, Type
+from .node import MISSING, Schema, Type
 
 UNKNOWN_MAX: Final = 100
 """More unknown fields than this are not listed: nobody reads them, and the list is an answer's header."""
@@ -52,15 +52,43 @@ class Malformed(Exception):
     """A value that cannot be read as what its field is; the message names both."""
 
 
+class _Mismatch(Exception):
+    """As `Malformed`, before it is known whose field it is."""
+
+
+class Mistyped(NamedTuple):
+    """A value of the wrong type in a custom resource: an error of its author, field by field."""
+
+    path: str
+    wanted: str
+    found: str
+
+
 class Walk:
-    """One look at one object. `unknown` fills with paths; a wrong type ends it with `Malformed`."""
+    """One look at one object.
+
+    `unknown` fills with paths. A wrong type in a Kubernetes type ends it with `Malformed`: such a
+    body cannot be read. In the schema of a custom resource it is noted in `mistyped`, and nulls are
+    left for its validator, unless there is a default to take their place.
+    """
 
     def __init__(self, drop_nulls: bool) -> None:
         self.unknown: list[str] = []
+        self.mistyped: list[Mistyped] = []
         self._drop_nulls = drop_nulls
 
     def visit(self, value: Any, schema: Schema, path: str = "", owner: str = "") -> Any:
-        """The value in its usual form. `owner` is the type whose field this is."""
+        """The value in its usual form. `owner` is the type whose field this is, "" in custom ones."""
+        try:
+            return self._visited(value, schema, path, owner)
+        except _Mismatch as error:
+            if owner or not path:
+                raise Malformed(str(error)) from None
+            if len(self.mistyped) < UNKNOWN_MAX:
+                self.mistyped.append(Mistyped(path, schema.type.value, _json_name(value)))
+            return value
+
+    def _visited(self, value: Any, schema: Schema, path: str, owner: str) -> Any:
         match schema.type:
             case Type.ANY:
                 return value
@@ -85,7 +113,8 @@ class Walk:
                 if not schema.preserves_unknown and len(self.unknown) < UNKNOWN_MAX:
                     self.unknown.append(where)
             elif value[key] is None and field.type is not Type.ANY:
-                if self._drop_nulls and not field.nullable:
+                replaceable = schema.name or field.default is not MISSING
+                if self._drop_nulls and not field.nullable and replaceable:
                     del value[key]
             else:
                 value[key] = self.visit(value[key], field, where, inner)
@@ -111,7 +140,7 @@ class Walk:
         """A member of a list or map cannot be left out, so a null there is the empty value."""
         if value is not None or schema.type is Type.ANY:
             return self.visit(value, schema, path, owner)
-        if schema.nullable or not self._drop_nulls:
+        if schema.nullable or not self._drop_nulls or not owner:
             return None
         match schema.type:
             case Type.OBJECT | Type.MAP:
@@ -181,13 +210,20 @@ def _cut(text: str) -> str:
     return text if len(text) <= 40 else text[:40] + "..."
 
 
-def _mismatch(value: Any, schema: Schema, path: str, owner: str) -> Malformed:
+def _mismatch(value: Any, schema: Schema, path: str, owner: str) -> _Mismatch:
     found = _KIND_OF_JSON.get(type(value), "null")
     if found == "number" and schema.type in (Type.INTEGER, Type.INT_OR_STRING):
         found = f"number {_cut(repr(value))}"
     plain = re.sub(r"\[\d+\]", "", path)
     where = f"Go struct field {owner}.{plain}" if path else "Go value"
-    return Malformed(f"json: cannot unmarshal {found} into {where} of type {go_name(schema)}")
+    return _Mismatch(f"json: cannot unmarshal {found} into {where} of type {go_name(schema)}")
+
+
+def _json_name(value: Any) -> str:
+    """How OpenAPI calls what was found."""
+    return {"bool": "boolean", "number": "integer" if type(value) is int else "number"}.get(
+        found := _KIND_OF_JSON.get(type(value), "null"), found
+    )
 
 
 def go_name(schema: Schema) -> str:
