@@ -201,16 +201,14 @@ class _Checker:
             return self._complain(node.at, f"undeclared reference to '{name}' (in container '')")
         candidates: list[Overload] = []
         result: Type | None = None
+        is_open = any(type.is_open for type in given)
         for overload in known:
             if overload.member is not member or len(overload.params) != len(given):
                 continue
-            params, returned = self._freshened(overload)
-            solution = unify.assign(self.solution, zip(given, params, strict=True))
-            if solution is None:
+            returned = self._returned(overload, given, is_open)
+            if returned is None:
                 continue
-            self.solution = solution
             candidates.append(overload)
-            returned = self._resolved(returned)
             if result is None:
                 result = returned
             elif not result.is_dynamic and result != returned:
@@ -222,6 +220,17 @@ class _Checker:
             )
         self.overloads[node.id] = tuple(candidates)
         return result
+
+    def _returned(self, overload: Overload, given: Sequence[Type], is_open: bool) -> Type | None:
+        """What the overload returns for these arguments, or None if it does not take them."""
+        if not overload.generic and not is_open:
+            return overload.result if unify.fits_plainly(given, overload.params) else None
+        params, returned = self._freshened(overload)
+        solution = unify.assign(self.solution, zip(given, params, strict=True))
+        if solution is None:
+            return None
+        self.solution = solution
+        return self._resolved(returned)
 
     def _freshened(self, overload: Overload) -> tuple[tuple[Type, ...], Type]:
         names: dict[Type, Type] = {}

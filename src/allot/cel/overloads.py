@@ -6,7 +6,7 @@ order against the values themselves.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .types import Kind, Type
@@ -15,12 +15,18 @@ from .values import Optional, no_overload, runtime_type
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Overload:
+    """One way to call a function, by the types it takes."""
+
     id: str
     params: tuple[Type, ...]  # the target first
     result: Type
     run: Callable[..., Any]
     member: bool = False
     guarded: bool = True  # `run` is only called with values that fit `params`
+    generic: bool = field(init=False)  # the types depend on each other
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "generic", any(type.is_open for type in (*self.params, self.result)))
 
     def takes(self, values: tuple[Any, ...]) -> bool:
         return not self.guarded or all(accepts(t, v) for t, v in zip(self.params, values, strict=True))

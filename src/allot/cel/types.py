@@ -47,6 +47,11 @@ class Type:
     def is_dynamic(self) -> bool:
         return self.kind in _DYNAMIC
 
+    @property
+    def is_open(self) -> bool:
+        """Whether a type parameter is left in it."""
+        return self.kind is Kind.PARAM or any(part.is_open for part in self.params)
+
 
 _DYNAMIC = frozenset({Kind.DYN, Kind.ANY, Kind.ERROR})
 

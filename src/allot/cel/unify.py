@@ -23,6 +23,11 @@ def assign(solution: Solution, pairs: Iterable[tuple[Type, Type]]) -> Solution |
     return found
 
 
+def fits_plainly(given: Iterable[Type], wanted: Iterable[Type]) -> bool:
+    """The same question where no parameter is left to solve, and so no solution to keep."""
+    return all(_fits({}, g, w) for g, w in zip(given, wanted, strict=True))
+
+
 def resolve(solution: Solution, type: Type, free_is_dyn: bool = False) -> Type:
     """`type` with every solved parameter replaced; what is still free becomes `dyn` on request."""
     if type.kind is Kind.PARAM:
