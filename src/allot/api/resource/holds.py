@@ -153,11 +153,19 @@ def hold(
 
 def release(record: Record, claim: str) -> Record:
     """The record without anything held by `claim`. H3."""
-    devices = {}
-    for name, device in record.devices.items():
-        left = tuple(holder for holder in device.holders if holder.claim != claim)
+    touched = [
+        name
+        for name, device in record.devices.items()
+        if any(holder.claim == claim for holder in device.holders)
+    ]
+    if not touched:
+        return record
+    devices = dict(record.devices)
+    for name in touched:
+        before = devices.pop(name)
+        left = tuple(holder for holder in before.holders if holder.claim != claim)
         if left:
-            devices[name] = HeldDevice(holders=left, counters=device.counters, groups=device.groups)
+            devices[name] = HeldDevice(holders=left, counters=before.counters, groups=before.groups)
     return Record(devices=devices)
 
 
