@@ -1,11 +1,11 @@
 """Counting what remains before trying it.
 
-Three questions, each cheaper than a search, and each a proof when the answer is no:
+Four questions, each cheaper than a search, and each a proof when the answer is no:
 
-    devices   can every device still to be chosen get a place of its own, if counters,
-              groups and shared capacity are ignored? A place is a device, or all the
-              partitions of one piece of hardware, with as many places as its counters
-              can allow at most.
+    counters  is there as much of every counter as the rest must draw at least?
+    devices   can every device still to be chosen get a place of its own, if constraints
+              and shared capacity are ignored? A place is a device, or all the partitions
+              of one piece of hardware, with as many places as its counters can allow.
     match     is there a value for each matchAttribute constraint so that the same can be
               said of the devices that have it?
     distinct  are there enough different values left for a distinctAttribute constraint?
@@ -13,22 +13,60 @@ Three questions, each cheaper than a search, and each a proof when the answer is
 An answer of yes promises nothing.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import product
 
 from .demand import Alternative, Constraint
 from .expression import Failure
-from .flow import Need, matchable
+from .flow import Need, matchable, open_places
 from .kind import UNKNOWN_VALUE, Value
 from .question import Question, Standing
 from .shape import Shape
-from .state import Agreed, State
+from .state import State
 
 COMBINATIONS_MAX = 96
 """Combinations of values that are looked at; beyond that some constraints are ignored."""
 
+UNLIMITED = 1 << 30
+
 One = tuple[str, object]  # a typed attribute value
-Rest = tuple[tuple[Alternative, ...], int]  # what may still be chosen from, how many devices
+Rule = tuple[int, int]  # claim, constraint
+
+
+@dataclass(slots=True, eq=False)
+class _Profile:
+    """What alternatives that want the same under the same constraints have in common."""
+
+    claim: int
+    constraints: tuple[int, ...]
+    open: int  # devices, as bits
+    values: Mapping[int, Mapping[int, Value]]  # by constraint, then device; without unknown types
+    odd: frozenset[int]  # constraints under which some device has a value of an unknown type
+    least: Mapping[str, int]  # of each counter, the least that any of the devices draws
+    places: dict[tuple[int, One] | None, int] = field(default_factory=dict)  # cells, as bits
+
+
+class Rest:
+    """Requests that want the same, and how many devices they still need together."""
+
+    __slots__ = ("profiles", "units")
+
+    def __init__(self, profiles: tuple[_Profile, ...], units: int) -> None:
+        self.profiles = profiles
+        self.units = units
+
+    def is_under(self, rule: Rule) -> bool:
+        """Whether the constraint binds every one of its devices."""
+        return all(one.claim == rule[0] and rule[1] in one.constraints for one in self.profiles)
+
+
+@dataclass(slots=True)
+class _Broken:
+    """Cells that choices have been made from."""
+
+    gone: int  # with nothing left, as bits
+    partly: list[int]
 
 
 class Bounds:
@@ -36,159 +74,259 @@ class Bounds:
         self._question = question
         self._state = state
         self._shape = shape
-        self._places: dict[tuple[Alternative, int, One | None], int] = {}
-        self._values: dict[tuple[Alternative, int], frozenset[One]] = {}
+        self._profiles: dict[object, _Profile] = {}
+        self._of: dict[Alternative, _Profile] = {}
+        for alternative in question.demand.alternatives():
+            self._of[alternative] = self._profile(alternative)
+        self._room = [self._room_in(cell) for cell in range(len(shape.cells))]
+        # Without constraints and counters, counting devices is all there is to it.
+        self.is_exact = all(len(cell) == 1 for cell in shape.cells) and not any(
+            one.constraints or one.admin or request.is_list
+            for claim in question.demand.claims
+            for request in claim.requests
+            for one in request.alternatives
+        )
+        self._witness: tuple[tuple[Rule, One], ...] | None = None  # values that sufficed last
 
     def possible(self, alternative: Alternative | None = None, filled: int = 0) -> bool:
         """Whether the rest may still fit, once `filled` devices of the alternative are chosen."""
-        rest = list(self._rest(alternative, filled))
-        room = self._room()
-        return self._distinct(rest, room) and self._match(rest, room)
+        rest = self._rest(alternative, filled)
+        if not self._counters_suffice(rest):
+            return False
+        room = list(self._room)
+        broken = _Broken(0, [])
+        for cell in {self._shape.cell_of[taking.at] for taking in self._state.taken}:
+            room[cell] = self._room_in(cell)
+            if not room[cell]:
+                broken.gone |= 1 << cell
+            elif len(self._shape.cells[cell]) > 1:
+                broken.partly.append(cell)
+        return self._values_suffice(rest) and self._devices_suffice(rest, broken, room)
 
-    def _rest(self, alternative: Alternative | None, filled: int) -> Iterator[Rest]:
-        """The requests still to be filled, with the least number of devices each needs."""
+    def open_cells(self, alternative: Alternative, filled: int) -> int | None:
+        """Cells from which the next device may come, as bits; None where this way of counting is blind."""
+        if not self.is_exact or alternative.admin:
+            return None
+        rest = self._rest(alternative, filled)
+        gone = sum(1 << self._shape.cell_of[one.at] for one in self._state.taken if one.parts is None)
+        room = [0 if gone >> cell & 1 else free for cell, free in enumerate(self._room)]
+        broken = _Broken(gone, [])
+        needs = [Need(self._places(group.profiles[0], broken, None), group.units) for group in rest]
+        return open_places(needs, room)
+
+    # What remains
+
+    def _rest(self, alternative: Alternative | None, filled: int) -> list[Rest]:
+        """Admin access takes nothing away and is left out."""
+        units: dict[tuple[_Profile, ...], int] = {}
+        claims = self._question.demand.claims
         first_claim = first_request = 0
         if alternative is not None:
             first_claim, first_request = alternative.claim, alternative.request + 1
             missing = self._question.count(alternative) - filled
             if missing and not alternative.admin:
-                yield (alternative,), missing
-        for at, claim in enumerate(self._question.demand.claims[first_claim:]):
-            for request in claim.requests[first_request if not at else 0 :]:
+                units[self._of[alternative],] = missing
+        for claim in claims[first_claim:]:
+            for request in claim.requests[first_request:]:
                 if not request.alternatives[0].admin:
-                    yield request.alternatives, min(map(self._question.count, request.alternatives))
+                    key = tuple(self._of[one] for one in request.alternatives)
+                    units[key] = units.get(key, 0) + min(map(self._question.count, request.alternatives))
+            first_request = 0
+        return [Rest(profiles, count) for profiles, count in units.items()]
 
-    def _room(self) -> list[int]:
-        return [self._room_in(members) for members in self._shape.cells]
+    def _profile(self, alternative: Alternative) -> _Profile:
+        derived = tuple(sorted((name, id(one)) for name, one in alternative.derived.items()))
+        key = (alternative.want, alternative.claim, alternative.constraints, derived)
+        if key not in self._profiles:
+            self._profiles[key] = self._read_profile(alternative)
+        return self._profiles[key]
 
-    def _room_in(self, members: Sequence[int]) -> int:
+    def _read_profile(self, alternative: Alternative) -> _Profile:
+        row = self._question.row(alternative)
+        devices = [at for at in row.worth_trying if row.standings[at] is Standing.OPEN]
+        rules = self._question.demand.claims[alternative.claim].constraints
+        values: dict[int, dict[int, Value]] = {}
+        odd = set()
+        for index in alternative.constraints:
+            found = {at: self._value(alternative, rules[index], at) for at in devices}
+            values[index] = {at: value for at, value in found.items() if value}
+            if UNKNOWN_VALUE in found.values():
+                odd.add(index)
+        draws = [dict(self._question.devices[at].kind.draws) for at in devices]
+        names = {counter for one in draws for _, counter in one}
+        least = {
+            name: min(sum(n for (_, counter), n in one.items() if counter == name) for one in draws)
+            for name in names
+        }
+        return _Profile(
+            claim=alternative.claim,
+            constraints=alternative.constraints,
+            open=sum(1 << at for at in devices),
+            values=values,
+            odd=frozenset(odd),
+            least={name: amount for name, amount in least.items() if amount > 0},
+        )
+
+    def _value(self, alternative: Alternative, constraint: Constraint, at: int) -> Value | None:
+        value = self._question.value(alternative, constraint, at)
+        return None if isinstance(value, Failure) else value
+
+    # Counters
+
+    def _counters_suffice(self, rest: Sequence[Rest]) -> bool:
+        must: dict[str, int] = {}
+        for one in rest:
+            for name, amount in one.profiles[0].least.items():
+                least = min(profile.least.get(name, 0) for profile in one.profiles)
+                must[name] = must.get(name, 0) + one.units * min(least, amount)
+        if not any(must.values()):
+            return True
+        there: dict[str, int] = {}
+        for pool in range(len(self._question.view.pools)):
+            for (_, counter), amount in self._state.left(pool).items():
+                there[counter] = there.get(counter, 0) + max(0, amount)
+        return all(there.get(name, 0) >= amount for name, amount in must.items())
+
+    # Places
+
+    def _room_in(self, cell: int) -> int:
         """How many devices of a cell can still be chosen, at most."""
-        question, state = self._question, self._state
+        question = self._question
+        members = self._shape.cells[cell]
         shares = question.demand.features.consumable_capacity
-        free = []
-        for at in members:
-            if shares and question.devices[at].kind.shareable:
-                return UNLIMITED
-            if at not in question.owned and at not in state.holders:
-                free.append(question.devices[at].kind)
-        if len(members) == 1 or not free:
-            return len(free)
-        left = state.left(question.view.pool_of[members[0]])
-        fitting = [kind for kind in free if all(left[k] >= n for k, n in kind.draws)]
-        most = len(fitting)
-        for key in {key for kind in fitting for key, _ in kind.draws}:
-            least = min(dict(kind.draws).get(key, 0) for kind in fitting)
+        if shares and any(question.devices[at].kind.shareable for at in members):
+            return UNLIMITED
+        alive = [question.devices[at].kind for at in members if self._shape.is_alive(at)]
+        if len(members) == 1 or not alive:
+            return len(alive)
+        left = self._state.left(question.view.pool_of[members[0]])
+        most = len(alive)
+        for key in {key for kind in alive for key, _ in kind.draws}:
+            least = min(dict(kind.draws).get(key, 0) for kind in alive)
             if least > 0:
                 most = min(most, left[key] // least)
         return most
 
-    def _match(self, rest: Sequence[Rest], room: Sequence[int]) -> bool:
-        """Some value for each constraint leaves enough devices for everybody."""
-        constraints = self._matching(rest)
-        return any(
-            matchable([self._need(one, dict(chosen)) for one in rest], room)
-            for chosen in product(*([(key, value) for value in values] for key, values in constraints))
-        )
+    def _places(self, profile: _Profile, broken: _Broken, wanted: tuple[int, One] | None) -> int:
+        """Cells in which a device can be chosen, one with the wanted value if there is one."""
+        if wanted not in profile.places:
+            cells = {self._shape.cell_of[at] for at in self._with(profile, wanted)}
+            profile.places[wanted] = sum(1 << cell for cell in cells)
+        places = profile.places[wanted] & ~broken.gone
+        for cell in broken.partly:
+            if places >> cell & 1 and not any(
+                self._shape.is_alive(at)
+                for at in self._shape.cells[cell]
+                if profile.open >> at & 1 and self._has(profile, at, wanted)
+            ):
+                places &= ~(1 << cell)
+        return places
 
-    def _matching(self, rest: Sequence[Rest]) -> list[tuple[tuple[int, int], list[One]]]:
+    def _with(self, profile: _Profile, wanted: tuple[int, One] | None) -> Iterator[int]:
+        bits, at = profile.open, 0
+        while bits:
+            if bits & 1 and self._has(profile, at, wanted):
+                yield at
+            bits, at = bits >> 1, at + 1
+
+    def _has(self, profile: _Profile, at: int, wanted: tuple[int, One] | None) -> bool:
+        return wanted is None or wanted[1] in profile.values[wanted[0]].get(at, UNKNOWN_VALUE)
+
+    # Match
+
+    def _devices_suffice(self, rest: Sequence[Rest], broken: _Broken, room: Sequence[int]) -> bool:
+        """With some value for each constraint there are places for everybody."""
+        plain = [[self._places(one, broken, None) for one in group.profiles] for group in rest]
+        rules = self._match_rules(rest)
+        last = self._witness
+        if last is not None and [rule for rule, _ in last] == [rule for rule, _ in rules]:
+            if self._fit(rest, plain, broken, room, last):
+                return True
+        for chosen in product(*([(rule, value) for value in values] for rule, values in rules)):
+            if self._fit(rest, plain, broken, room, chosen):
+                self._witness = chosen
+                return True
+        return False
+
+    def _fit(
+        self,
+        rest: Sequence[Rest],
+        plain: Sequence[Sequence[int]],
+        broken: _Broken,
+        room: Sequence[int],
+        chosen: Sequence[tuple[Rule, One]],
+    ) -> bool:
+        units: dict[int, int] = {}
+        for group, all_places in zip(rest, plain, strict=True):
+            places = 0
+            for profile, mine in zip(group.profiles, all_places, strict=True):
+                for (claim, index), value in chosen:
+                    if claim == profile.claim and index in profile.constraints:
+                        if not self._may_agree(claim, index, value):
+                            return False
+                        mine &= self._places(profile, broken, (index, value))
+                places |= mine
+            units[places] = units.get(places, 0) + group.units
+        return matchable([Need(places, count) for places, count in units.items()], room)
+
+    def _may_agree(self, claim: int, index: int, value: One) -> bool:
+        agreed = self._state.rules[claim][index]
+        return agreed is None or value in agreed
+
+    def _match_rules(self, rest: Sequence[Rest]) -> list[tuple[Rule, list[One]]]:
         """Match constraints that bind what remains, each with the values it may still take."""
-        bound: dict[tuple[int, int], frozenset[One]] = {}
-        for alternatives, _ in rest:
-            for index in alternatives[0].constraints:
-                constraint = self._constraint(alternatives[0], index)
-                if constraint.distinct or any(index not in one.constraints for one in alternatives):
+        bound: dict[Rule, frozenset[One]] = {}
+        for group in rest:
+            first = group.profiles[0]
+            rules = self._question.demand.claims[first.claim].constraints
+            for index in first.constraints:
+                rule = (first.claim, index)
+                if rule in bound or rules[index].distinct or not group.is_under(rule):
                     continue
-                if any(self._is_odd(one, index) for one in alternatives):
+                if any(index in one.odd for one in group.profiles):
                     continue
-                key = (alternatives[0].claim, index)
-                if key not in bound:
-                    agreed = self._state.rules[key[0]][index]
-                    if agreed is None:
-                        agreed = frozenset().union(*(self._values_of(one, index) for one in alternatives))
-                    bound[key] = agreed
-        kept: list[tuple[tuple[int, int], list[One]]] = []
+                agreed = self._state.rules[first.claim][index]
+                bound[rule] = (
+                    agreed
+                    if agreed is not None
+                    else frozenset().union(*(v for one in group.profiles for v in one.values[index].values()))
+                )
+        kept: list[tuple[Rule, list[One]]] = []
         combinations = 1
-        for key, values in sorted(bound.items(), key=lambda item: len(item[1])):
+        for rule, values in sorted(bound.items(), key=lambda item: len(item[1])):
             combinations *= max(1, len(values))
             if combinations > COMBINATIONS_MAX:
                 break
-            kept.append((key, sorted(values, key=repr)))
+            kept.append((rule, sorted(values, key=repr)))
         return kept
 
-    def _need(self, one: Rest, chosen: dict[tuple[int, int], One]) -> Need:
-        alternatives, count = one
-        places = 0
-        for alternative in alternatives:
-            mine = self._places_of(alternative, -1, None)
-            for index in alternative.constraints:
-                value = chosen.get((alternative.claim, index))
-                if value is not None:
-                    mine &= self._places_of(alternative, index, value)
-            places |= mine
-        return Need(places, count)
+    # Distinct
 
-    def _distinct(self, rest: Sequence[Rest], room: Sequence[int]) -> bool:
-        """Enough values that nobody has yet, where every device has just one."""
-        keys = {
-            (one.claim, index)
-            for alternatives, _ in rest
-            for one in alternatives
-            for index in one.constraints
-            if self._constraint(one, index).distinct
+    def _values_suffice(self, rest: Sequence[Rest]) -> bool:
+        rules = {
+            (profile.claim, index)
+            for group in rest
+            for profile in group.profiles
+            for index in profile.constraints
+            if self._question.demand.claims[profile.claim].constraints[index].distinct
         }
-        return all(self._enough_values(claim, index, rest, room) for claim, index in keys)
+        return all(self._enough_values(rule, [one for one in rest if one.is_under(rule)]) for rule in rules)
 
-    def _enough_values(self, claim: int, index: int, rest: Sequence[Rest], room: Sequence[int]) -> bool:
-        used = self._state.rules[claim][index] or frozenset()
-        values: dict[Value, int] = {}
+    def _enough_values(self, rule: Rule, rest: Sequence[Rest]) -> bool:
+        """Enough values that nobody has yet, where every device has just one."""
+        claim, index = rule
+        used = self._state.rules[claim][index] or UNKNOWN_VALUE
+        numbers: dict[Value, int] = {}
         needs = []
-        for alternatives, count in rest:
-            if alternatives[0].claim != claim or any(index not in one.constraints for one in alternatives):
-                continue
+        for group in rest:
             bits = 0
-            for alternative in alternatives:
-                for at in self._open(alternative):
-                    value = self._value(alternative, index, at)
-                    if value is None or value & used or not room[self._shape.cell_of[at]]:
-                        continue
+            for profile in group.profiles:
+                if index in profile.odd:
+                    return True
+                for at, value in profile.values[index].items():
                     if len(value) != 1:
-                        return True  # of lists, or of an unknown type: counting proves nothing
-                    bits |= 1 << values.setdefault(value, len(values))
-            needs.append(Need(bits, count))
-        return matchable(needs, [1] * len(values))
-
-    def _constraint(self, alternative: Alternative, index: int) -> Constraint:
-        return self._question.demand.claims[alternative.claim].constraints[index]
-
-    def _open(self, alternative: Alternative) -> Iterator[int]:
-        row = self._question.row(alternative)
-        return (at for at in row.worth_trying if row.standings[at] is Standing.OPEN)
-
-    def _value(self, alternative: Alternative, index: int, at: int) -> Agreed:
-        value = self._question.value(alternative, self._constraint(alternative, index), at)
-        return None if isinstance(value, Failure) else value
-
-    def _is_odd(self, alternative: Alternative, index: int) -> bool:
-        """Whether some device has a value of an unknown type, which may come first and alone."""
-        return any(self._value(alternative, index, at) == UNKNOWN_VALUE for at in self._open(alternative))
-
-    def _values_of(self, alternative: Alternative, index: int) -> frozenset[One]:
-        key = (alternative, index)
-        if key not in self._values:
-            found = (self._value(alternative, index, at) for at in self._open(alternative))
-            self._values[key] = frozenset().union(*(value for value in found if value))
-        return self._values[key]
-
-    def _places_of(self, alternative: Alternative, index: int, value: One | None) -> int:
-        """Cells in which the alternative could choose a device, with this value if one is given."""
-        key = (alternative, index, value)
-        if key not in self._places:
-            bits = 0
-            for at in self._open(alternative):
-                if value is None or value in (self._value(alternative, index, at) or ()):
-                    bits |= 1 << self._shape.cell_of[at]
-            self._places[key] = bits
-        return self._places[key]
-
-
-UNLIMITED = 1 << 30
+                        return True  # of lists: counting proves nothing
+                    if not value & used and self._shape.is_alive(at):
+                        bits |= 1 << numbers.setdefault(value, len(numbers))
+            needs.append(Need(bits, group.units))
+        return matchable(needs, [1] * len(numbers))

@@ -16,8 +16,29 @@ class Need(NamedTuple):
 
 
 def matchable(needs: Sequence[Need], room: Sequence[int]) -> bool:
+    if not all(_enough(need, room) for need in needs):
+        return False
+    if len(needs) == 1:
+        return True
     flow = _Flow(needs, room)
     return all(flow.push(at) for at, need in enumerate(needs) for _ in range(need.units))
+
+
+def open_places(needs: Sequence[Need], room: Sequence[int]) -> int:
+    """The places that a unit of the first need can have while all needs are met; 0 if they cannot be."""
+    flow = _Flow(needs, room)
+    if not all(flow.push(at) for at, need in enumerate(needs) for _ in range(need.units)):
+        return 0
+    return flow.vacant_for(0)
+
+
+def _enough(need: Need, room: Sequence[int]) -> bool:
+    """Whether one need alone could be met."""
+    missing, places = need.units, need.places
+    while places and missing > 0:
+        missing -= room[_lowest(places)]
+        places &= places - 1
+    return missing <= 0
 
 
 class _Flow:
@@ -47,6 +68,21 @@ class _Flow:
                         came_from[user] = (one, place)
                         waiting.append(user)
         return False
+
+    def vacant_for(self, need: int) -> int:
+        """Places that can be had by moving others aside, once the need gives back one of its own."""
+        own = next(place for place, users in enumerate(self._users) if need in users)
+        vacant = self._spare | 1 << own
+        while True:
+            movable = {at for at, places in enumerate(self._places) if places & vacant}
+            more = sum(
+                1 << place
+                for place, users in enumerate(self._users)
+                if not vacant >> place & 1 and not movable.isdisjoint(users)
+            )
+            if not more:
+                return self._places[need] & vacant
+            vacant |= more
 
     def _assign(self, first: int, need: int, place: int, came_from: dict[int, tuple[int, int]]) -> None:
         self._left[place] -= 1

@@ -45,8 +45,9 @@ from .state import FatalError, State
 BUDGET_STEPS: Final = 100_000
 """Devices tried before an answer is given up; a step is some microseconds."""
 
-EASY_FAILURES: Final = 64
-"""Failures after which counting what remains is worth its price."""
+EASY_FAILURES: Final = 4
+EASY_STEPS: Final = 256
+"""How far a search goes before counting what remains is worth its price."""
 
 
 def allocate(
@@ -150,9 +151,9 @@ class Search:
         try:
             return self._descend()
         except _Hard:
-            self._state = State(self._question, heed_errors=False)
-            self._shape = Shape(self._question, self._state)
-            self._bounds = Bounds(self._question, self._state, self._shape)
+            while self._state.taken:
+                self._state.undo()
+            self._bounds = Bounds(self._question, self._state, self._shaped())
             return self._bounds.possible() and self._descend()
 
     def picks(self) -> tuple[Pick, ...]:
@@ -203,7 +204,7 @@ class Search:
             if alternative is None:
                 entry = self._begin(self._claims[frame.claim].requests[frame.request].alternatives[option])
             else:
-                if frame.tried and self._shaped().twin(option) in frame.tried:
+                if frame.tried and self._twin(frame, option) in frame.tried:
                     continue
                 if not self._state.take(alternative, option):
                     continue
@@ -225,9 +226,10 @@ class Search:
         if outcome is _EXCEEDED:  # other devices would be just as many
             return _EXCEEDED
         self._failures += 1
-        if self._failures > EASY_FAILURES and self._bounds is None and not self._heed_errors:
-            raise _Hard
-        frame.tried.add(self._shaped().twin(frame.option))
+        if self._failures > EASY_FAILURES or self.steps > EASY_STEPS:
+            if self._bounds is None and not self._heed_errors:
+                raise _Hard
+        frame.tried.add(self._twin(frame, frame.option))
         return None
 
     def _enter(self, claim: int, request: int) -> _Frame | _Outcome:
@@ -253,7 +255,8 @@ class Search:
     def _follow(self, frame: _Frame, alternative: Alternative) -> _Frame | _Outcome:
         """Where to go once the frame's option is taken."""
         filled = frame.filled + 1
-        if self._bounds is not None and not self._bounds.possible(alternative, filled):
+        bounds = self._bounds
+        if bounds is not None and not bounds.is_exact and not bounds.possible(alternative, filled):
             return _FAILED
         if filled < self._question.count(alternative):
             return self._frame(alternative, filled, frame.option)
@@ -264,6 +267,11 @@ class Search:
 
     def _frame(self, alternative: Alternative, filled: int, last: int) -> _Frame | _Outcome:
         options = self._options(alternative, filled, last)
+        if self._bounds is not None:
+            cells = self._bounds.open_cells(alternative, filled)
+            if cells is not None:
+                cell_of = self._shaped().cell_of
+                options = (at for at in options if cells >> cell_of[at] & 1)
         frame = _Frame(alternative.claim, alternative.request, alternative, filled, last, options)
         return _FAILED if self._is_hopeless(frame) else frame
 
@@ -293,9 +301,12 @@ class Search:
         costs.sort()
         return [at for _, at in costs]
 
+    def _twin(self, frame: _Frame, at: int) -> object:
+        return self._shaped().twin(at, frame.claim, frame.request)
+
     def _shaped(self) -> Shape:
         if self._shape is None:
-            self._shape = Shape(self._question, self._state)
+            self._shape = Shape(self._question, self._state, heed_errors=self._heed_errors)
         return self._shape
 
     def _is_hopeless(self, frame: _Frame) -> bool:

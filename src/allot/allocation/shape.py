@@ -23,14 +23,11 @@ from .demand import Alternative
 from .question import Question
 from .state import State
 
-Marks = tuple[tuple[int, int, int], ...]
-Mark = tuple[int, Marks]
-
 
 class Shape:
     """Computed once a search has had its first failure; easy problems never pay for it."""
 
-    def __init__(self, question: Question, state: State) -> None:
+    def __init__(self, question: Question, state: State, *, heed_errors: bool) -> None:
         self._question = question
         self._state = state
         self._requests = [
@@ -38,22 +35,36 @@ class Shape:
         ]
         self._offsets = _offsets([len(claim.requests) for claim in question.demand.claims])
         self._has_admin = any(one.admin for one in question.demand.alternatives())
+        self._heed_errors = heed_errors
         self._ids: dict[Hashable, int] = {}
         rows = question.rows.values()
         candidates = sorted({at for row in rows for at in (*row.worth_trying, *row.selected)})
         self._usable = self._uses(candidates)
+        # A request for all devices stops at the first that is in use, and a constraint that
+        # objects before that is an error: which of two alike devices is in use then matters.
+        self._ordered = {
+            at
+            for one in question.demand.alternatives()
+            if heed_errors and one.all_devices and one.constraints
+            for at in question.row(one).selected
+        }
         likeness = {at: self._id(self._likeness(at)) for at in candidates}
         self.cell_of: dict[int, int] = {}
         self._types: list[int] = []
         self.cells: list[list[int]] = []  # devices, in order
         self._local: dict[int, int] = {}  # a device's likeness within its cell
-        self._future: list[int] = []  # requests that could use the cell, as bits
+        self._sets: list[dict[str, int]] = []  # counter sets of a cell, by their place in it
+        self._by_past: list[bool] = []  # whether a cell is judged by its past rather than its future
+        self._known: dict[tuple[int, int, tuple[int, ...]], int] = {}
         for cell, members in enumerate(self._connected(candidates)):
             self._settle(cell, members, likeness)
 
-    def twin(self, at: int) -> Hashable:
+    def twin(self, at: int, claim: int, request: int) -> Hashable:
+        """Equal for devices that this request might as well exchange."""
         cell = self.cell_of[at]
-        return (self._types[cell], self._local[at], self._marks(cell))
+        if len(self.cells[cell]) == 1 and at not in self._state.shares:
+            return (self._local[at], at in self._state.holders and self._marks(cell))
+        return (self._local[at], self._types[cell], self._condition(cell, self._later(claim, request)))
 
     def key(self, claim: int, request: int, beyond: int | None) -> Hashable:
         """What the rest of the problem depends on, from this request on.
@@ -61,17 +72,63 @@ class Shape:
         `beyond` is the position after which the request in progress may still choose,
         or None when it may choose anywhere.
         """
-        future = ~((1 << (self._offsets[claim] + request)) - 1)
-        near: list[Mark] = []
-        far: list[Mark] = []
-        touched = {self.cell_of[taking.at] for taking in self._state.taken}
-        for cell in touched:
-            if self._future[cell] & future:
+        later = self._later(claim, request)
+        near: list[tuple[int, int]] = []
+        far: list[tuple[int, int]] = []
+        for cell in {self.cell_of[taking.at] for taking in self._state.taken}:
+            if any(self._usable[at] & later for at in self.cells[cell]):
+                condition = self._condition(cell, later)
                 if beyond is None or self.cells[cell][-1] <= beyond:
-                    near.append((self._types[cell], self._marks(cell)))
+                    near.append((self._types[cell], condition))
                 else:
-                    far.append((cell, self._marks(cell)))
+                    far.append((cell, condition))
         return (tuple(sorted(near)), tuple(sorted(far)))
+
+    def _later(self, claim: int, request: int) -> int:
+        """This request and all that follow, as bits."""
+        return -1 << (self._offsets[claim] + request)
+
+    def _condition(self, cell: int, later: int) -> int:
+        """What a cell is still good for, as a number; equal numbers, equal prospects.
+
+        How it came to that does not matter, unless errors do: they are met on devices
+        that are long out of reach. Shares and admin access leave marks of their own.
+        """
+        members, state = self.cells[cell], self._state
+        past = tuple(at for at in members if at in state.holders or at in state.shares)
+        if self._by_past[cell]:
+            return self._id(self._marks(cell))
+        key = (cell, later, past)
+        if key not in self._known:
+            self._known[key] = self._id(self._prospects(cell, later))
+        return self._known[key]
+
+    def _prospects(self, cell: int, later: int) -> Hashable:
+        """The devices that can still be chosen, in order, and what there is to draw from."""
+        alive = [at for at in self.cells[cell] if self._usable[at] & later and self.is_alive(at)]
+        if not alive or not self._sets[cell]:
+            return tuple(self._local[at] for at in alive)
+        pool = self._question.view.pool_of[alive[0]]
+        left = self._state.left(pool)
+        wanted: dict[tuple[str, str], int] = {}
+        for at in alive:
+            for key, amount in self._question.devices[at].kind.draws:
+                wanted[key] = wanted.get(key, 0) + amount
+        names = self._sets[cell]
+        return (
+            tuple(self._local[at] for at in alive),
+            # More than all of them could draw is as good as just enough.
+            tuple(sorted((names[key[0]], key[1], min(left[key], most)) for key, most in wanted.items())),
+            tuple((names[key], self._state.agreement(pool, key)) for key in sorted({s for s, _ in wanted})),
+        )
+
+    def is_alive(self, at: int) -> bool:
+        """Whether the device could still be chosen, as far as holders and counters go."""
+        question, state = self._question, self._state
+        if at in question.owned or at in state.holders:
+            return False
+        kind = question.devices[at].kind
+        return not kind.consumption or state.may_draw(at, kind)
 
     def _uses(self, candidates: Sequence[int]) -> dict[int, int]:
         uses = dict.fromkeys(candidates, 0)
@@ -107,6 +164,7 @@ class Shape:
             usage and (len(usage.sharers), tuple(sorted(usage.consumed.items()))),
             kind.shareable,
             capacity,
+            at if at in self._ordered else None,
         )
 
     def _connected(self, candidates: Sequence[int]) -> list[list[int]]:
@@ -151,14 +209,18 @@ class Shape:
             ]
         self.cells.append(members)
         self._types.append(self._id((tuple(described), tuple(state))))
-        future = 0
+        shares = question.demand.features.consumable_capacity
+        self._sets.append(names)
+        self._by_past.append(
+            self._heed_errors
+            or self._has_admin
+            or (shares and any(question.devices[at].kind.shareable for at in members))
+        )
         for at, description in zip(members, described, strict=True):
             self.cell_of[at] = cell
             self._local[at] = self._id(description)
-            future |= self._usable[at]
-        self._future.append(future)
 
-    def _marks(self, cell: int) -> Marks:
+    def _marks(self, cell: int) -> Hashable:
         """How a cell has been used: which likenesses, how often, and by which claims if that matters."""
         state = self._state
         marks = []

@@ -74,7 +74,7 @@ class State:
         kind = self.question.devices[at].kind
         shareable = kind.shareable and self._features.consumable_capacity
         charged = bool(kind.consumption) and not (shareable and self._is_shared(at))
-        if charged and not self._may_draw(at, kind):
+        if charged and not self.may_draw(at, kind):
             return False
         rules = self.rules[alternative.claim]
         if alternative.constraints:
@@ -146,7 +146,8 @@ class State:
         capacity = self.question.devices[at].kind.capacity
         return all(used.get(name, 0) + part.nano <= capacity[name].value.nano for name, part in parts.items())
 
-    def _may_draw(self, at: int, kind: Kind) -> bool:
+    def may_draw(self, at: int, kind: Kind) -> bool:
+        """Whether counters and groups allow the device beside what is taken."""
         pool = self.question.view.pool_of[at]
         left = self.left(pool)
         for counter_set, amounts, names in kind.consumption:
