@@ -5,7 +5,8 @@ import copy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allot.api import resource
+from allot.api import resource, schema
+from allot.api.resource import versions
 from api.resource.objects import alternative, claim, device, either, request, slice_, template
 from api.resource.writes import create, shown
 
@@ -161,3 +162,13 @@ def test_only_the_beta_versions_warn():
             texts["v1beta2"]
             == f"resource.k8s.io/v1beta2 {kind.kind} is deprecated in v1.36+, unavailable in v1.39+"
         )
+
+
+def test_conversion_knows_every_field_of_both_shapes():
+    """A field that a newer schema adds would otherwise pass for an unknown one."""
+    v1, v1beta1 = "io.k8s.api.resource.v1", "io.k8s.api.resource.v1beta1"
+    exact = set(schema.get(f"{v1}.ExactDeviceRequest").fields)
+    assert exact == versions.EXACT_FIELDS
+    assert set(schema.get(f"{v1beta1}.DeviceRequest").fields) == exact | {"name", "firstAvailable"}
+    assert set(schema.get(f"{v1}.Device").fields) == versions.DEVICE_FIELDS
+    assert set(schema.get(f"{v1beta1}.BasicDevice").fields) == versions.DEVICE_FIELDS - {"name"}
