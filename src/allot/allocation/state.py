@@ -69,7 +69,8 @@ class State:
                 raise FatalError(self.question.error(alternative, at))
             return False
         parts = row.parts.get(at)
-        if parts and not self._has_room(at, parts):
+        has_room = not parts or self._has_room(at, parts)
+        if not has_room and not alternative.all_devices:
             return False
         kind = self.question.devices[at].kind
         shareable = kind.shareable and self._features.consumable_capacity
@@ -77,11 +78,12 @@ class State:
         if charged and not self.may_draw(at, kind):
             return False
         rules = self.rules[alternative.claim]
-        if alternative.constraints:
-            agreed = self._agreed(alternative, at, rules)
-            if agreed is None:
-                return False
-            self.rules[alternative.claim] = agreed
+        agreed = self._agreed(alternative, at, rules) if alternative.constraints else rules
+        if agreed is None:
+            return False
+        if not has_room:  # of all devices: a constraint that objects is fatal, and asked first
+            return False
+        self.rules[alternative.claim] = agreed
         groups = self._draw(at, kind, 1) if charged else ()
         if shareable:
             parts = parts or {}
