@@ -7,8 +7,9 @@ import re
 import pytest
 
 from allot.api import Kind, Request, Version, custom, errors, kinds, rbac, resource
-from allot.api.schema import from_structural
+from allot.api.schema import from_structural, get, names
 from allot.apiserver.openapi import OpenApi
+from allot.apiserver.openapi.texts import TYPES
 from allot.apiserver.registry import Registry
 from allot.apiserver.reviewing import REVIEWS
 
@@ -144,3 +145,29 @@ def test_fields_are_explained_where_the_models_are_installed(fetch):
     pytest.importorskip("lightkube")
     schemas = document(fetch, "api/v1")["components"]["schemas"]
     assert len(schemas["io.k8s.api.core.v1.PodSpec"]["properties"]["nodeName"]["description"]) > 20
+
+
+def test_every_field_of_resource_k8s_io_is_explained_in_our_own_words(fetch):
+    for version in ("v1", "v1beta2", "v1beta1"):
+        schemas = document(fetch, f"apis/resource.k8s.io/{version}")["components"]["schemas"]
+        ours = {name: one for name, one in schemas.items() if name.startswith("io.k8s.api.resource.")}
+        assert len(ours) > 40
+        for name, one in ours.items():
+            assert one.get("description"), name
+            unexplained = [
+                field for field, shown in one["properties"].items() if not shown.get("description")
+            ]
+            assert not unexplained, (name, unexplained)
+
+
+def test_no_explanation_is_left_over():
+    known = {name.rpartition(".")[2]: name for name in names() if name.startswith("io.k8s.api.resource.")}
+    for kind, (_, fields) in TYPES.items():
+        everywhere = {
+            field
+            for name in names()
+            if re.fullmatch(rf"io\.k8s\.api\.resource\.v\w+\.{kind}", name)
+            for field in get(name).fields
+        }
+        assert kind in known
+        assert fields.keys() <= everywhere, (kind, fields.keys() - everywhere)
