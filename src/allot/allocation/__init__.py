@@ -46,6 +46,7 @@ from .pool import PoolView
 from .problem import BYTES_MAX as PROBLEM_BYTES_MAX
 from .problem import NotAProblem, Problem, problem_of, read_problem
 from .question import Question, Row, Standing, ask
+from .ranking import Ranked, Ranker, rank
 from .remedies import Attempt, Change
 from .search import BUDGET_STEPS, allocate, answer
 from .solving import Solved, solve
@@ -90,6 +91,8 @@ __all__ = [
     "PoolView",
     "Problem",
     "Question",
+    "Ranked",
+    "Ranker",
     "Refused",
     "Request",
     "Row",
@@ -104,6 +107,7 @@ __all__ = [
     "ask",
     "explain",
     "problem_of",
+    "rank",
     "read_demand",
     "read_problem",
     "solve",

@@ -20,7 +20,8 @@ from itertools import product
 from .demand import Alternative, Constraint
 from .expression import Failure
 from .flow import Need, matchable, open_places
-from .kind import UNKNOWN_VALUE, Value
+from .kind import UNKNOWN_VALUE, Kind, Value
+from .pool import CounterKey
 from .question import Question, Standing
 from .shape import Shape
 from .state import State
@@ -152,7 +153,7 @@ class Bounds:
             values[index] = {at: value for at, value in found.items() if value}
             if UNKNOWN_VALUE in found.values():
                 odd.add(index)
-        draws = [dict(self._question.devices[at].kind.draws) for at in devices]
+        draws = [self._sure_draws(self._question.devices[at].kind) for at in devices]
         names = {counter for one in draws for _, counter in one}
         least = {
             name: min(sum(n for (_, counter), n in one.items() if counter == name) for one in draws)
@@ -166,6 +167,11 @@ class Bounds:
             odd=frozenset(odd),
             least={name: amount for name, amount in least.items() if amount > 0},
         )
+
+    def _sure_draws(self, kind: Kind) -> Mapping[CounterKey, int]:
+        """What a device draws whenever it is chosen; of several shares only the first does."""
+        shares = self._question.demand.features.consumable_capacity
+        return {} if shares and kind.shareable else dict(kind.draws)
 
     def _value(self, alternative: Alternative, constraint: Constraint, at: int) -> Value | None:
         value = self._question.value(alternative, constraint, at)
@@ -239,9 +245,9 @@ class Bounds:
         plain = [[self._places(one, broken, None) for one in group.profiles] for group in rest]
         rules = self._match_rules(rest)
         last = self._witness
-        if last is not None and [rule for rule, _ in last] == [rule for rule, _ in rules]:
-            if self._fit(rest, plain, broken, room, last):
-                return True
+        same_rules = last is not None and [rule for rule, _ in last] == [rule for rule, _ in rules]
+        if last is not None and same_rules and self._fit(rest, plain, broken, room, last):
+            return True
         for chosen in product(*([(rule, value) for value in values] for rule, values in rules)):
             if self._fit(rest, plain, broken, room, chosen):
                 self._witness = chosen

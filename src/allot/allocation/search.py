@@ -226,9 +226,9 @@ class Search:
         if outcome is _EXCEEDED:  # other devices would be just as many
             return _EXCEEDED
         self._failures += 1
-        if self._failures > EASY_FAILURES or self.steps > EASY_STEPS:
-            if self._bounds is None and not self._heed_errors:
-                raise _Hard
+        is_hard = self._failures > EASY_FAILURES or self.steps > EASY_STEPS
+        if is_hard and self._bounds is None and not self._heed_errors:
+            raise _Hard
         frame.tried.add(self._twin(frame, frame.option))
         return None
 

@@ -128,7 +128,7 @@ class Shape:
         if at in question.owned or at in state.holders:
             return False
         kind = question.devices[at].kind
-        return not kind.consumption or state.may_draw(at, kind)
+        return not kind.consumption or state.is_charged(at) or state.may_draw(at, kind)
 
     def _uses(self, candidates: Sequence[int]) -> dict[int, int]:
         uses = dict.fromkeys(candidates, 0)

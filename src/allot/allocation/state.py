@@ -74,7 +74,7 @@ class State:
             return False
         kind = self.question.devices[at].kind
         shareable = kind.shareable and self._features.consumable_capacity
-        charged = bool(kind.consumption) and not (shareable and self._is_shared(at))
+        charged = bool(kind.consumption) and not self.is_charged(at)
         if charged and not self.may_draw(at, kind):
             return False
         rules = self.rules[alternative.claim]
@@ -138,7 +138,10 @@ class State:
                 total[name] = total.get(name, 0) + amount
         return total
 
-    def _is_shared(self, at: int) -> bool:
+    def is_charged(self, at: int) -> bool:
+        """Whether the device draws from its counters already: the first share pays for all."""
+        if not (self._features.consumable_capacity and self.question.devices[at].kind.shareable):
+            return False
         return at in self.shares or at in self.question.shared
 
     def _has_room(self, at: int, parts: Consumed) -> bool:
