@@ -59,8 +59,9 @@ def test_names_of_keys_variables_and_ports():
 @given(st.text(max_size=80))
 def test_every_check_answers_any_text(text):
     for check in (
-        names.label_name, names.label_1035, names.subdomain, names.qualified, names.label_value, names.config_key,
-        names.env_name, names.c_identifier, names.port_name, names.path_segment, names.ip_address,
+        names.label_name, names.label_1035, names.subdomain, names.qualified, names.label_value,
+        names.config_key, names.env_name, names.c_identifier, names.port_name,
+        names.path_segment, names.ip_address,
     ):  # fmt: skip
         assert all(isinstance(wrong, str) for wrong in check(text))
 

@@ -18,28 +18,37 @@ from .errors import Cause, Invalid
 
 
 class Path:
-    __slots__ = ("_text",)
+    """Written out only when somebody reads it: nearly all paths are made for fields that are fine."""
 
-    def __init__(self, text: str = "") -> None:
-        self._text = text
+    __slots__ = ("_before", "_key", "_step")
+
+    def __init__(self, text: str = "", before: "Path | None" = None, key: int | str | None = None) -> None:
+        self._step = text
+        self._before = before
+        self._key = key  # set for an index or key; then `_step` means nothing
 
     def __truediv__(self, field: str) -> "Path":
-        return Path(f"{self._text}.{field}" if self._text else field)
+        return Path(field, self)
 
     def __getitem__(self, key: int | str) -> "Path":
-        return Path(f"{self._text}[{key}]")
+        return Path("", self, key)
 
     def __str__(self) -> str:
-        return self._text
+        if self._before is None:
+            return self._step
+        before = str(self._before)
+        if self._key is not None:
+            return f"{before}[{self._key}]"
+        return f"{before}.{self._step}" if before else self._step
 
     def __repr__(self) -> str:
-        return f"Path({self._text!r})"
+        return f"Path({str(self)!r})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Path) and other._text == self._text
+        return isinstance(other, Path) and str(other) == str(self)
 
     def __hash__(self) -> int:
-        return hash(self._text)
+        return hash(str(self))
 
 
 class Wrong(Enum):

@@ -24,6 +24,7 @@ _label = re.compile(_LABEL)
 _label_1035 = re.compile(_LABEL_1035)
 _subdomain = re.compile(_SUBDOMAIN)
 _qualified = re.compile(_QUALIFIED)
+_plain_qualified = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")  # most are: no prefix
 _label_value = re.compile(_LABEL_VALUE)
 _config_key = re.compile(_CONFIG_KEY)
 _c_identifier = re.compile(_C_IDENTIFIER)
@@ -77,12 +78,11 @@ _CONFIG_KEY_TEXT = _shape(
 
 
 def _size_then_shape(value: str, most: int, shape: re.Pattern[str], text: str) -> list[str]:
-    found = []
-    if len(value.encode()) > most:
-        found.append(_too_long(most))
-    if not shape.fullmatch(value):
-        found.append(text)
-    return found
+    fits = bool(shape.fullmatch(value))
+    if fits and len(value) <= most:  # whatever has one of these shapes is ASCII
+        return []
+    found = [] if len(value.encode()) <= most else [_too_long(most)]
+    return found if fits else [*found, text]
 
 
 def label_name(value: str) -> list[str]:
@@ -109,6 +109,8 @@ def path_segment(value: str) -> list[str]:
 
 def qualified(value: str) -> list[str]:
     """[prefix/]name: label and annotation keys, taints, extended resources."""
+    if _plain_qualified.fullmatch(value):
+        return []
     prefix, slash, name = value.rpartition("/")
     found = []
     if "/" in prefix:

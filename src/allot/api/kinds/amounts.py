@@ -6,6 +6,7 @@ things: their amounts are integers, and a container asks for exactly as many as
 it may use.
 """
 
+from functools import lru_cache
 from typing import Any
 
 from .. import names
@@ -25,6 +26,7 @@ def is_native(resource: str) -> bool:
     return "/" not in resource or NATIVE in resource
 
 
+@lru_cache(maxsize=1024)
 def is_extended(resource: str) -> bool:
     """A name with a foreign prefix, that quota can also count under `requests.`"""
     if is_native(resource) or resource.startswith("requests."):
@@ -32,8 +34,9 @@ def is_extended(resource: str) -> bool:
     return not names.qualified(f"requests.{resource}")
 
 
-def parse(written: Any) -> Quantity | None:
-    """The quantity, or None for what is not one."""
+@lru_cache(maxsize=4096)
+def parse(written: str | int | float) -> Quantity | None:
+    """The quantity, or None for what is not one. Clusters use few amounts, again and again."""
     try:
         return Quantity.parse(written)
     except ValueError:
@@ -67,6 +70,8 @@ def _is_standard(resource: str) -> bool:
 
 def validate_container_resource_name(resource: str, path: Path) -> list[FieldError]:
     """What a container can ask for."""
+    if resource in STANDARD_CONTAINER:
+        return []
     found = validate_resource_name(resource, path)
     if found:
         return found

@@ -18,9 +18,11 @@ def obj(fields: Mapping[str, Any], *path: str) -> Fields:
     return found  # type: ignore[no-any-return]
 
 
-def items(fields: Mapping[str, Any], *path: str) -> list[Any]:
-    """The list at `path`, or an empty one."""
-    return obj(fields, *path[:-1]).get(path[-1]) or []
+def items(fields: Mapping[str, Any], first: str, *rest: str) -> list[Any]:
+    """The list at the path `first`, `rest`, or an empty one."""
+    if not rest:
+        return fields.get(first) or []
+    return obj(fields, first, *rest[:-1]).get(rest[-1]) or []
 
 
 def text(fields: Mapping[str, Any], *path: str) -> str:

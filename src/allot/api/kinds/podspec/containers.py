@@ -1,6 +1,6 @@
 """Containers of every sort: names, images, ports, environment, mounts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,22 +70,12 @@ def validate_container(container: Mapping[str, Any], path: Path, around: Surroun
         value = container.get(name) or ""
         if value not in known:
             found.append(unsupported(path / name, value, known) if value else required(path / name))
-    policy = container.get("restartPolicy")
-    if policy is not None and policy not in RESTART_POLICIES:
-        found.append(unsupported(path / "restartPolicy", policy, RESTART_POLICIES))
-    for name in _PROBES:
-        found += validate_probe(container.get(name), path / name, liveness=name != "readinessProbe")
-    return [
-        *found,
-        *validate_lifecycle(container.get("lifecycle"), path / "lifecycle"),
-        *_validate_ports(items(container, "ports"), path / "ports", around),
-        *validate_env(items(container, "env"), path / "env"),
-        *validate_env_from(items(container, "envFrom"), path / "envFrom"),
-        *_validate_mounts(container, path, around),
-        *validate_requirements(obj(container, "resources"), path / "resources"),
-        *validate_resize_policy(container, path / "resizePolicy"),
-        *_validate_security(obj(container, "securityContext"), path / "securityContext"),
-    ]
+    for name, check in _CHECKS.items():
+        if container.get(name) is not None:
+            found += check(container[name], path / name, around)
+    if container.get("volumeMounts") or container.get("volumeDevices"):
+        found += _validate_mounts(container, path, around)
+    return found
 
 
 def validate_image(image: str, path: Path) -> list[FieldError]:
@@ -218,3 +208,21 @@ def validate_ids(context: Mapping[str, Any], path: Path) -> list[FieldError]:
         for name in ("runAsUser", "runAsGroup", "fsGroup")
         if context.get(name) is not None and not 0 <= context[name] < 2**31
     ]
+
+
+_CHECKS: Mapping[str, Callable[[Any, Path, Surroundings], list[FieldError]]] = {
+    "restartPolicy": lambda value, path, around: (
+        [] if value in RESTART_POLICIES else [unsupported(path, value, RESTART_POLICIES)]
+    ),
+    "livenessProbe": lambda probe, path, around: validate_probe(probe, path, liveness=True),
+    "readinessProbe": lambda probe, path, around: validate_probe(probe, path),
+    "startupProbe": lambda probe, path, around: validate_probe(probe, path, liveness=True),
+    "lifecycle": lambda lifecycle, path, around: validate_lifecycle(lifecycle, path),
+    "ports": _validate_ports,
+    "env": lambda variables, path, around: validate_env(variables, path),
+    "envFrom": lambda sources, path, around: validate_env_from(sources, path),
+    "resources": lambda resources, path, around: validate_requirements(resources, path),
+    "resizePolicy": lambda policies, path, around: validate_resize_policy(policies, path),
+    "securityContext": lambda context, path, around: _validate_security(context, path),
+}
+"""What is checked where it is said. Most containers say little, and pay for no more."""

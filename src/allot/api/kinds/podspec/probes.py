@@ -5,18 +5,14 @@ from typing import Any
 
 from ... import names
 from ...field import FieldError, Path, forbidden, invalid, required, unsupported
-from ..reading import items, obj
+from ..reading import items
 
 SCHEMES = ("HTTP", "HTTPS")
 _PROBE_ACTIONS = ("exec", "httpGet", "tcpSocket", "grpc")
 _HOOK_ACTIONS = ("exec", "httpGet", "tcpSocket", "sleep")
 
 
-def validate_probe(
-    probe: Mapping[str, Any] | None, path: Path, *, liveness: bool = False
-) -> list[FieldError]:
-    if probe is None:
-        return []
+def validate_probe(probe: Mapping[str, Any], path: Path, *, liveness: bool = False) -> list[FieldError]:
     found = _validate_action(probe, path, _PROBE_ACTIONS)
     for name in (
         "initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold",
@@ -31,12 +27,11 @@ def validate_probe(
     return found
 
 
-def validate_lifecycle(lifecycle: Mapping[str, Any] | None, path: Path) -> list[FieldError]:
+def validate_lifecycle(lifecycle: Mapping[str, Any], path: Path) -> list[FieldError]:
     found: list[FieldError] = []
     for name in ("postStart", "preStop"):
-        hook = obj(lifecycle or {}, name) if (lifecycle or {}).get(name) is not None else None
-        if hook is not None:
-            found += _validate_action(hook, path / name, _HOOK_ACTIONS)
+        if lifecycle.get(name) is not None:
+            found += _validate_action(lifecycle[name], path / name, _HOOK_ACTIONS)
     return found
 
 

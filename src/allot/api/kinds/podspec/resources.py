@@ -1,6 +1,6 @@
 """What containers ask for and may use."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...field import FieldError, Path, forbidden, invalid, required, unsupported
@@ -11,7 +11,7 @@ from ..amounts import (
     validate_amount,
     validate_container_resource_name,
 )  # fmt: skip
-from ..reading import items, obj
+from ..reading import obj
 
 RESIZE_POLICIES = ("NotRequired", "RestartContainer")
 POD_LEVEL = ("cpu", "memory")
@@ -58,11 +58,8 @@ def _is_whole(resource: str) -> bool:
     return is_extended(resource) or resource.startswith(HUGE_PAGES)
 
 
-def validate_pod_level(spec: Mapping[str, Any], path: Path) -> list[FieldError]:
+def validate_pod_level(resources: Mapping[str, Any], path: Path) -> list[FieldError]:
     """spec.resources: an envelope around all containers."""
-    resources = spec.get("resources")
-    if not resources:
-        return []
     found: list[FieldError] = []
     for kind in ("limits", "requests"):
         for name, written in obj(resources, kind).items():
@@ -73,9 +70,9 @@ def validate_pod_level(spec: Mapping[str, Any], path: Path) -> list[FieldError]:
     return found + validate_request_and_limit(obj(resources, "requests"), obj(resources, "limits"), path)
 
 
-def validate_resize_policy(container: Mapping[str, Any], path: Path) -> list[FieldError]:
+def validate_resize_policy(policies: Sequence[Mapping[str, Any]], path: Path) -> list[FieldError]:
     found: list[FieldError] = []
-    for index, policy in enumerate(items(container, "resizePolicy")):
+    for index, policy in enumerate(policies):
         at = path[index]
         if policy.get("resourceName") not in POD_LEVEL:
             found.append(unsupported(at / "resourceName", policy.get("resourceName"), POD_LEVEL))

@@ -5,7 +5,7 @@ from typing import Any
 
 from ... import names
 from ...field import FieldError, Path, duplicate, forbidden, invalid, required, unsupported
-from ..labels import validate_labels, validate_selector
+from ..labels import validate_selector
 from ..reading import items, obj
 
 TOLERATION_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -14,21 +14,10 @@ UNSATISFIABLE = ("DoNotSchedule", "ScheduleAnyway")
 NODE_INCLUSION = ("Honor", "Ignore")
 
 
-def validate_scheduling(spec: Mapping[str, Any], path: Path) -> list[FieldError]:
-    return [
-        *validate_labels(obj(spec, "nodeSelector"), path / "nodeSelector"),
-        *_validate_affinity(obj(spec, "affinity"), path / "affinity"),
-        *validate_tolerations(items(spec, "tolerations"), path / "tolerations"),
-        *_validate_spreading(items(spec, "topologySpreadConstraints"), path / "topologySpreadConstraints"),
-        *_validate_gates(items(spec, "schedulingGates"), path / "schedulingGates"),
-        *_validate_readiness(items(spec, "readinessGates"), path / "readinessGates"),
-    ]
-
-
 # -- affinity -----------------------------------------------------------------------------------
 
 
-def _validate_affinity(affinity: Mapping[str, Any], path: Path) -> list[FieldError]:
+def validate_affinity(affinity: Mapping[str, Any], path: Path) -> list[FieldError]:
     found = _validate_node_affinity(obj(affinity, "nodeAffinity"), path / "nodeAffinity")
     for name in ("podAffinity", "podAntiAffinity"):
         found += _validate_pod_affinity(obj(affinity, name), path / name)
@@ -164,7 +153,7 @@ def _validate_toleration(toleration: Mapping[str, Any], path: Path) -> list[Fiel
 # -- spreading and gates ------------------------------------------------------------------------
 
 
-def _validate_spreading(constraints: Sequence[Mapping[str, Any]], path: Path) -> list[FieldError]:
+def validate_spreading(constraints: Sequence[Mapping[str, Any]], path: Path) -> list[FieldError]:
     found: list[FieldError] = []
     seen = set()
     for index, constraint in enumerate(constraints):
@@ -202,7 +191,7 @@ def _validate_spread_details(constraint: Mapping[str, Any], path: Path) -> list[
     return found
 
 
-def _validate_gates(gates: Sequence[Mapping[str, Any]], path: Path) -> list[FieldError]:
+def validate_gates(gates: Sequence[Mapping[str, Any]], path: Path) -> list[FieldError]:
     found: list[FieldError] = []
     seen = set()
     for index, gate in enumerate(gates):
@@ -214,7 +203,7 @@ def _validate_gates(gates: Sequence[Mapping[str, Any]], path: Path) -> list[Fiel
     return found
 
 
-def _validate_readiness(gates: Sequence[Mapping[str, Any]], path: Path) -> list[FieldError]:
+def validate_readiness(gates: Sequence[Mapping[str, Any]], path: Path) -> list[FieldError]:
     return [
         invalid(path[index] / "conditionType", gate.get("conditionType") or "", wrong)
         for index, gate in enumerate(gates)

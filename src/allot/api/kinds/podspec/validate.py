@@ -1,6 +1,6 @@
 """Which pod specs make sense. For pods, and for the templates that make pods."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ... import names
@@ -12,7 +12,13 @@ from ..labels import validate_labels
 from ..reading import items, obj
 from .containers import RESTART_POLICIES, validate_all, validate_ids
 from .resources import validate_pod_level
-from .scheduling import validate_scheduling
+from .scheduling import (
+    validate_affinity,
+    validate_gates,
+    validate_readiness,
+    validate_spreading,
+    validate_tolerations,
+)  # fmt: skip
 from .volumes import validate_volumes
 
 DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
@@ -23,20 +29,20 @@ INT32_MAX = 2**31 - 1
 
 
 def validate_spec(spec: Fields, path: Path, annotations: Mapping[str, str] | None = None) -> list[FieldError]:
-    return [
-        *validate_volumes(items(spec, "volumes"), path / "volumes"),
-        *claims.spec_errors(spec, path, annotations),
-        *validate_all(spec, path),
-        *_validate_choices(spec, path),
-        *_validate_names(spec, path),
-        *_validate_times(spec, path),
-        *validate_scheduling(spec, path),
-        *validate_ids(obj(spec, "securityContext"), path / "securityContext"),
-        *_validate_dns(spec, path),
-        *_validate_host_aliases(spec, path),
-        *validate_pod_level(spec, path / "resources"),
-        *_validate_overhead(spec, path / "overhead"),
-    ]
+    found = [*claims.spec_errors(spec, path, annotations), *validate_all(spec, path)]
+    for name, known in _CHOICES.items():
+        if spec.get(name) not in known:
+            found.append(_no_choice(spec.get(name), known, path / name))
+    for name, check in _CHECKS.items():
+        if spec.get(name) is not None:
+            found += check(spec[name], path / name)
+    if spec.get("dnsPolicy") == "None" and not items(spec, "dnsConfig", "nameservers"):
+        text = "must provide at least one DNS nameserver when `dnsPolicy` is None"
+        found.append(required(path / "dnsConfig" / "nameservers", text))
+    if spec.get("nodeName") and spec.get("schedulingGates"):
+        text = "cannot be set until all schedulingGates have been cleared"
+        found.append(forbidden(path / "nodeName", text))
+    return found
 
 
 def validate_template(template: Fields, path: Path) -> list[FieldError]:
@@ -52,88 +58,95 @@ def validate_template(template: Fields, path: Path) -> list[FieldError]:
     return found
 
 
-def _validate_choices(spec: Mapping[str, Any], path: Path) -> list[FieldError]:
-    found: list[FieldError] = []
-    for name, known in (("restartPolicy", RESTART_POLICIES), ("dnsPolicy", DNS_POLICIES)):
-        value = spec.get(name) or ""
-        if not value:
-            found.append(required(path / name))
-        elif value not in known:
-            found.append(unsupported(path / name, value, known))
-    if spec.get("preemptionPolicy") and spec["preemptionPolicy"] not in PREEMPTION_POLICIES:
-        found.append(unsupported(path / "preemptionPolicy", spec["preemptionPolicy"], PREEMPTION_POLICIES))
-    system = obj(spec, "os").get("name")
-    if spec.get("os") is not None and system not in SYSTEMS:
-        at = path / "os" / "name"
-        found.append(unsupported(at, system, SYSTEMS) if system else required(at))
-    return found
+def _no_choice(value: str | None, known: Sequence[str], path: Path) -> FieldError:
+    return unsupported(path, value, known) if value else required(path)
 
 
-def _validate_names(spec: Mapping[str, Any], path: Path) -> list[FieldError]:
-    found: list[FieldError] = []
-    for name, check in (
-        ("serviceAccountName", names.subdomain),
-        ("nodeName", names.subdomain),
-        ("hostname", names.label_name),
-        ("subdomain", names.label_name),
-        ("priorityClassName", names.subdomain),
-        ("runtimeClassName", names.subdomain),
-    ):
-        value = spec.get(name) or ""
-        found += [invalid(path / name, value, wrong) for wrong in (check(value) if value else ())]
-    for index, secret in enumerate(items(spec, "imagePullSecrets")):
-        if not secret.get("name"):
-            found.append(required((path / "imagePullSecrets")[index] / "name"))
-    if spec.get("nodeName") and items(spec, "schedulingGates"):
-        text = "cannot be set until all schedulingGates have been cleared"
-        found.append(forbidden(path / "nodeName", text))
-    return found
+def _named(check: Callable[[str], list[str]]) -> Callable[[str, Path], list[FieldError]]:
+    """A name that may be empty, and has a shape if it is not."""
+    return lambda value, path: [invalid(path, value, wrong) for wrong in check(value)] if value else []
 
 
-def _validate_times(spec: Mapping[str, Any], path: Path) -> list[FieldError]:
-    found: list[FieldError] = []
-    deadline = spec.get("activeDeadlineSeconds")
-    if deadline is not None and not 1 <= deadline <= INT32_MAX:
-        text = f"must be between 1 and {INT32_MAX}, inclusive"
-        found.append(invalid(path / "activeDeadlineSeconds", deadline, text))
-    grace = spec.get("terminationGracePeriodSeconds")
-    if grace is not None and grace < 0:
-        text = "must be greater than or equal to 0"
-        found.append(invalid(path / "terminationGracePeriodSeconds", grace, text))
-    return found
+def _validate_system(system: Mapping[str, Any], path: Path) -> list[FieldError]:
+    name = system.get("name")
+    return [] if name in SYSTEMS else [_no_choice(name, SYSTEMS, path / "name")]
 
 
-def _validate_dns(spec: Mapping[str, Any], path: Path) -> list[FieldError]:
-    config, at = obj(spec, "dnsConfig"), path / "dnsConfig"
+def _validate_preemption(policy: str, path: Path) -> list[FieldError]:
+    return [] if policy in ("", *PREEMPTION_POLICIES) else [unsupported(path, policy, PREEMPTION_POLICIES)]
+
+
+def _validate_pull_secrets(secrets: Sequence[Mapping[str, Any]], path: Path) -> list[FieldError]:
+    return [required(path[at] / "name") for at, secret in enumerate(secrets) if not secret.get("name")]
+
+
+def _validate_deadline(seconds: int, path: Path) -> list[FieldError]:
+    if 1 <= seconds <= INT32_MAX:
+        return []
+    return [invalid(path, seconds, f"must be between 1 and {INT32_MAX}, inclusive")]
+
+
+def _validate_grace(seconds: int, path: Path) -> list[FieldError]:
+    return [] if seconds >= 0 else [invalid(path, seconds, "must be greater than or equal to 0")]
+
+
+def _validate_dns(config: Mapping[str, Any], path: Path) -> list[FieldError]:
     servers = items(config, "nameservers")
     found: list[FieldError] = []
-    if spec.get("dnsPolicy") == "None" and not servers:
-        text = "must provide at least one DNS nameserver when `dnsPolicy` is None"
-        found.append(required(at / "nameservers", text))
     if len(servers) > NAMESERVERS_MAX:
         text = f"must not have more than {NAMESERVERS_MAX} nameservers"
-        found.append(invalid(at / "nameservers", servers, text))
+        found.append(invalid(path / "nameservers", servers, text))
     for index, server in enumerate(servers):
-        found += [invalid((at / "nameservers")[index], server, wrong) for wrong in names.ip_address(server)]
+        at = (path / "nameservers")[index]
+        found += [invalid(at, server, wrong) for wrong in names.ip_address(server)]
     for index, option in enumerate(items(config, "options")):
         if not option.get("name"):
-            found.append(required((at / "options")[index], "must not be empty"))
+            found.append(required((path / "options")[index], "must not be empty"))
     return found
 
 
-def _validate_host_aliases(spec: Mapping[str, Any], path: Path) -> list[FieldError]:
+def _validate_host_aliases(aliases: Sequence[Mapping[str, Any]], path: Path) -> list[FieldError]:
     found: list[FieldError] = []
-    for index, alias in enumerate(items(spec, "hostAliases")):
-        at = (path / "hostAliases")[index]
-        address = alias.get("ip") or ""
+    for index, alias in enumerate(aliases):
+        at, address = path[index], alias.get("ip") or ""
         found += [invalid(at / "ip", address, wrong) for wrong in names.ip_address(address)]
         for host in items(alias, "hostnames"):
             found += [invalid(at / "hostnames", host, wrong) for wrong in names.subdomain(host)]
     return found
 
 
-def _validate_overhead(spec: Mapping[str, Any], path: Path) -> list[FieldError]:
+def _validate_overhead(amounts: Mapping[str, Any], path: Path) -> list[FieldError]:
     found: list[FieldError] = []
-    for name, written in obj(spec, "overhead").items():
+    for name, written in amounts.items():
         found += validate_resource_name(name, path[name]) + validate_amount(name, written, path[name])
     return found
+
+
+_CHOICES: Mapping[str, tuple[str, ...]] = {"restartPolicy": RESTART_POLICIES, "dnsPolicy": DNS_POLICIES}
+
+_CHECKS: Mapping[str, Callable[[Any, Path], list[FieldError]]] = {
+    "volumes": validate_volumes,
+    "os": _validate_system,
+    "preemptionPolicy": _validate_preemption,
+    "serviceAccountName": _named(names.subdomain),
+    "nodeName": _named(names.subdomain),
+    "hostname": _named(names.label_name),
+    "subdomain": _named(names.label_name),
+    "priorityClassName": _named(names.subdomain),
+    "runtimeClassName": _named(names.subdomain),
+    "imagePullSecrets": _validate_pull_secrets,
+    "activeDeadlineSeconds": _validate_deadline,
+    "terminationGracePeriodSeconds": _validate_grace,
+    "nodeSelector": validate_labels,
+    "affinity": validate_affinity,
+    "tolerations": validate_tolerations,
+    "topologySpreadConstraints": validate_spreading,
+    "schedulingGates": validate_gates,
+    "readinessGates": validate_readiness,
+    "securityContext": validate_ids,
+    "dnsConfig": _validate_dns,
+    "hostAliases": _validate_host_aliases,
+    "resources": validate_pod_level,
+    "overhead": _validate_overhead,
+}
+"""What is checked where it is said. Most pods say little, and pay for no more."""
