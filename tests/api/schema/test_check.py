@@ -80,6 +80,17 @@ def test_null_means_not_given():
     assert odd == pod(containers=[{"name": "c", "args": ["", "x"]}])
 
 
+def test_the_null_stamps_of_typed_clients_are_dropped():
+    stamped = {
+        "metadata": {"creationTimestamp": None},
+        "spec": {"template": {"metadata": {"creationTimestamp": None}, "spec": {"containers": []}}},
+    }
+    assert check(stamped, DEPLOYMENT) is FINE
+    assert stamped == {"metadata": {}, "spec": {"template": {"metadata": {}, "spec": {"containers": []}}}}
+    for odd in ([], {"metadata": []}, {"spec": 1}, {"spec": {"template": []}}):
+        assert check(odd, DEPLOYMENT).malformed
+
+
 def test_nulls_stay_for_a_validator_that_wants_to_see_them():
     odd = pod(nodeName=None)
     assert check(odd, POD, drop_nulls=False) is FINE

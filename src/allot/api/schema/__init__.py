@@ -10,7 +10,7 @@ Read `node` for what a shape says, `traits` for what we know beyond the table.
 
 from .builtin import UnknownType, get, names
 from .check import FINE, Problems, check
-from .decode import DEPTH_MAX, Decoded, decode, decode_value, require_shallow, too_deep
+from .decode import DEPTH_MAX, Decoded, decode, decode_value, depth_of, require_shallow, too_deep
 from .defaults import apply_defaults
 from .node import ANYTHING, ATOMIC, BY_KEY, FREE, MISSING, SET, Schema, Type
 from .structural import from_structural
@@ -37,6 +37,7 @@ __all__ = [
     "decode",
     "decode_value",
     "decode_yaml",
+    "depth_of",
     "from_structural",
     "get",
     "names",

@@ -38,10 +38,28 @@ def check(
     With `defaults` also fill in what the schema assumes. `drop_nulls=False` leaves nulls
     for a validator that has rules of its own about them.
     """
-    problems = FINE if fits(fields, schema) else _look(fields, schema, drop_nulls)
+    if fits(fields, schema) or (drop_nulls and _drop_null_stamps(fields) and fits(fields, schema)):
+        problems = FINE
+    else:
+        problems = _look(fields, schema, drop_nulls)
     if defaults and not problems.malformed and not problems.mistyped:
         apply_defaults(fields, schema)
     return problems
+
+
+def _drop_null_stamps(fields: dict[str, Any]) -> bool:
+    """Typed clients say `creationTimestamp: null` of all that they make; nothing else is wrong then."""
+    found = False
+    for holder in (fields, _inside(_inside(fields, "spec"), "template")):
+        metadata = _inside(holder, "metadata")
+        if type(metadata) is dict and metadata.get("creationTimestamp", "") is None:
+            del metadata["creationTimestamp"]
+            found = True
+    return found
+
+
+def _inside(fields: Any, name: str) -> Any:
+    return fields.get(name) if type(fields) is dict else None
 
 
 def _look(fields: dict[str, Any], schema: Schema, drop_nulls: bool) -> Problems:

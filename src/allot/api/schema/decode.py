@@ -65,18 +65,19 @@ def too_deep() -> BadRequest:
 
 def require_shallow(value: Any) -> None:
     """D2."""
+    if depth_of(value) > DEPTH_MAX:
+        raise too_deep()
+
+
+def depth_of(value: Any) -> int:
+    """How many containers are inside each other, counted up to one more than DEPTH_MAX."""
     level = [value]
-    for _ in range(DEPTH_MAX + 1):
-        inner: list[Any] = []
-        for one in level:
-            if type(one) is dict:
-                inner.extend(one.values())
-            elif type(one) is list:
-                inner.extend(one)
-        if not inner:
-            return
-        level = inner
-    raise too_deep()
+    for depth in range(DEPTH_MAX + 1):
+        level = [one for one in level if type(one) is dict or type(one) is list]
+        if not level:
+            return depth
+        level = [inner for one in level for inner in (one.values() if type(one) is dict else one)]
+    return DEPTH_MAX + 1
 
 
 class _Pairs(list[tuple[str, Any]]):

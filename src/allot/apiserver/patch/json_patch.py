@@ -12,6 +12,7 @@ What it promises
         body may be.
 """
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -61,11 +62,11 @@ class _Patching:
         kind, path = operation.get("op"), _pointer(operation, "path")
         match kind:
             case "add":
-                self._add(path, _value(operation))
+                self._put_new(path, _value(operation), self._add)
             case "remove":
                 self._remove(path)
             case "replace":
-                self._replace(path, _value(operation))
+                self._put_new(path, _value(operation), self._replace)
             case "move":
                 self._move(_pointer(operation, "from"), path)
             case "copy":
@@ -76,8 +77,13 @@ class _Patching:
             case _:
                 raise errors.BadRequest(f"a JSON patch has no operation {str(kind)[:40]!r}")
 
+    def _put_new(self, path: Path, value: Any, put: Callable[[Path, Any], None]) -> None:
+        """A value of the patch, so that looking at all of it costs no more than reading it did."""
+        if type(value) in (dict, list) and len(path) + schema.depth_of(value) > schema.DEPTH_MAX:
+            self.may_be_deeper = True
+        put(path, value)
+
     def _add(self, path: Path, value: Any) -> None:
-        self.may_be_deeper |= type(value) in (dict, list)
         if not path:
             self.root = value
             return
@@ -104,7 +110,6 @@ class _Patching:
         return parent.pop(index)
 
     def _replace(self, path: Path, value: Any) -> None:
-        self.may_be_deeper |= type(value) in (dict, list)
         if not path:
             self.root = value
             return
@@ -123,6 +128,7 @@ class _Patching:
             return
         if target[: len(source)] == source:
             raise _failed(f"{_shown(source)} cannot be moved into itself")
+        self.may_be_deeper = True
         self._add(target, self._remove(source))
 
     def _copy(self, source: Path, target: Path) -> None:
@@ -130,6 +136,7 @@ class _Patching:
         self._grown += len(written)
         if self._grown > GROWTH_BYTES_MAX:
             raise errors.TooLarge(f"the copies of a JSON patch may not exceed {GROWTH_BYTES_MAX} bytes")
+        self.may_be_deeper = True
         self._add(target, _decode(written))
 
     def _charge(self, moved: int) -> None:
@@ -140,20 +147,19 @@ class _Patching:
     def _find(self, path: Path) -> Any:
         value = self.root
         for depth, key in enumerate(path):
-            value = _step(value, key, path[: depth + 1])
+            value = _step(value, key, path, depth)
         return value
 
     def _changeable(self, path: Path) -> Any:
         """The container at `path`, copied along the way unless it is already ours."""
-        value = self.root = self._owned(self.root, [])
+        value = self.root = self._owned(self.root, path, 0)
         for depth, key in enumerate(path):
-            here = path[: depth + 1]
-            inner = self._owned(_step(value, key, here), here)
-            value[key if type(value) is dict else _index(key, len(value), here)] = inner
+            inner = self._owned(_step(value, key, path, depth), path, depth + 1)
+            value[key if type(value) is dict else int(key)] = inner
             value = inner
         return value
 
-    def _owned(self, value: Any, path: Path) -> Any:
+    def _owned(self, value: Any, path: Path, depth: int) -> Any:
         if id(value) in self._own:
             return value
         if type(value) is dict:
@@ -161,18 +167,18 @@ class _Patching:
         elif type(value) is list:
             copied = list(value)
         else:
-            raise _failed(f"{_shown(path)} is neither an object nor a list")
+            raise _failed(f"{_shown(path[:depth])} is neither an object nor a list")
         self._own[id(copied)] = copied
         return copied
 
 
-def _step(value: Any, key: str, path: Path) -> Any:
+def _step(value: Any, key: str, path: Path, depth: int) -> Any:
     if type(value) is dict:
         if key in value:
             return value[key]
     elif type(value) is list:
-        return value[_index(key, len(value), path)]
-    raise _missing(path)
+        return value[_index(key, len(value), path[: depth + 1])]
+    raise _missing(path[: depth + 1])
 
 
 def _index(key: str, end: int, path: Path) -> int:
@@ -188,7 +194,8 @@ def _pointer(operation: dict[str, Any], name: str) -> Path:
     text = operation.get(name)
     if type(text) is not str or (text and text[0] != "/"):
         raise errors.BadRequest(f"an operation of a JSON patch needs a JSON pointer as {name!r}")
-    return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
+    parts = text.split("/")[1:]
+    return [part.replace("~1", "/").replace("~0", "~") for part in parts] if "~" in text else parts
 
 
 def _value(operation: dict[str, Any]) -> Any:
