@@ -111,6 +111,20 @@ def test_every_way_to_patch(tell):
     tell(story)
 
 
+def test_apply_respects_other_managers_until_it_is_forced(tell):
+    async def story(client: Client) -> None:
+        maps = maps_of(client)
+        await maps.create(config_map("m", b="2"))
+        seen = await maps.apply(config_map("m", c="3"), field_manager="tester")
+        assert seen.fields["data"] == {"b": "2", "c": "3"}
+        with pytest.raises(errors.Conflict):
+            await maps.apply(config_map("m", b="9"), field_manager="tester")
+        forced = await maps.apply(config_map("m", b="9"), field_manager="tester", force=True)
+        assert forced.fields["data"] == {"b": "9"}
+
+    tell(story)
+
+
 def test_lists_come_in_pages_and_by_selector(tell):
     async def story(client: Client) -> None:
         pods = client.resource("", "v1", "pods")
@@ -318,6 +332,55 @@ def test_other_documents_can_be_read(tell):
         assert answer.fields["status"]["allowed"] is True
 
     tell(story)
+
+
+def test_a_service_account_gets_a_token(tell):
+    async def story(client: Client) -> None:
+        accounts = client.resource("", "v1", "serviceaccounts")
+        metadata = {"name": "robot", "namespace": NS}
+        await accounts.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
+        for _ in range(50):  # tokens are made from the server's cache, which may be a moment behind
+            with contextlib.suppress(errors.NotFound):
+                answer = await accounts.token("robot", NS, expires_s=600)
+                break
+            await asyncio.sleep(0.02)
+        assert answer.fields["status"]["token"].count(".") == 2
+
+    tell(story)
+
+
+def test_a_client_survives_its_server(tmp_path):
+    """Kept connections are stale after a restart; nobody but the watch need notice."""
+
+    async def story() -> None:
+        serving = await serve(ServingOptions(tmp_path / "data", store="sqlite"))
+        port = int(serving.url.rpartition(":")[2])
+        client = Client(HttpsTransport(kubeconfig.load(serving.kubeconfig)))
+        maps = maps_of(client)
+        made = await maps.create(config_map("m", a="1"))
+        broken = asyncio.ensure_future(_drain(maps.watch(NS, resource_version=made.resource_version)))
+        await asyncio.sleep(0.1)
+        await serving.close()
+        with contextlib.suppress(errors.Unavailable):
+            assert await asyncio.wait_for(broken, 5) == []
+        with pytest.raises((errors.Unavailable, errors.Timeout)):
+            await maps.create(config_map("lost"))
+
+        serving = await serve(ServingOptions(tmp_path / "data", store="sqlite", port=port))
+        try:
+            assert (await maps.get("m", NS)).raw == made.raw
+            await maps.patch("m", {"data": {"a": "2"}}, NS)
+            watch = maps.watch(NS, resource_version=made.resource_version)
+            assert (await anext(watch)).object.fields["data"] == {"a": "2"}
+        finally:
+            await client.close()
+            await serving.close()
+
+    asyncio.run(asyncio.wait_for(story(), 60))
+
+
+async def _drain(watch) -> list[str]:
+    return [event.object.name async for event in watch if event.type is not EventType.BOOKMARK]
 
 
 # -- leading ------------------------------------------------------------------------------------

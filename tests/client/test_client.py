@@ -190,6 +190,28 @@ def test_an_eviction_that_has_to_wait_is_the_callers_to_repeat():
     assert len(handler.asked) == 1
 
 
+def test_warnings_are_passed_on_as_text():
+    headers = (("Warning", '299 - "say \\"please\\" next time"'), ("warning", "nonsense"))
+    handler = Handler(Response(200, json.dumps(POD).encode(), headers=headers))
+    warned: list[str] = []
+    client = Client(InProcessTransport(handler, User("tester")), warn=warned.append)
+    asyncio.run(client.resource("", "v1", "pods").create(POD))
+    assert warned == ['say "please" next time']
+
+
+def test_a_log_is_text_whether_it_streams_or_not():
+    async def lines() -> AsyncIterator[bytes]:
+        yield b"one\n"
+        yield b"two\n"
+
+    async def read(response: Response) -> bytes:
+        pods = pods_of(Handler(response))
+        return b"".join([chunk async for chunk in pods.log("web", "shop", container="c", follow=True)])
+
+    assert asyncio.run(read(Response(200, b"all\n", "text/plain"))) == b"all\n"
+    assert asyncio.run(read(Response(200, stream=lines()))) == b"one\ntwo\n"
+
+
 def test_conflicts_are_retried_and_existing_objects_are_not():
     async def story() -> None:
         tries: list[float] = []

@@ -10,11 +10,12 @@ Every answer that says no is raised as the `ApiError` it describes. Objects are
 
 When a server answers 429 or 503 and says when to come back, the client comes
 back, a bounded number of times: such a request was not carried out. Any other
-failure is the caller's to judge.
+failure is the caller's to judge. Warnings that come with an answer go to `warn`.
 """
 
 import asyncio
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -28,15 +29,22 @@ ATTEMPTS = 10
 RETRY_AFTER_S_MAX = 30
 _BUSY = (429, 503)
 _JSON = "application/json"
+_WARNING = re.compile(r'\d{3} \S+ "((?:[^"\\]|\\.)*)"')  # code, agent, quoted text
 
 
 class Client:
     def __init__(
-        self, transport: Transport, *, user_agent: str = "allot", sleep: Sleep = asyncio.sleep
+        self,
+        transport: Transport,
+        *,
+        user_agent: str = "allot",
+        warn: Callable[[str], object] | None = None,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._transport = transport
+        self._warn = warn
         self._sleep = sleep
-        self._headers = {"accept": _JSON, "user-agent": user_agent}
+        self._user_agent = user_agent
 
     def resource(self, group: str, version: str, plural: str, *, namespaced: bool = True) -> Resource:
         return Resource(self.send, group, version, plural, namespaced)
@@ -64,13 +72,18 @@ class Client:
         query: Mapping[str, str],
         body: bytes = b"",
         content_type: str = _JSON,
+        accept: str = _JSON,
         wait_when_busy: bool = True,
     ) -> Response:
         """One request, answered. Raises the ApiError that the answer describes."""
-        headers = {**self._headers, "content-type": content_type} if body else self._headers
+        headers = {"accept": accept, "user-agent": self._user_agent}
+        if body:
+            headers["content-type"] = content_type
         request = Request(method, path, query, headers, body)
         for attempts_left in reversed(range(ATTEMPTS if wait_when_busy else 1)):
             response = await self._transport.send(request)
+            if self._warn is not None:
+                _pass_on_warnings(response, self._warn)
             if response.status < 400:
                 return response
             wait_s = _retry_after_s(response)
@@ -82,6 +95,13 @@ class Client:
     async def close(self) -> None:
         """Ends every watch of this client."""
         await self._transport.close()
+
+
+def _pass_on_warnings(response: Response, warn: Callable[[str], object]) -> None:
+    for name, value in response.headers:
+        match = _WARNING.search(value) if name.lower() == "warning" else None
+        if match is not None:
+            warn(re.sub(r"\\(.)", r"\1", match[1]))
 
 
 def _retry_after_s(response: Response) -> float | None:

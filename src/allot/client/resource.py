@@ -23,6 +23,7 @@ class Send(Protocol):
         query: Mapping[str, str],
         body: bytes = b"",
         content_type: str = "application/json",
+        accept: str = "application/json",
         wait_when_busy: bool = True,
     ) -> Awaitable[Response]: ...
 
@@ -299,6 +300,29 @@ class Resource:
         if grace_period_s is not None:
             eviction["deleteOptions"] = {"gracePeriodSeconds": grace_period_s}
         await self.create_subresource(name, "eviction", eviction, namespace)
+
+    async def token(
+        self, name: str, namespace: str, *, audiences: Sequence[str] = (), expires_s: int | None = None
+    ) -> Object:
+        """A token for a service account, in `status.token` of the answer."""
+        spec: dict[str, Any] = {"audiences": [*audiences]}
+        if expires_s is not None:
+            spec["expirationSeconds"] = expires_s
+        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
+        return await self.create_subresource(name, "token", request, namespace)
+
+    async def log(
+        self, name: str, namespace: str, *, container: str = "", follow: bool = False, tail_lines: int = 0
+    ) -> AsyncIterator[bytes]:
+        """What a container of a pod has written, and with `follow` what it goes on to write."""
+        query = _query(container=container, follow=follow, tailLines=tail_lines)
+        path = self._path(namespace, name, "log")
+        response = await self._send("GET", path, query, accept="*/*")
+        if response.stream is None:
+            yield response.body
+            return
+        async for chunk in response.stream:
+            yield chunk
 
     async def scale(self, name: str, namespace: str, replicas: int) -> Object:
         patch = {"spec": {"replicas": replicas}}
