@@ -16,7 +16,18 @@ The only package that touches the store.
 """
 
 from .assembly import ApiServer, Options
-from .security import identities
+from .logs import Forward, NodeAddress
+from .security import Authority, identities
 from .serving import Serving, ServingOptions, serve
 
-__all__ = ["ApiServer", "Options", "Serving", "ServingOptions", "identities", "serve"]
+__all__ = [
+    "ApiServer",
+    "Authority",
+    "Forward",
+    "NodeAddress",
+    "Options",
+    "Serving",
+    "ServingOptions",
+    "identities",
+    "serve",
+]

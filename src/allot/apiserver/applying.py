@@ -75,7 +75,8 @@ def _configuration(call: Call) -> Fields:
         raise errors.BadRequest("metadata must be an object")
     if metadata.setdefault("name", call.target.name) != call.target.name:
         raise errors.BadRequest(
-            f"the name of the object ({metadata['name']}) does not match the name on the URL ({call.target.name})"
+            f"the name of the object ({metadata['name']}) does not match "
+            f"the name on the URL ({call.target.name})"
         )
     return config
 

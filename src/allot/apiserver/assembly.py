@@ -37,6 +37,7 @@ from .expressions import CelExpressions
 from .finalizing import Finalizer
 from .guard import DeviceGuard
 from .history import Change
+from .logs import Forward, Logs
 from .minting import Minter
 from .occasions import Occasions
 from .openapi import OpenApi
@@ -81,9 +82,15 @@ class ApiServer:
     """A server on a store: `start`, then `handle`; `close` lets everything go but the store."""
 
     def __init__(
-        self, store: Store, options: Options | None = None, authority: Authority | None = None
+        self,
+        store: Store,
+        options: Options | None = None,
+        authority: Authority | None = None,
+        forward: Forward | None = None,
     ) -> None:
+        """`forward` is the way to the agents on the nodes, if there is one."""
         self.options = options or Options()
+        self._forward = forward
         self.store = store
         self.clock = self.options.clock
         self.registry = Registry((*kinds.ALL, *rbac.KINDS, *resource.KINDS, *custom.KINDS))
@@ -252,6 +259,7 @@ class ApiServer:
             "scale": {"get": scaling.get, "update": scaling.update, "patch": scaling.patch},
             "binding": {"create": binder.bind},
             "eviction": {"create": evictor.evict},
+            "log": {"get": Logs(self._repository, self._kind("", "nodes"), self._forward).get},
             "finalize": {"update": Finalizer(self.writer).finalize},
             "token": {"create": Minter(self.tokens, self.look_up, self.clock, self.options.ids).mint},
         }

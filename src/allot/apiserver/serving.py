@@ -11,14 +11,17 @@ first writes it there, the others take it.
 import asyncio
 import gc
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from allot.api import Request, User
+from allot.base import Clock
 from allot.store import Compare, Put, Store, open_store
 
 from .assembly import ApiServer, Options
 from .listener import Application, Authenticate, Listener, Peer
+from .logs import Forward
 from .renewal import keep_renewed
 from .security import (
     SERVING_NAMES,
@@ -45,6 +48,7 @@ class ServingOptions:
     port: int = 0
     names: tuple[str, ...] = ()  # further names or addresses that clients reach us by
     server: Options = field(default_factory=Options)
+    way_to_nodes: Callable[[Authority, Clock], Forward] | None = None
 
 
 class Serving:
@@ -89,7 +93,9 @@ async def serve(options: ServingOptions) -> Serving:
     store = open_store(options.store, data_dir)
     try:
         authority = await _shared_authority(store, data_dir, options)
-        api = ApiServer(store, options.server, authority)
+        way = options.way_to_nodes
+        forward = way(authority, options.server.clock) if way else None
+        api = ApiServer(store, options.server, authority, forward)
         now = options.server.clock.now()
         names = (*SERVING_NAMES, socket.gethostname(), *_reached_as(options))
         files = open_serving(data_dir, authority, names, now)

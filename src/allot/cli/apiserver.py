@@ -11,6 +11,7 @@ from typing import Any
 
 from allot.api import Gates, UnknownGate
 from allot.apiserver import Options, ServingOptions, serve
+from allot.cluster import way_to_nodes
 from allot.store import StoreError
 
 _GATE_HELP = "feature gates, e.g. DRAListTypeAttributes=true,DRADeviceTaints=false"
@@ -42,6 +43,7 @@ def run(options: argparse.Namespace) -> int:
         options.port,
         tuple(options.name),
         Options(gates=gates, anonymous_health=options.anonymous_health),
+        way_to_nodes,
     )
     try:
         return run_loop(_serve(wanted))

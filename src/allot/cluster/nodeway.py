@@ -1,0 +1,40 @@
+"""The API server's way to the agents on the nodes: HTTPS, certificates of our CA on both sides."""
+
+from datetime import datetime, timedelta
+
+from allot.api import Request, Response
+from allot.apiserver import Authority, Forward, NodeAddress
+from allot.base import Clock
+from allot.client import Access, Credential, Fixed, HttpsTransport, Server
+
+APISERVER_TO_NODE = "allot:apiserver-to-node"
+"""The name that an agent lets in: it belongs to no group and has no rights in the API."""
+
+_LIFETIME = timedelta(days=30)
+_RENEW_BEFORE = timedelta(days=7)
+
+
+class NodeWay:
+    def __init__(self, authority: Authority, clock: Clock) -> None:
+        self._authority = authority
+        self._clock = clock
+        self._credential: Credential | None = None
+        self._renew_at: datetime | None = None
+
+    async def forward(self, address: NodeAddress, request: Request) -> Response:
+        """Ask an agent. A stream keeps its connection until it has been read to its end."""
+        server = Server(address.host, address.port, authorities=self._authority.ca.certificate)
+        transport = HttpsTransport(Access(server, Fixed(self._current())))
+        return await transport.send(request)
+
+    def _current(self) -> Credential:
+        now = self._clock.now()
+        if self._credential is None or self._renew_at is None or now >= self._renew_at:
+            pair = self._authority.client(APISERVER_TO_NODE, [], now, _LIFETIME)
+            self._credential = Credential(certificate=pair.certificate, key=pair.key)
+            self._renew_at = now + _LIFETIME - _RENEW_BEFORE
+        return self._credential
+
+
+def way_to_nodes(authority: Authority, clock: Clock) -> Forward:
+    return NodeWay(authority, clock).forward

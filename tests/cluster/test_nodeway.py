@@ -1,0 +1,90 @@
+"""Logs travel from the node's agent through the API server to the reader."""
+
+import asyncio
+import ssl
+from datetime import UTC, datetime
+
+import pytest
+
+from allot.api import errors
+from allot.apiserver import Authority, ServingOptions, serve
+from allot.client import Client, HttpsTransport, kubeconfig
+from allot.cluster import way_to_nodes
+
+LOG = b"one\ntwo\nthree\n"
+
+
+class Agent:
+    """What an agent on a node does with a question for logs, over TLS that both sides verify."""
+
+    def __init__(self, authority: Authority, folder) -> None:
+        pair = authority.serving(["127.0.0.1"], datetime.now(UTC))
+        pem = folder / "agent.pem"
+        pem.write_bytes(pair.certificate + pair.key)
+        self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        self._context.load_cert_chain(pem)
+        self._context.load_verify_locations(cadata=authority.ca.certificate.decode())
+        self._context.verify_mode = ssl.CERT_REQUIRED
+        self.asked: list[str] = []
+        self.callers: list[str] = []
+
+    async def start(self) -> int:
+        self._server = await asyncio.start_server(self._answer, "127.0.0.1", 0, ssl=self._context)
+        return self._server.sockets[0].getsockname()[1]
+
+    async def _answer(self, reader, writer):
+        head = await reader.readuntil(b"\r\n\r\n")
+        self.asked.append(head.split(b" ")[1].decode())
+        subject = writer.get_extra_info("ssl_object").getpeercert()["subject"]
+        self.callers += [value for part in subject for name, value in part if name == "commonName"]
+        writer.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n" % len(LOG) + LOG
+        )
+        await writer.drain()
+        writer.close()
+
+    async def close(self) -> None:
+        self._server.close()
+        await self._server.wait_closed()
+
+
+def test_logs_are_asked_of_the_node_that_runs_the_pod(tmp_path):
+    async def story():
+        serving = await serve(ServingOptions(tmp_path / "data", "memory", way_to_nodes=way_to_nodes))
+        agent = Agent(serving.authority, tmp_path)
+        port = await agent.start()
+        transport = HttpsTransport(kubeconfig.load(serving.kubeconfig))
+        client = Client(transport)
+        nodes, pods = (
+            client.resource("", "v1", name, namespaced=name == "pods") for name in ("nodes", "pods")
+        )
+        status = {
+            "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
+        }
+        await nodes.create({"metadata": {"name": "n1"}, "status": status})
+        containers = [{"name": "main", "image": "app:1"}, {"name": "side", "image": "app:1"}]
+        for name, spec in (("web", {"nodeName": "n1"}), ("waiting", {})):
+            body = {"metadata": {"name": name}, "spec": {**spec, "containers": containers}}
+            await pods.create(body, "default")
+
+        path = "/api/v1/namespaces/default/pods/web/log"
+        answer = await client.send("GET", path, {"container": "main", "tailLines": "3"})
+        assert answer.body == LOG
+        assert agent.asked == ["/containerLogs/default/web/main?tailLines=3"]
+        assert agent.callers == ["allot:apiserver-to-node"]
+
+        for wrong, query in (
+            (path, {}),
+            (path, {"container": "other"}),
+            (path.replace("web", "waiting"), {"container": "main"}),
+        ):
+            with pytest.raises(errors.BadRequest):
+                await client.send("GET", wrong, query)
+        await agent.close()
+        with pytest.raises((errors.Unavailable, errors.Timeout)):
+            await client.send("GET", path, {"container": "main"}, wait_when_busy=False)
+        await transport.close()
+        await serving.close()
+
+    asyncio.run(story())
