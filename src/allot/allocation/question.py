@@ -37,9 +37,6 @@ OPTIONAL_NODE_OPERATIONS = "DRAOptionalNodeOperations"
 ROWS_REMEMBERED = 256
 
 
-OVERDRAWN = -1
-
-
 class Standing(IntEnum):
     NO = 0
     ERROR = 1
@@ -67,6 +64,17 @@ class Row:
     parts: Mapping[int, Consumed]  # what an allocation takes of each capacity; empty without the gate
 
 
+@dataclass(frozen=True, slots=True)
+class Stock:
+    """What is left of a pool's counters, and what groups those who draw from them agree on."""
+
+    left: Mapping[CounterKey, int]  # may be below zero: a driver may shrink what is in use
+    groups: Mapping[str, Groups]  # by counter set
+    overdrawn: bool
+    """Some counter is below zero. Upstream looks at every counter of the pool before it lets
+    another device draw from any, so then none may."""
+
+
 @dataclass(slots=True, eq=False)
 class Question:
     demand: Demand
@@ -75,7 +83,7 @@ class Question:
     usages: Mapping[int, Mapping[str, Usage]]  # what is taken, by place of the pool in the view
     owned: frozenset[int]  # devices that somebody holds as a whole
     shared: Mapping[int, Usage]  # devices of which somebody holds a share
-    _counters: dict[int, tuple[dict[CounterKey, int], dict[str, Groups]]] = field(default_factory=dict)
+    _stocks: dict[int, Stock] = field(default_factory=dict)
 
     @property
     def node(self) -> Node:
@@ -104,18 +112,11 @@ class Question:
             kind.remembered[key] = None if attribute is None else value_of(attribute, lists=lists)
         return cast(Value | None, kind.remembered[key])
 
-    def counters(self, pool: int) -> tuple[Mapping[CounterKey, int], Mapping[str, Groups]]:
-        """What a pool's allocated devices leave of its counters, and what groups they agree on.
-
-        An amount may be below zero: a driver may shrink what is already in use.
-        """
-        if pool not in self._counters:
-            self._counters[pool] = self._weighed(pool)
-        return self._counters[pool]
-
-    def is_overdrawn(self, pool: int) -> bool:
-        """Nothing draws from a pool that owes already, not even from its other counters."""
-        return any(amount < 0 for amount in self.counters(pool)[0].values())
+    def stock(self, pool: int) -> Stock:
+        """What the allocated devices of a pool leave for others to draw from."""
+        if pool not in self._stocks:
+            self._stocks[pool] = self._weighed(pool)
+        return self._stocks[pool]
 
     def error(self, alternative: Alternative, at: int) -> str:
         """The words for a device that stands at ERROR."""
@@ -149,9 +150,9 @@ class Question:
                 return True
         return any(has_many_terms(self.devices[at]) for at in row.worth_trying)
 
-    def _weighed(self, pool: int) -> tuple[dict[CounterKey, int], dict[str, Groups]]:
+    def _weighed(self, pool: int) -> Stock:
         if not self.demand.features.partitionable_devices:
-            return {}, {}  # nothing draws, so nothing is left to know
+            return Stock({}, {}, overdrawn=False)  # nothing draws, so nothing is left to know
         seen = self.view.pools[pool]
         left = dict(seen.totals)
         groups: dict[str, Groups] = {}
@@ -164,11 +165,7 @@ class Question:
                 if after is SPLIT and (before == frozenset() or not names):
                     continue  # accepted against the rules; whoever came first decides
                 groups[counter_set] = after
-        if any(amount < 0 for amount in left.values()):
-            # More is in use than there is: upstream looks at every counter of the pool
-            # before it lets another device draw from any, so none may.
-            left = dict.fromkeys(left, OVERDRAWN)
-        return left, groups
+        return Stock(left, groups, any(amount < 0 for amount in left.values()))
 
 
 def has_many_terms(device: Device) -> bool:

@@ -202,9 +202,13 @@ class Shape:
             described.append((likeness[at], draws))
         state: list[Hashable] = []
         if names:
-            left, groups = question.counters(pool)
+            stock = question.stock(pool)
             state = [
-                (tuple(sorted((c, n) for (s, c), n in left.items() if s == name)), groups.get(name))
+                (
+                    tuple(sorted((c, n) for (s, c), n in stock.left.items() if s == name)),
+                    stock.groups.get(name),
+                    stock.overdrawn,
+                )
                 for name in names
             ]
         self.cells.append(members)

@@ -121,13 +121,13 @@ class State:
         """What the choices so far leave of a pool's counters."""
         left = self._left.get(pool)
         if left is None:
-            left = self._left[pool] = dict(self.question.counters(pool)[0])
+            left = self._left[pool] = dict(self.question.stock(pool).left)
         return left
 
     def agreement(self, pool: int, counter_set: str) -> Groups:
         key = (pool, counter_set)
         if key not in self._groups:
-            self._groups[key] = self.question.counters(pool)[1].get(counter_set)
+            self._groups[key] = self.question.stock(pool).groups.get(counter_set)
         return self._groups[key]
 
     def consumed_of(self, at: int) -> dict[str, int]:
@@ -154,17 +154,15 @@ class State:
     def may_draw(self, at: int, kind: Kind) -> bool:
         """Whether counters and groups allow the device beside what is taken."""
         pool = self.question.view.pool_of[at]
+        if self.question.stock(pool).overdrawn:
+            return False
         left = self.left(pool)
-        for counter_set, amounts, names in kind.consumption:
-            if (
-                self._features.compatibility_groups
-                and joined(self.agreement(pool, counter_set), names) is SPLIT
-            ):
-                return False
-            for counter, amount in amounts:
-                if left[counter_set, counter] < amount:
-                    return False
-        return True
+        if any(left[key] < amount for key, amount in kind.draws):
+            return False
+        return not self._features.compatibility_groups or all(
+            joined(self.agreement(pool, counter_set), names) is not SPLIT
+            for counter_set, _, names in kind.consumption
+        )
 
     def _draw(self, at: int, kind: Kind, times: int) -> tuple[tuple[tuple[int, str], Groups], ...]:
         pool = self.question.view.pool_of[at]
