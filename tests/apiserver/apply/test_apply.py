@@ -142,6 +142,21 @@ def test_new_elements_take_their_place_in_the_order_of_the_configuration():
     assert [container["name"] for container in found] == ["c", "new", "a", "server"]
 
 
+def test_elements_with_the_same_key_survive_an_apply_that_does_not_mention_them():
+    """Environments may name a variable twice."""
+    world = World()
+    twice = [{"name": "A", "value": "1"}, {"name": "B"}, {"name": "A", "value": "2"}]
+    template = pod_template({"name": "c", "env": twice})
+    world.update("old", lambda fields: fields.update(spec={"template": template}))
+    world.apply("ann", config(template=pod_template({"name": "c", "env": [{"name": "C"}]})))
+    assert world.content["spec"]["template"]["spec"]["containers"][0]["env"] == [*twice, {"name": "C"}]
+    world.apply(
+        "ann", config(template=pod_template({"name": "c", "env": [{"name": "A", "value": "3"}]})), force=True
+    )
+    found = world.content["spec"]["template"]["spec"]["containers"][0]["env"]
+    assert found == [{"name": "A", "value": "3"}, {"name": "B"}]
+
+
 def test_finalizers_are_owned_one_by_one():
     world = World()
     world.apply("ann", {"metadata": {"finalizers": ["a", "b"]}})

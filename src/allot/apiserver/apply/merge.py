@@ -29,7 +29,11 @@ def merged(live: Any, config: Any, schema: shapes.Schema) -> Any:
 
 
 def _merged_list(live: list[Any], config: list[Any], schema: shapes.Schema) -> list[Any]:
-    """Elements of the configuration in its order; the others stay in front of what they preceded."""
+    """Elements of the configuration in its order; the others stay in front of what they preceded.
+
+    Live lists may hold elements with the same key, which only old ways of writing allow. They are
+    left alone unless the configuration has that key: then one takes the place of all.
+    """
     assert schema.element is not None
     edge = edge_maker(schema)
     wanted = {edge(one): one for one in config}
@@ -39,7 +43,8 @@ def _merged_list(live: list[Any], config: list[Any], schema: shapes.Schema) -> l
     waiting = iter(wanted.items())
     out: list[Any] = []
     done: set[str] = set()
-    for name, one in there.items():
+    for one in live:
+        name = edge(one)
         if name not in wanted:
             out.append(one)
         while name in wanted and name not in done:
