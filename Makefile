@@ -28,6 +28,12 @@ $(VENV)/.dev: $(VENV)/.running requirements-dev.lock
 components: dev ## fetch the real kubectl and etcd that tests run against
 	$(BIN)/python tools/components.py
 
+demo: setup ## run the demo: a small fleet, its claims, every device given back
+	$(BIN)/python examples/demo.py
+
+up: setup ## run the API server until interrupted; data and kubeconfig in ./allot-data
+	$(BIN)/allot apiserver
+
 test: dev components lint types ## run the whole test suite
 	$(BIN)/python -m pytest -n 2
 
@@ -40,6 +46,9 @@ types: dev ## check types, strictly
 
 bench: dev ## run the benchmarks; figures go to bench/results as JSON
 	$(BIN)/python bench/run.py
+
+sim: ## simulate a cluster from a seed
+	@echo "sim: there is no simulator yet; it comes with the scheduler and the controllers" >&2; exit 1
 
 lock: ## write the lock files anew from pyproject.toml
 	$(PIP) uv
