@@ -1,0 +1,369 @@
+"""Pods, nodes and their neighbours as typed views: what schedulers, controllers and agents read.
+
+Not every field has a name here; add one when logic needs it. A view is only ever
+read (see `meta`), so what it leaves out is not lost. Amounts stay the strings
+that were written (`Quantity.parse` reads them) and times stay RFC 3339 strings,
+so a view costs no more than its JSON.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from .meta import Condition, LabelSelector, NodeSelector, NodeSelectorTerm, ObjectMeta, View
+
+Amount = str
+"""A quantity as written, e.g. "80Gi"."""
+
+# -- containers ---------------------------------------------------------------------------------
+
+
+class ClaimUse(View, frozen=True):
+    """A claim of the pod, or one request of it, that a container may use."""
+
+    name: str = ""
+    request: str = ""
+
+
+class ResourceRequirements(View, frozen=True):
+    requests: Mapping[str, Amount] = {}
+    limits: Mapping[str, Amount] = {}
+    claims: tuple[ClaimUse, ...] = ()
+
+
+class ContainerPort(View, frozen=True):
+    name: str = ""
+    container_port: int = 0
+    host_port: int = 0
+    host_ip: str = msgspec.field(name="hostIP", default="")
+    protocol: str = "TCP"
+
+
+class FieldRef(View, frozen=True):
+    field_path: str = ""
+
+
+class KeyRef(View, frozen=True):
+    """A key of a ConfigMap or Secret."""
+
+    name: str = ""
+    key: str = ""
+    optional: bool = False
+
+
+class EnvVarSource(View, frozen=True):
+    field_ref: FieldRef | None = None
+    config_map_key_ref: KeyRef | None = None
+    secret_key_ref: KeyRef | None = None
+
+
+class EnvVar(View, frozen=True):
+    name: str = ""
+    value: str = ""
+    value_from: EnvVarSource | None = None
+
+
+class VolumeMount(View, frozen=True):
+    name: str = ""
+    mount_path: str = ""
+    read_only: bool = False
+    sub_path: str = ""
+
+
+class Container(View, frozen=True):
+    name: str = ""
+    image: str = ""
+    image_pull_policy: str = ""
+    command: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    working_dir: str = ""
+    env: tuple[EnvVar, ...] = ()
+    ports: tuple[ContainerPort, ...] = ()
+    volume_mounts: tuple[VolumeMount, ...] = ()
+    resources: ResourceRequirements = ResourceRequirements()
+    restart_policy: str = ""
+
+    @property
+    def is_sidecar(self) -> bool:
+        """Of an init container: it keeps running beside the others."""
+        return self.restart_policy == "Always"
+
+
+# -- where a pod may go -------------------------------------------------------------------------
+
+
+class Toleration(View, frozen=True):
+    key: str = ""
+    operator: str = ""  # "" means Equal
+    value: str = ""
+    effect: str = ""  # "" means every effect
+    toleration_seconds: int | None = None
+
+
+class Taint(View, frozen=True):
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+    time_added: str = ""
+
+    def is_tolerated_by(self, toleration: Toleration) -> bool:
+        if toleration.effect and toleration.effect != self.effect:
+            return False
+        if toleration.key and toleration.key != self.key:
+            return False
+        if toleration.operator == "Exists":
+            return True
+        return toleration.operator in ("", "Equal") and toleration.value == self.value
+
+
+class PreferredNodes(View, frozen=True):
+    weight: int = 0
+    preference: NodeSelectorTerm = NodeSelectorTerm()
+
+
+class NodeAffinity(View, frozen=True):
+    required: NodeSelector | None = msgspec.field(
+        name="requiredDuringSchedulingIgnoredDuringExecution", default=None
+    )
+    preferred: tuple[PreferredNodes, ...] = msgspec.field(
+        name="preferredDuringSchedulingIgnoredDuringExecution", default=()
+    )
+
+
+class PodAffinityTerm(View, frozen=True):
+    topology_key: str = ""
+    label_selector: LabelSelector | None = None
+    namespace_selector: LabelSelector | None = None
+    namespaces: tuple[str, ...] = ()
+
+
+class PreferredPods(View, frozen=True):
+    weight: int = 0
+    pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
+
+
+class PodAffinity(View, frozen=True):
+    """Of affinity and of anti-affinity: the shape is the same."""
+
+    required: tuple[PodAffinityTerm, ...] = msgspec.field(
+        name="requiredDuringSchedulingIgnoredDuringExecution", default=()
+    )
+    preferred: tuple[PreferredPods, ...] = msgspec.field(
+        name="preferredDuringSchedulingIgnoredDuringExecution", default=()
+    )
+
+
+class Affinity(View, frozen=True):
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class TopologySpreadConstraint(View, frozen=True):
+    max_skew: int = 1
+    topology_key: str = ""
+    when_unsatisfiable: str = ""
+    label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    node_affinity_policy: str = ""
+    node_taints_policy: str = ""
+
+
+class SchedulingGate(View, frozen=True):
+    name: str = ""
+
+
+class PodClaim(View, frozen=True):
+    """A claim that the pod names or has made for it."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
+class PodSpec(View, frozen=True):
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    resources: ResourceRequirements | None = None
+    overhead: Mapping[str, Amount] = {}
+    resource_claims: tuple[PodClaim, ...] = ()
+    node_name: str = ""
+    node_selector: Mapping[str, str] = {}
+    affinity: Affinity | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    scheduling_gates: tuple[SchedulingGate, ...] = ()
+    scheduler_name: str = ""
+    priority: int | None = None
+    priority_class_name: str = ""
+    preemption_policy: str = ""
+    restart_policy: str = ""
+    termination_grace_period_seconds: int | None = None
+    active_deadline_seconds: int | None = None
+    service_account_name: str = ""
+    host_network: bool = False
+    hostname: str = ""
+    subdomain: str = ""
+
+
+# -- how a pod stands ---------------------------------------------------------------------------
+
+
+class TerminatedState(View, frozen=True):
+    exit_code: int = 0
+    signal: int = 0
+    reason: str = ""
+    message: str = ""
+    started_at: str = ""
+    finished_at: str = ""
+
+
+class WaitingState(View, frozen=True):
+    reason: str = ""
+    message: str = ""
+
+
+class RunningState(View, frozen=True):
+    started_at: str = ""
+
+
+class ContainerState(View, frozen=True):
+    """At most one of these is set."""
+
+    waiting: WaitingState | None = None
+    running: RunningState | None = None
+    terminated: TerminatedState | None = None
+
+
+class ContainerStatus(View, frozen=True):
+    name: str = ""
+    ready: bool = False
+    started: bool | None = None
+    restart_count: int = 0
+    container_id: str = msgspec.field(name="containerID", default="")
+    state: ContainerState = ContainerState()
+    last_state: ContainerState = ContainerState()
+
+
+class PodClaimStatus(View, frozen=True):
+    name: str = ""
+    resource_claim_name: str | None = None  # None: deliberately not made
+
+
+class RequestMapping(View, frozen=True):
+    container_name: str = ""
+    resource_name: str = ""
+    request_name: str = ""
+
+
+class ExtendedResourceClaimStatus(View, frozen=True):
+    resource_claim_name: str = ""
+    request_mappings: tuple[RequestMapping, ...] = ()
+
+
+class PodStatus(View, frozen=True):
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+    conditions: tuple[Condition, ...] = ()
+    nominated_node_name: str = ""
+    pod_ip: str = msgspec.field(name="podIP", default="")
+    host_ip: str = msgspec.field(name="hostIP", default="")
+    start_time: str = ""
+    qos_class: str = ""
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+    resource_claim_statuses: tuple[PodClaimStatus, ...] = ()
+    extended_resource_claim_status: ExtendedResourceClaimStatus | None = None
+
+
+class Pod(View, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+    @property
+    def is_finished(self) -> bool:
+        """It has ended and will not run again."""
+        return self.status.phase in ("Succeeded", "Failed")
+
+
+# -- nodes --------------------------------------------------------------------------------------
+
+
+class NodeAddress(View, frozen=True):
+    type: str = ""
+    address: str = ""
+
+
+class NodeCondition(View, frozen=True):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    last_heartbeat_time: str = ""
+    last_transition_time: str = ""
+
+
+class NodeSpec(View, frozen=True):
+    unschedulable: bool = False
+    taints: tuple[Taint, ...] = ()
+    provider_id: str = msgspec.field(name="providerID", default="")
+
+
+class NodeStatus(View, frozen=True):
+    capacity: Mapping[str, Amount] = {}
+    allocatable: Mapping[str, Amount] = {}
+    conditions: tuple[NodeCondition, ...] = ()
+    addresses: tuple[NodeAddress, ...] = ()
+
+
+class Node(View, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
+
+    @property
+    def is_ready(self) -> bool:
+        return any(c.type == "Ready" and c.status == "True" for c in self.status.conditions)
+
+
+# -- the rest of what pods live among -----------------------------------------------------------
+
+
+class NamespaceStatus(View, frozen=True):
+    phase: str = ""
+
+
+class Namespace(View, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+    status: NamespaceStatus = NamespaceStatus()
+
+
+class PodDisruptionBudgetSpec(View, frozen=True):
+    min_available: int | str | None = None
+    max_unavailable: int | str | None = None
+    selector: LabelSelector | None = None
+    unhealthy_pod_eviction_policy: str = ""
+
+
+class PodDisruptionBudgetStatus(View, frozen=True):
+    observed_generation: int = 0
+    disruptions_allowed: int = 0
+    current_healthy: int = 0
+    desired_healthy: int = 0
+    expected_pods: int = 0
+    disrupted_pods: Mapping[str, str] = {}
+
+
+class PodDisruptionBudget(View, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
+    status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
+
+
+class PriorityClass(View, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+    value: int = 0
+    global_default: bool = False
+    preemption_policy: str = ""
