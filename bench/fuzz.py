@@ -54,7 +54,7 @@ def fuzz(access: Access, document: Any, examples: int, deadline: float) -> dict[
         if time.perf_counter() > deadline:
             report["stopped"] = "out of time"
             break
-        operation = found.ok()
+        operation: Any = found.ok()  # type: ignore[union-attr]
         if "watch" in operation.path:
             continue
         report["operations"] += 1

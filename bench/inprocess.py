@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import uvloop
-from apiserver import KINDS
 
 from allot.api import Request
 from allot.apiserver import ApiServer, identities
 from allot.store import open_store
+from apiserver import KINDS
 
 
 async def measure(api: ApiServer, plural: str, count: int, writers: int) -> dict[str, float]:

@@ -15,12 +15,14 @@ import socket
 import ssl
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import uvloop
-from apiserver import Server, config_map
 from load import drive, request
+
+from apiserver import Server, config_map
 
 PATH = "/api/v1/namespaces/default/configmaps"
 
@@ -71,7 +73,7 @@ async def measure(server: Server, options: argparse.Namespace) -> dict[str, Any]
         done = loop.create_future()
         watcher = Watcher(options.changes, done)
         await loop.create_connection(
-            lambda w=watcher: w, "127.0.0.1", port, ssl=context, server_hostname="localhost"
+            partial(_itself, watcher), "127.0.0.1", port, ssl=context, server_hostname="localhost"
         )
         watchers.append(watcher)
         finished.append(done)
@@ -103,6 +105,10 @@ async def measure(server: Server, options: argparse.Namespace) -> dict[str, Any]
         "client_cpu_s": round(time.process_time() - own_s, 2),
         "server_rss_mb": round(server.rss_mb(), 1),
     }
+
+
+def _itself(watcher: Watcher) -> Watcher:
+    return watcher
 
 
 async def _silent(port: int, context: ssl.SSLContext) -> socket.socket:

@@ -90,7 +90,7 @@ def code(type_: str, group: str, named: dict[str, str], structs: list[str]) -> s
 def foreign(prefix: str, name: str) -> str:
     """A type of another package, by the alias that it is usually imported under."""
     if prefix == "metav1":
-        strings = ("LabelSelectorOperator", "DeletionPropagation", "ConditionStatus", "StatusReason")
+        strings = {"LabelSelectorOperator", "DeletionPropagation", "ConditionStatus", "StatusReason"}
         return "s" if name in strings else f"@{META}.{name}"
     if prefix in ("v1", "corev1", "apiv1"):
         strings = {

@@ -8,7 +8,7 @@ import random
 from dataclasses import dataclass, field
 
 from allot.api import errors
-from allot.client import Client, HttpsTransport, kubeconfig
+from allot.client import Client, HttpsTransport, Resource, kubeconfig
 from e2e.process import ServerProcess
 
 WRITERS = 8
@@ -87,7 +87,7 @@ async def check(server: ServerProcess, record: Record, before: int) -> None:
         await transport.close()
 
 
-async def _each_once(configs, found: dict[str, int], after: int, until: int) -> None:
+async def _each_once(configs: Resource, found: dict[str, int], after: int, until: int) -> None:
     """Every object since `after` is created exactly once in the history."""
     wanted = {name for name, revision in found.items() if revision > after}
     seen: list[str] = []
