@@ -208,22 +208,19 @@ def test_a_rule_that_is_broken_names_its_field(tell):
     tell(story)
 
 
-def test_an_unknown_field_is_kept_by_views_and_refused_when_strict(tell):
-    """What a program does not know by name survives its updates."""
+def test_a_field_from_the_future_survives_and_is_refused_when_strict(tell):
+    """What neither server nor client knows by name is stored, returned and carried along."""
 
     async def story(client: Client) -> None:
-        claims = client.resource("resource.k8s.io", "v1", "resourceclaims")
-        claim = {
-            "apiVersion": "resource.k8s.io/v1",
-            "kind": "ResourceClaim",
-            "metadata": {"name": "c", "namespace": NS, "annotations": {"kept": "yes"}},
-            "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}},
-        }
-        made = await claims.create(claim)
-        again = await claims.update(made.changed({"metadata": {"labels": {"a": "b"}}}))
-        assert again.metadata.annotations == {"kept": "yes"}
-        with pytest.raises(errors.BadRequest):
-            await claims.create({**claim, "surprise": 1}, field_validation="Strict")
+        pods = client.resource("", "v1", "pods")
+        made = await pods.create(pod("future", fromTheFuture={"deep": [1, {"x": None}]}))
+        known = made.fields["spec"]["fromTheFuture"]
+        assert known["deep"][0] == 1
+        labelled = await pods.update(made.changed({"metadata": {"labels": {"seen": "yes"}}}))
+        patched = await pods.patch("future", {"metadata": {"labels": {"seen": "twice"}}}, NS)
+        assert labelled.fields["spec"]["fromTheFuture"] == patched.fields["spec"]["fromTheFuture"] == known
+        with pytest.raises(errors.BadRequest, match="fromTheFuture"):
+            await pods.create(pod("strict", fromTheFuture={}), field_validation="Strict")
 
     tell(story)
 
