@@ -1,0 +1,114 @@
+"""The README is run: what it tells people to type works, and prints what it says.
+
+A block of shell is followed by a block of text: each line of it must be somewhere in
+what the commands print, with anything in place of a `…`.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from components import BIN, binary
+from tidy.documents import ROOT, Block, blocks
+
+README = ROOT / "README.md"
+TOUR = [block for block in blocks(README) if not (block.language == "sh" and block.text.startswith("make"))]
+
+
+@pytest.fixture
+def home(tmp_path):
+    """What a reader has in the folder: the examples and `.venv/bin/allot`."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    programs = tmp_path / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    allot = programs / "allot"
+    allot.write_text(f'#!/bin/sh\nexec {sys.executable} -m allot.cli "$@"\n')
+    allot.chmod(0o755)
+    return tmp_path
+
+
+def test_the_five_minutes_of_the_readme(home):
+    """In order, in one shell after the other, as a reader would."""
+    binary("kubectl")
+    steps = list(shell_steps(TOUR))
+    assert [command.split()[:2] for command, _ in steps[:1]] == [[".venv/bin/allot", "apiserver"]]
+    server = start_server(home)
+    try:
+        said_before = ""
+        for command, expected in steps[1:]:
+            said_before += "".join(f"{line}\n" for line in command.splitlines() if is_setting(line))
+            printed = run(home, said_before + command)
+            for line in expected:
+                pattern = ".*".join(re.escape(part.strip()) for part in line.split("…"))
+                assert re.search(pattern, printed), (
+                    f"{command}\nshould print {line!r}, but printed\n{printed}"  # noqa: E501
+                )
+    finally:
+        server.terminate()
+        assert server.wait(20) == 0
+
+
+def test_the_pytest_example_of_the_readme_passes(tmp_path):
+    (example,) = [block for block in blocks(README) if block.language == "python"]
+    (tmp_path / "test_example.py").write_text(example.text)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60)
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("policy", ["first-fit", "least-waste", "spread"])
+def test_the_example_problem_is_one(home, policy):
+    printed = run(home, f".venv/bin/allot solve --policy {policy} examples/problem.json")
+    assert '"verdict":"does-not-fit"' in printed
+
+
+def test_the_demo_shows_everything_that_it_promises():
+    command = [sys.executable, str(ROOT / "examples" / "demo.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "NOT" not in done.stdout
+    promised, seen = re.search(r"^(\d+) of (\d+) as promised", done.stdout, re.M).groups()
+    assert promised == seen and int(seen) > 20
+
+
+def shell_steps(listed: list[Block]):
+    """Each block of shell, with the lines that its block of text expects."""
+    for block, following in zip(listed, [*listed[1:], Block("", "")], strict=True):
+        if block.language == "sh":
+            yield block.text, following.text.splitlines() if following.language == "text" else []
+
+
+def is_setting(line: str) -> bool:
+    return re.match(r"(export )?[A-Z]+=", line) is not None
+
+
+def run(home: Path, script: str) -> str:
+    environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(home)}
+    done = subprocess.run(
+        ["bash", "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=home,
+        env=environment,
+        timeout=60,
+    )
+    return done.stdout.replace("\\n", "\n")
+
+
+def start_server(home: Path) -> subprocess.Popen[str]:
+    """The first step; on a free port, because others may test on the same machine."""
+    server = subprocess.Popen(
+        [sys.executable, "-m", "allot.cli", "apiserver", "--port", "0"],
+        cwd=home,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert server.stdout is not None
+    assert server.stdout.readline() == "ready\n"
+    return server
