@@ -79,6 +79,7 @@ class Bounds:
         self._of: dict[Alternative, _Profile] = {}
         for alternative in question.demand.alternatives():
             self._of[alternative] = self._profile(alternative)
+        self._rooms: dict[tuple[int, tuple[int, ...]], int] = {}
         self._room = [self._room_in(cell) for cell in range(len(shape.cells))]
         # Without constraints and counters, counting devices is all there is to it.
         self.is_exact = all(len(cell) == 1 for cell in shape.cells) and not any(
@@ -197,12 +198,18 @@ class Bounds:
 
     def _room_in(self, cell: int) -> int:
         """How many devices of a cell can still be chosen, at most."""
+        key = (cell, self._shape.past_of(cell))
+        if key not in self._rooms:
+            self._rooms[key] = self._counted_room(cell)
+        return self._rooms[key]
+
+    def _counted_room(self, cell: int) -> int:
         question = self._question
         members = self._shape.cells[cell]
         shares = question.demand.features.consumable_capacity
         if shares and any(question.devices[at].kind.shareable for at in members):
             return UNLIMITED
-        alive = [question.devices[at].kind for at in members if self._shape.is_alive(at)]
+        alive = [question.devices[at].kind for at in self._shape.alive_in(cell)]
         if len(members) == 1 or not alive:
             return len(alive)
         left = self._state.left(question.view.pool_of[members[0]])
@@ -221,9 +228,7 @@ class Bounds:
         places = profile.places[wanted] & ~broken.gone
         for cell in broken.partly:
             if places >> cell & 1 and not any(
-                self._shape.is_alive(at)
-                for at in self._shape.cells[cell]
-                if profile.open >> at & 1 and self._has(profile, at, wanted)
+                profile.open >> at & 1 and self._has(profile, at, wanted) for at in self._shape.alive_in(cell)
             ):
                 places &= ~(1 << cell)
         return places

@@ -7,21 +7,22 @@ It never decides whether something fits: under every policy the same claims fit.
 
 To write one, add up what you care about and less is better:
 
-    def by_name(candidate: Candidate) -> Cost:
-        return (float(len(candidate.device.id.name)),)
+    def emptiest_first(candidate: Candidate) -> Cost:
+        return (candidate.pool_in_use,)
 
-    SHORT_NAMES = Policy("short-names", by_name)
+    SPREAD = Policy("spread", emptiest_first)
+
+Devices of one kind in one pool are asked about once, unless they are partitions or
+can be shared: a cost may depend on what a device is like, not on its name.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import log2
-from typing import TYPE_CHECKING
 
 from .kind import Device, Kind
-
-if TYPE_CHECKING:
-    from .state import State
+from .loss import loss
+from .state import State
 
 Cost = tuple[float, ...]
 
@@ -32,7 +33,7 @@ class Candidate:
 
     device: Device
     at: int
-    state: "State"
+    state: State
 
     @property
     def pool_in_use(self) -> float:
@@ -50,8 +51,6 @@ class Candidate:
         fitting beside it, itself included, each as the part of the hardware it is.
         For a device that is shared already: the part of it that the share consumes.
         """
-        from .loss import loss
-
         return loss(self.state, self.at)
 
 
@@ -59,6 +58,8 @@ class Candidate:
 class Policy:
     name: str
     cost: Callable[[Candidate], Cost] | None  # None: publication order alone
+    steady: bool = False
+    """Whether a device that is neither shared nor a partition costs the same whatever else is taken."""
 
 
 def size(kind: Kind) -> float:
@@ -82,7 +83,7 @@ def spread(candidate: Candidate) -> Cost:
 
 
 FIRST_FIT = Policy("first-fit", None)
-LEAST_WASTE = Policy("least-waste", least_waste)
+LEAST_WASTE = Policy("least-waste", least_waste, steady=True)
 SPREAD = Policy("spread", spread)
 
 POLICIES: Mapping[str, Policy] = {one.name: one for one in (FIRST_FIT, LEAST_WASTE, SPREAD)}

@@ -62,6 +62,7 @@ class Row:
     selected: tuple[int, ...]  # OPEN and BLOCKED, in order: what "all devices" means
     troubles: Mapping[int, Trouble]
     parts: Mapping[int, Consumed]  # what an allocation takes of each capacity; empty without the gate
+    is_writable: bool  # whether every device could be put into a result
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ class Question:
 
     def _risks(self, alternative: Alternative) -> bool:
         row = self.row(alternative)
-        if row.troubles or (alternative.all_devices and alternative.constraints):
+        if row.troubles or not row.is_writable or (alternative.all_devices and alternative.constraints):
             return True
         rules = self.demand.claims[alternative.claim].constraints
         for index in alternative.constraints if alternative.derived else ():
@@ -148,7 +149,7 @@ class Question:
                 isinstance(self.value(alternative, rules[index], at), Failure) for at in row.worth_trying
             ):
                 return True
-        return any(has_many_terms(self.devices[at]) for at in row.worth_trying)
+        return False
 
     def _weighed(self, pool: int) -> Stock:
         if not self.demand.features.partitionable_devices:
@@ -263,6 +264,7 @@ def _read_row(view: NodeView, want: Want) -> Row:
         selected=tuple(at for at, one in enumerate(standings) if one >= Standing.BLOCKED),
         troubles=troubles,
         parts=parts,
+        is_writable=not any(has_many_terms(device) for device in view.devices),
     )
 
 

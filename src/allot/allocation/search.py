@@ -33,7 +33,7 @@ from typing import Final
 
 from .answer import Answer, NoFit, Pick, Plan, Refused, Undecided
 from .bounds import Bounds
-from .demand import RESULTS_MAX, Alternative, Demand
+from .demand import RESULTS_MAX, Alternative, Demand, Want
 from .inventory import Inventory
 from .ledger import Ledger
 from .node import Node
@@ -145,6 +145,8 @@ class Search:
         self._bounds: Bounds | None = None
         self._failures = 0
         self._failed: set[object] = set()  # keys of states without a solution
+        self._plain: dict[Want, bool] = {}
+        self._orders: dict[Want, list[int]] = {}  # devices by cost, where costs stay
 
     def run(self) -> bool:
         """Whether a solution exists; it is then in the state."""
@@ -282,15 +284,34 @@ class Search:
         if self._policy.cost is None:
             # Only later devices may follow: combinations, not orders.
             return iter(row.worth_trying[bisect_right(row.worth_trying, last) :])
-        return iter(self._by_cost(alternative, filled, self._policy.cost))
+        if not self._policy.steady or not self._is_plain(alternative.want):
+            return iter(self._by_cost(alternative, filled, self._policy.cost))
+        if alternative.want not in self._orders:
+            self._orders[alternative.want] = self._by_cost(
+                alternative, 0, self._policy.cost, all_of_them=True
+            )
+        return iter(self._orders[alternative.want])
 
-    def _by_cost(self, alternative: Alternative, filled: int, cost: Callable[[Candidate], Cost]) -> list[int]:
+    def _is_plain(self, want: Want) -> bool:
+        """Whether the devices are neither partitions nor shared, so that their costs stay."""
+        if want not in self._plain:
+            kinds = (self._question.devices[at].kind for at in self._question.rows[want].worth_trying)
+            self._plain[want] = not any(kind.consumption or kind.shareable for kind in kinds)
+        return self._plain[want]
+
+    def _by_cost(
+        self,
+        alternative: Alternative,
+        filled: int,
+        cost: Callable[[Candidate], Cost],
+        all_of_them: bool = False,
+    ) -> list[int]:
         state, question = self._state, self._question
-        mine = {one.at for one in state.taken[len(state.taken) - filled :]}
+        mine = {one.at for one in state.taken[len(state.taken) - filled :]} if filled else ()
         known: dict[object, Cost] = {}
         costs: list[tuple[Cost, int]] = []
         for at in question.row(alternative).worth_trying:
-            if at in mine or state.is_in_use(alternative, at):
+            if not all_of_them and (at in mine or state.is_in_use(alternative, at)):
                 continue
             device = question.devices[at]
             kind = device.kind

@@ -56,6 +56,7 @@ class Shape:
         self._sets: list[dict[str, int]] = []  # counter sets of a cell, by their place in it
         self._by_past: list[bool] = []  # whether a cell is judged by its past rather than its future
         self._known: dict[tuple[int, int, tuple[int, ...]], int] = {}
+        self._alive: dict[tuple[int, tuple[int, ...]], tuple[int, ...]] = {}
         for cell, members in enumerate(self._connected(candidates)):
             self._settle(cell, members, likeness)
 
@@ -94,18 +95,16 @@ class Shape:
         How it came to that does not matter, unless errors do: they are met on devices
         that are long out of reach. Shares and admin access leave marks of their own.
         """
-        members, state = self.cells[cell], self._state
-        past = tuple(at for at in members if at in state.holders or at in state.shares)
         if self._by_past[cell]:
             return self._id(self._marks(cell))
-        key = (cell, later, past)
+        key = (cell, later, self.past_of(cell))
         if key not in self._known:
             self._known[key] = self._id(self._prospects(cell, later))
         return self._known[key]
 
     def _prospects(self, cell: int, later: int) -> Hashable:
         """The devices that can still be chosen, in order, and what there is to draw from."""
-        alive = [at for at in self.cells[cell] if self._usable[at] & later and self.is_alive(at)]
+        alive = [at for at in self.alive_in(cell) if self._usable[at] & later]
         if not alive or not self._sets[cell]:
             return tuple(self._local[at] for at in alive)
         pool = self._question.view.pool_of[alive[0]]
@@ -121,6 +120,18 @@ class Shape:
             tuple(sorted((names[key[0]], key[1], min(left[key], most)) for key, most in wanted.items())),
             tuple((names[key], self._state.agreement(pool, key)) for key in sorted({s for s, _ in wanted})),
         )
+
+    def past_of(self, cell: int) -> tuple[int, ...]:
+        """The devices of a cell that have been chosen, as a whole or in part."""
+        holders, shares = self._state.holders, self._state.shares
+        return tuple([at for at in self.cells[cell] if at in holders or at in shares])
+
+    def alive_in(self, cell: int) -> tuple[int, ...]:
+        """The devices of a cell that could still be chosen."""
+        key = (cell, self.past_of(cell))
+        if key not in self._alive:
+            self._alive[key] = tuple(at for at in self.cells[cell] if self.is_alive(at))
+        return self._alive[key]
 
     def is_alive(self, at: int) -> bool:
         """Whether the device could still be chosen, as far as holders and counters go."""
