@@ -83,8 +83,8 @@ def _validate_status(new: Fields, old: Fields, occasion: Occasion) -> list[Field
 def _quota_cells(quota: Fields, age: str) -> Sequence[Any]:
     hard, used = obj(quota, "status", "hard"), obj(quota, "status", "used")
     entries = {name: f"{name}: {used.get(name, '0')}/{hard[name]}" for name in sorted(hard)}
-    requests = [entry for name, entry in entries.items() if not name.startswith("limits")]
-    limits = [entry for name, entry in entries.items() if name.startswith("limits")]
+    requests = [entry for name, entry in entries.items() if not name.startswith("limits.")]
+    limits = [entry for name, entry in entries.items() if name.startswith("limits.")]
     return [quota["metadata"]["name"], ", ".join(requests), ", ".join(limits), age]
 
 

@@ -167,7 +167,14 @@ ENDPOINTS = Kind(
     plural="endpoints",
     singular="endpoints",
     short_names=("ep",),
-    versions=(Version("v1", "io.k8s.api.core.v1.Endpoints", default=_default_endpoints),),
+    versions=(
+        Version(
+            "v1",
+            "io.k8s.api.core.v1.Endpoints",
+            default=_default_endpoints,
+            deprecated="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+        ),
+    ),
     hub="v1",
     columns=(NAME, Column("Endpoints", description="Where it can be reached."), AGE),
     cells=lambda fields, age: [fields["metadata"]["name"], _addresses(fields), age],
