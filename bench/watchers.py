@@ -46,7 +46,7 @@ class Watcher(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._buffer += data
         if self._head:
-            head, found, rest = self._buffer.partition(b"\r\n\r\n")
+            _, found, rest = self._buffer.partition(b"\r\n\r\n")
             if not found:
                 return
             self._head, self._buffer = False, rest

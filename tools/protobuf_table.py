@@ -95,8 +95,8 @@ def foreign(prefix: str, name: str) -> str:
     if prefix in ("v1", "corev1", "apiv1"):
         strings = {
             "ResourceName", "ConditionStatus", "Protocol", "TaintEffect", "TolerationOperator",
-            "PreemptionPolicy", "NodeSelectorOperator", "PersistentVolumeAccessMode", "PersistentVolumeReclaimPolicy",
-            "PodConditionType", "UniqueVolumeName",
+            "PreemptionPolicy", "NodeSelectorOperator", "PersistentVolumeAccessMode",
+            "PersistentVolumeReclaimPolicy", "PodConditionType", "UniqueVolumeName",
         }  # fmt: skip
         if name == "ResourceList":
             return "{q"

@@ -27,6 +27,10 @@ _LINGER_S = 0.5
 
 BODY_BYTES_MAX = 3 * 1024 * 1024
 HEAD_BYTES_MAX = 128 * 1024
+REQUESTS_MAX = 800
+"""More at once are told to come back: what waits in memory is bounded."""
+
+_BUSY = error_response(errors.TooManyRequests("Too many requests, please try again later.", retry_after_s=1))
 
 
 class Peer:
@@ -84,20 +88,23 @@ class Application:
     def __init__(self, handle: Handle, authenticate: Authenticate) -> None:
         self._handle = handle
         self._authenticate = authenticate
-        self.in_flight = 0
+        self._being_answered = 0  # streams do not count once they run
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        self.in_flight += 1
+        if self._being_answered >= REQUESTS_MAX:
+            await _send_whole(_BUSY, send, scope["method"] == "HEAD")
+            return
+        self._being_answered += 1
         try:
             response = await self._respond(scope, receive)
-            if response.stream is None:
-                await _send_whole(response, send, scope["method"] == "HEAD")
-            else:
-                await _send_stream(response, receive, send, scope)
         finally:
-            self.in_flight -= 1
+            self._being_answered -= 1
+        if response.stream is None:
+            await _send_whole(response, send, scope["method"] == "HEAD")
+        else:
+            await _send_stream(response, receive, send, scope)
 
     async def _respond(self, scope: Scope, receive: Receive) -> Response:
         try:

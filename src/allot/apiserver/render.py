@@ -56,14 +56,21 @@ class Renderer:
         """An object as one item of a list, or of a watch."""
         return self.one(object)
 
+    def items(self, objects: Sequence[Object]) -> bytes:
+        return b",".join([self.one(object) for object in objects])
+
+    def rows(self, objects: Sequence[Object]) -> bytes:
+        return b",".join([encode(self._row(object)) for object in objects])
+
+    def _row(self, object: Object) -> Fields:
+        fields = in_version(object, self.served)
+        # Columns are read from the hub form: one table entry serves all versions.
+        cells = self.served.kind.row(fields if self.served.is_hub else object.fresh(), self._now)
+        return {"cells": list(cells), **self._row_object(fields)}
+
     def table(self, objects: Iterable[Object], revision: str, more: Fields | None = None) -> Fields:
         kind = self.served.kind
-        rows = []
-        for object in objects:
-            fields = in_version(object, self.served)
-            # Columns are read from the hub form: one table entry serves all versions.
-            cells = kind.row(fields if self.served.is_hub else object.fresh(), self._now)
-            rows.append({"cells": list(cells), **self._row_object(fields)})
+        rows = [self._row(object) for object in objects]
         return {
             "kind": "Table",
             "apiVersion": f"meta.k8s.io/{self.form.version}",
@@ -110,7 +117,3 @@ class Renderer:
             kind, version = self.served.kind.list_kind, self.served.api_version
         head = msgspec.json.encode({"kind": kind, "apiVersion": version, "metadata": metadata})
         return head[:-1] + b',"items":['
-
-
-def joined(items: Sequence[bytes]) -> bytes:
-    return b",".join(items)

@@ -1,0 +1,155 @@
+"""HTTPS in front of the handler, tried with bytes that no good client sends."""
+
+import asyncio
+import json
+import ssl
+
+import pytest
+
+from allot.api import Response, User
+from allot.apiserver import listener
+from allot.apiserver.listener import Application, Listener
+from allot.apiserver.security import Authority, open_serving, server_context
+from allot.base import SystemClock
+
+
+class Ground:
+    """A listener in front of a handler that the test chooses."""
+
+    def __init__(self, folder, handle):
+        self._folder, self._handle = folder, handle
+
+    async def __aenter__(self):
+        now = SystemClock().now()
+        authority = Authority.create(now)
+        files = open_serving(self._folder, authority, ["localhost", "127.0.0.1"], now)
+        application = Application(self._handle, lambda request, peer: User("somebody"))
+        self._listener = Listener(application, server_context(files, authority.ca.certificate))
+        await self._listener.open("127.0.0.1", 0)
+        self._context = ssl.create_default_context(cadata=authority.ca.certificate.decode())
+        return self
+
+    async def __aexit__(self, *error):
+        await self._listener.close()
+
+    async def connect(self):
+        return await asyncio.open_connection(
+            "127.0.0.1", self._listener.port, ssl=self._context, server_hostname="localhost"
+        )
+
+    async def say(self, raw: bytes) -> bytes:
+        reader, writer = await self.connect()
+        writer.write(raw)
+        await writer.drain()
+        answer = await asyncio.wait_for(reader.read(65536), 5)
+        writer.close()
+        return answer
+
+
+async def fine(request, user):
+    return Response(200, b'{"path":"%b","size":%d}' % (request.path.encode(), len(request.body)))
+
+
+def test_requests_follow_each_other_on_one_connection(tmp_path):
+    async def story():
+        async with Ground(tmp_path, fine) as ground:
+            reader, writer = await ground.connect()
+            for path in (b"/one", b"/two"):
+                writer.write(b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % path)
+                head = await reader.readuntil(b"\r\n\r\n")
+                assert head.startswith(b"HTTP/1.1 200")
+                assert path in await reader.readuntil(b"}")
+            writer.close()
+
+    asyncio.run(story())
+
+
+def test_a_body_that_is_too_large_is_refused_before_it_is_read(tmp_path):
+    async def story():
+        async with Ground(tmp_path, fine) as ground:
+            head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+            answer = await ground.say(head % (listener.BODY_BYTES_MAX + 1))
+            assert answer.startswith(b"HTTP/1.1 413")
+            assert json.loads(answer.partition(b"\r\n\r\n")[2])["reason"] == "RequestEntityTooLarge"
+            sized = await ground.say(head % 5 + b"12345")
+            assert sized.startswith(b"HTTP/1.1 200") and b'"size":5' in sized
+
+    asyncio.run(story())
+
+
+def test_a_chunked_body_that_grows_too_large_is_refused(tmp_path):
+    async def story():
+        async with Ground(tmp_path, fine) as ground:
+            reader, writer = await ground.connect()
+            writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+            piece = b"x" * 65536
+            with pytest.raises((ConnectionError, asyncio.IncompleteReadError, StopIteration)):
+                for _ in range(200):
+                    writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+                    await asyncio.wait_for(writer.drain(), 5)
+                    if reader._buffer:  # the answer is there before the body is over
+                        raise StopIteration
+            assert (await reader.read(100)).startswith(b"HTTP/1.1 413")
+            writer.close()
+
+    asyncio.run(story())
+
+
+def test_what_is_not_http_ends_the_connection(tmp_path):
+    async def story():
+        async with Ground(tmp_path, fine) as ground:
+            assert (await ground.say(b"\x00\x01 nonsense\r\n\r\n")).startswith(b"HTTP/1.1 400")
+            endless = b"GET / HTTP/1.1\r\n" + b"A: " + b"x" * (listener.HEAD_BYTES_MAX + 100) + b"\r\n\r\n"
+            assert not (await ground.say(endless)).startswith(b"HTTP/1.1 200")
+            assert (await ground.say(b"GET /still-here HTTP/1.1\r\nHost: x\r\n\r\n")).startswith(
+                b"HTTP/1.1 200"
+            )
+
+    asyncio.run(story())
+
+
+def test_more_requests_than_fit_are_told_to_come_back(tmp_path, monkeypatch):
+    monkeypatch.setattr(listener, "REQUESTS_MAX", 2)
+    gate = asyncio.Event()
+
+    async def slow(request, user):
+        await gate.wait()
+        return Response(200, b"{}")
+
+    async def story():
+        async with Ground(tmp_path, slow) as ground:
+            get = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+            waiting = [asyncio.create_task(ground.say(get)) for _ in range(2)]
+            await asyncio.sleep(0.2)
+            refused = await ground.say(get)
+            assert refused.startswith(b"HTTP/1.1 429") and b"retry-after: 1" in refused.lower()
+            gate.set()
+            for one in waiting:
+                assert (await one).startswith(b"HTTP/1.1 200")
+
+    asyncio.run(story())
+
+
+def test_a_stream_ends_when_its_reader_leaves(tmp_path):
+    ended = asyncio.Event()
+
+    async def pieces():
+        try:
+            while True:
+                yield b"x" * 1000
+                await asyncio.sleep(0.01)
+        finally:
+            ended.set()
+
+    async def streaming(request, user):
+        return Response(200, stream=pieces())
+
+    async def story():
+        async with Ground(tmp_path, streaming) as ground:
+            reader, writer = await ground.connect()
+            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            await reader.readuntil(b"xxx")
+            writer.transport.abort()
+            await asyncio.wait_for(ended.wait(), 5)
+
+    asyncio.run(story())
