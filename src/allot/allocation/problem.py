@@ -98,8 +98,9 @@ def problem_of(fields: Any) -> Problem:
     node = _expect(inputs.get("node"), dict, "node")
     metadata = _expect(node.get("metadata"), dict, "node.metadata")
     _expect(metadata.get("name"), str, "node.metadata.name")
-    _strings(metadata.get("labels") or {}, "node.metadata.labels")
-    _strings(_expect(node.get("status", {}), dict, "node.status").get("declaredFeatures") or [], _DECLARED)
+    _strings(_expect(metadata.get("labels") or {}, dict, "node.metadata.labels"), "node.metadata.labels")
+    declared = _expect(node.get("status", {}), dict, "node.status").get("declaredFeatures") or []
+    _strings(_expect(declared, list, _DECLARED), _DECLARED)
     return Problem(
         name=_expect(inputs.get("name", ""), str, "name"),
         features=_features(inputs),
