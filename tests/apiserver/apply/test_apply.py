@@ -11,7 +11,7 @@ from allot.api.errors import BadRequest
 from allot.api.schema import check, from_structural, get
 from allot.apiserver.apply import Applied, Author, apply
 from allot.apiserver.apply.compare import compare
-from allot.apiserver.apply.extract import configured
+from allot.apiserver.apply.configured import configured
 from allot.apiserver.apply.fieldset import EMPTY, difference, intersection, paths, union
 
 from .worlds import DEPLOYMENT, World, deployments
@@ -312,6 +312,19 @@ def test_free_form_objects_are_merged_field_by_field():
     assert world.content["spec"] == {"a": {"x": 1, "y": 2}, "l": [1]}
     world.apply("ann", {"metadata": {}, "spec": {"a": {"x": 1}}})
     assert world.content["spec"] == {"a": {"x": 1, "y": 2}}
+
+
+def test_a_key_of_a_map_goes_with_its_last_maker():
+    """As an element of a list does, whatever others put into it."""
+    part = {"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}}
+    parts = {"type": "object", "additionalProperties": part}
+    spec = {"type": "object", "properties": {"parts": parts}}
+    world = World(from_structural({"type": "object", "properties": {"spec": spec}}), "e.com/v1")
+    world.apply("ann", {"metadata": {}, "spec": {"parts": {"a": {"x": 1}, "b": {"x": 2}}}})
+    assert world.owned("ann") >= {".spec.parts.a", ".spec.parts.a.x"}
+    world.update("bob", lambda fields: fields["spec"]["parts"]["a"].update(y=5))
+    world.apply("ann", {"metadata": {}, "spec": {"parts": {"b": {"x": 2}}}})
+    assert world.content["spec"] == {"parts": {"b": {"x": 2}}}
 
 
 def test_an_applier_stays_the_same_in_another_version():

@@ -26,8 +26,9 @@ from allot.api import errors
 from allot.api import schema as shapes
 
 from .compare import compare
+from .configured import configured
 from .conflicts import Conflict, Conflicts
-from .extract import configured, created
+from .extract import created
 from .fieldset import (
     EMPTY,
     MEMBER,

@@ -1,17 +1,11 @@
-"""The fields of an object, as a set.
+"""What a writer owns who made an object out of nothing.
 
-Two questions, two answers:
+Whoever makes a container owns the container itself besides what is in it; an
+applied configuration (`configured`) does not. What no schema mentions has one
+owner as a whole, except in custom resources that keep unknown fields: there every
+object is taken apart.
 
-    created(fields, schema)    what a writer owns who made the object out of nothing
-    configured(fields, schema) what an applier says by this configuration
-
-They differ in the containers. Whoever makes a map owns the map itself besides
-what is in it; an applied configuration only owns what it puts in. In both, an
-element of a list by key, an empty container and each key of a map are members.
-
-`created` is on the path of every create, so it runs on tables made once for
-each schema. What no schema mentions has one owner as a whole, except in custom
-resources that keep unknown fields: there every object is taken apart.
+This is on the path of every create, so it runs on tables made once for each schema.
 """
 
 from collections.abc import Callable
@@ -19,11 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from allot.api import errors
 from allot.api import schema as shapes
 
 from .elements import edge_maker, value_edge
-from .fieldset import EMPTY, MEMBER, FieldSet, shown, without_subtrees
+from .fieldset import EMPTY, MEMBER, FieldSet
 
 Extract = Callable[[Any], dict[str, Any]]
 """From a value that is there to its node in the set."""
@@ -248,63 +241,3 @@ def _taken_apart(value: Any) -> dict[str, Any]:
     if type(value) is not dict or not value:
         return MEMBER
     return {".": MEMBER, **{"f:" + name: _taken_apart(member) for name, member in value.items()}}
-
-
-# --- what a configuration says ------------------------------------------------------------------
-
-
-def configured(fields: dict[str, Any], schema: shapes.Schema) -> FieldSet:
-    """The members of an applied configuration, less what nobody owns."""
-    return without_subtrees(_configured(_ownable(fields), schema), _UNOWNED)
-
-
-_UNOWNED: FieldSet = {"f:metadata": {f"f:{name}": MEMBER for name in sorted(SERVER_FIELDS)}}
-
-
-def _ownable(fields: dict[str, Any]) -> dict[str, Any]:
-    """Without what says which object it is, and without metadata that says nothing."""
-    return {
-        name: value
-        for name, value in fields.items()
-        if name not in ("apiVersion", "kind") and (value or name != "metadata")
-    }
-
-
-def _configured(value: Any, schema: shapes.Schema) -> dict[str, Any]:
-    """The node of a value that is not a leaf and not empty; members in it, but not itself."""
-    if type(value) is list:
-        return _configured_list(value, schema)
-    out: dict[str, Any] = {}
-    for name, member in value.items():
-        field = schema.within(name)
-        node = MEMBER if _is_whole(member, field) else _configured(member, field)
-        if node and not is_named(schema, name):
-            node = {".": MEMBER, **node}
-        out["f:" + name] = node
-    return out
-
-
-def _configured_list(value: list[Any], schema: shapes.Schema) -> dict[str, Any]:
-    assert schema.element is not None
-    edge = edge_maker(schema)
-    out: dict[str, Any] = {}
-    for element in value:
-        name = edge(element)
-        if name in out or name == "k:{}":
-            what = (
-                f"duplicate entries for key {shown(name)}" if name in out else f"no keys {list(schema.keys)}"
-            )
-            raise errors.BadRequest(f"the applied configuration has a list element with {what}")
-        node = MEMBER if _is_whole(element, schema.element) else _configured(element, schema.element)
-        out[name] = {".": MEMBER, **node} if node else MEMBER
-    return out
-
-
-def _is_whole(value: Any, schema: shapes.Schema) -> bool:
-    """Empty containers are members themselves, or a client could not say that there is one."""
-    return (
-        schema.is_leaf
-        or type(value) not in (dict, list)
-        or not value
-        or (type(value) is list and schema.is_free)
-    )

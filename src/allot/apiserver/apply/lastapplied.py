@@ -13,7 +13,7 @@ from allot.api import errors
 from allot.api import schema as shapes
 
 from .compare import compare
-from .extract import configured
+from .configured import configured
 from .fieldset import EMPTY, FieldSet, difference
 from .merge import merged
 
