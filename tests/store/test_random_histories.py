@@ -33,6 +33,7 @@ from allot.store import (
     Store,
     Watch,
     Write,
+    watch,
 )
 from components import Etcd
 
@@ -82,7 +83,7 @@ class History(RuleBasedStateMachine):
         raise NotImplementedError
 
     def do(self, what: Any) -> Any:
-        return self.loop.run_until_complete(asyncio.wait_for(what, 20))
+        return self.loop.run_until_complete(asyncio.wait_for(what, 5))
 
     def compares(self, guesses: dict[str, str]) -> list[Compare]:
         now = self.model.maps[self.model.revision]
@@ -253,12 +254,20 @@ def rounds(examples: int) -> settings:
 
 
 @pytest.fixture
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slices and baskets so small that every watch falls behind and catches up all the time."""
+    monkeypatch.setattr(watch, "SLICE", 2)
+    monkeypatch.setattr(watch, "BASKET_MAX", 3)
+
+
+@pytest.fixture
 def loop() -> Iterator[asyncio.AbstractEventLoop]:
     loop = asyncio.new_event_loop()
     yield loop
     loop.close()
 
 
+@pytest.mark.usefixtures("small_steps")
 def test_memory(loop: asyncio.AbstractEventLoop):
     class InMemory(History):
         def a_place(self) -> Place:
@@ -268,6 +277,7 @@ def test_memory(loop: asyncio.AbstractEventLoop):
     run_state_machine_as_test(InMemory, settings=rounds(60))
 
 
+@pytest.mark.usefixtures("small_steps")
 def test_sqlite(loop: asyncio.AbstractEventLoop, tmp_path: Path):
     class OnDisk(History):
         def a_place(self) -> Place:

@@ -305,3 +305,72 @@ def test_a_transaction_may_be_larger_than_a_statement(tmp_path: Path):
         await again.close()
 
     run(story())
+
+
+class ByHand:
+    """A writer that waits to be told what became of each transaction."""
+
+    def __init__(self, file: LogFile, settle: object) -> None:
+        self.flights: list[engine.Flight] = []
+
+    def put(self, item: object) -> None:
+        if isinstance(item, engine.Flight):
+            self.flights.append(item)
+
+    def stop(self) -> None:
+        pass
+
+
+@pytest.fixture
+def by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "Writer", ByHand)
+
+
+async def departed(store: SqliteStore, *transactions: tuple[Sequence[Compare], Sequence[Put]]):
+    waiting = [asyncio.ensure_future(store.transact(*one)) for one in transactions]
+    await asyncio.sleep(0)
+    return waiting
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_a_key_stays_ahead_until_the_last_flight_that_changes_it_has_landed(tmp_path: Path):
+    """Two writes of a key in two batches: when the first has landed, the second still counts."""
+
+    async def story() -> None:
+        store = SqliteStore(tmp_path / "db")
+        flights = store._writer.flights  # type: ignore[attr-defined]
+        first, second = await departed(store, ([], [Put("/a", b"1")]), ([], [Put("/a", b"2")]))
+        store._land(flights[:1], None)
+        assert await first == Committed(2)
+
+        (third,) = await departed(store, ([Compare("/a", 2)], [Put("/a", b"3")]))
+        assert not third.done() and len(flights) == 2, "it would overwrite what it has not seen"
+        store._land(flights[1:], None)
+        assert await second == Committed(3)
+        assert await third == Refused({"/a": Entry("/a", b"2", 2, 3)})
+        await store.close()
+
+    run(story())
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_a_late_failure_of_an_old_era_does_not_disturb_the_new_one(tmp_path: Path):
+    """Two batches fail one after the other, and something new is decided in between."""
+
+    async def story() -> None:
+        store = SqliteStore(tmp_path / "db")
+        flights = store._writer.flights  # type: ignore[attr-defined]
+        old = await departed(store, ([], [Put("/a", b"")]), ([], [Put("/b", b"")]))
+        store._land(flights[:1], Unavailable("full"))
+        new = await departed(store, ([], [Put("/c", b"")]))
+        store._land(flights[1:2], Unavailable("an earlier write failed"))
+        new += await departed(store, ([], [Put("/d", b"")]))
+
+        assert [flight.revision for flight in flights] == [2, 3, 2, 3]
+        store._land(flights[2:], None)
+        assert await asyncio.gather(*new) == [Committed(2), Committed(3)]
+        assert {type(one) for one in await asyncio.gather(*old, return_exceptions=True)} == {Unavailable}
+        store.check()
+        await store.close()
+
+    run(story())
