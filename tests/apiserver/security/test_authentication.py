@@ -63,7 +63,9 @@ def test_a_certificate_comes_before_a_token():
 
 
 @pytest.mark.parametrize(
-    "authorization", ["", "Bearer", "Bearer x", "Basic YW5uOng=", f"Token {TOKEN}", TOKEN]
+    "authorization",
+    ["", "Bearer", "Bearer x", "Basic YW5uOng=", f"Token {TOKEN}", TOKEN],
+    ids=["nothing", "no token", "nonsense", "password", "another scheme", "no scheme"],
 )
 def test_without_good_credentials_nothing_is_answered(authorization):
     for path in ("/api", "/healthz", "/version", "/", "/openid/v1/jwks"):
