@@ -7,6 +7,11 @@ which may be a real Kubernetes.
     access = kubeconfig.load()                        # or kubeconfig.in_cluster()
     client = Client(HttpsTransport(access))
     claims = client.resource("resource.k8s.io", "v1", "resourceclaims")
+
+Reading order: `client` and `resource` are what callers see; `listing`, `watch` and
+`options` are what goes over the wire; `inprocess` and `https` carry it, the latter
+over `connection`; `kubeconfig`, `access`, `tokenfile` and `execplugin` say where to
+and as whom; `election` decides who leads, and `lease` does it.
 """
 
 from . import kubeconfig
@@ -16,7 +21,9 @@ from .election import Settings as LeaseSettings
 from .https import HttpsTransport, Limits
 from .inprocess import Handler, InProcessTransport
 from .lease import LeadershipLost, lead
-from .resource import Page, Patch, Propagation, Resource
+from .listing import Page
+from .options import Patch, Propagation
+from .resource import Resource
 from .retry import Backoff, retry_on_conflict
 from .watch import EventType, WatchEvent
 

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any, Protocol
 
 import msgspec
@@ -10,6 +9,8 @@ import msgspec
 from allot.api import Object, Response, encode, errors
 
 from . import watch as watching
+from .listing import Page, read_page
+from .options import Patch, Propagation, delete_options, query_of, write_query
 from .watch import WatchEvent
 
 
@@ -26,49 +27,6 @@ class Send(Protocol):
         accept: str = "application/json",
         wait_when_busy: bool = True,
     ) -> Awaitable[Response]: ...
-
-
-class Patch(Enum):
-    """How a patch is to be read; the value is its media type."""
-
-    MERGE = "application/merge-patch+json"
-    JSON = "application/json-patch+json"
-    STRATEGIC = "application/strategic-merge-patch+json"
-    APPLY = "application/apply-patch+yaml"
-
-
-class Propagation(Enum):
-    """What happens to the dependents of what is deleted."""
-
-    BACKGROUND = "Background"
-    FOREGROUND = "Foreground"
-    ORPHAN = "Orphan"
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A list, or a part of one: `continue_token` asks for the next part."""
-
-    objects: tuple[Object, ...]
-    resource_version: str
-    continue_token: str = ""
-    remaining: int | None = None
-
-
-class _ListMeta(msgspec.Struct, rename="camel"):
-    resource_version: str = ""
-    continue_token: str = msgspec.field(name="continue", default="")
-    remaining_item_count: int | None = None
-
-
-class _List(msgspec.Struct, rename="camel"):
-    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
-    items: list[msgspec.Raw] | None = None
-    kind: str = ""
-    api_version: str = ""
-
-
-_list_decoder = msgspec.json.Decoder(_List)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +49,7 @@ class Resource:
     async def get(
         self, name: str, namespace: str = "", *, resource_version: str = "", subresource: str = ""
     ) -> Object:
-        query = _query(resourceVersion=resource_version)
+        query = query_of(resourceVersion=resource_version)
         response = await self._send("GET", self._path(namespace, name, subresource), query)
         return Object(response.body)
 
@@ -106,7 +64,7 @@ class Resource:
         resource_version: str = "",
         resource_version_match: str = "",
     ) -> Page:
-        query = _query(
+        query = query_of(
             labelSelector=label_selector,
             fieldSelector=field_selector,
             limit=limit,
@@ -115,7 +73,7 @@ class Resource:
         )
         if continue_token:
             query["continue"] = continue_token
-        return _page((await self._send("GET", self._path(namespace), query)).body)
+        return read_page((await self._send("GET", self._path(namespace), query)).body)
 
     async def pages(
         self, namespace: str = "", *, label_selector: str = "", field_selector: str = "", limit: int = 500
@@ -151,7 +109,7 @@ class Resource:
         With `initial_events` the watch begins with everything that exists, and a bookmark
         says where that ends. Raises Gone when the revision is too old: list again.
         """
-        query = _query(
+        query = query_of(
             resourceVersion=resource_version,
             labelSelector=label_selector,
             fieldSelector=field_selector,
@@ -179,7 +137,7 @@ class Resource:
         dry_run: bool = False,
     ) -> Object:
         body, _, in_namespace = _written(new)
-        query = _write_query(field_manager, field_validation, dry_run)
+        query = write_query(field_manager, field_validation, dry_run)
         response = await self._send("POST", self._path(namespace or in_namespace), query, body)
         return Object(response.body)
 
@@ -194,7 +152,7 @@ class Resource:
     ) -> Object:
         """Replace the object of this name. With a resourceVersion in it, only that version."""
         body, name, namespace = _written(new)
-        query = _write_query(field_manager, field_validation, dry_run)
+        query = write_query(field_manager, field_validation, dry_run)
         response = await self._send("PUT", self._path(namespace, name, subresource), query, body)
         return Object(response.body)
 
@@ -214,7 +172,7 @@ class Resource:
         force: bool = False,
         dry_run: bool = False,
     ) -> Object:
-        query = _write_query(field_manager, field_validation, dry_run)
+        query = write_query(field_manager, field_validation, dry_run)
         if force:
             query["force"] = "true"
         body = msgspec.json.encode(patch)
@@ -256,7 +214,7 @@ class Resource:
         dry_run: bool = False,
     ) -> Object:
         """Returns the object as it was, or a Status. `uid` and `resource_version` are preconditions."""
-        options = _delete_options(uid, resource_version, propagation, grace_period_s, dry_run)
+        options = delete_options(uid, resource_version, propagation, grace_period_s, dry_run)
         response = await self._send("DELETE", self._path(namespace, name), {}, options)
         return Object(response.body)
 
@@ -269,8 +227,8 @@ class Resource:
         propagation: Propagation | None = None,
         grace_period_s: int | None = None,
     ) -> None:
-        query = _query(labelSelector=label_selector, fieldSelector=field_selector)
-        options = _delete_options("", "", propagation, grace_period_s, False)
+        query = query_of(labelSelector=label_selector, fieldSelector=field_selector)
+        options = delete_options("", "", propagation, grace_period_s, False)
         await self._send("DELETE", self._path(namespace), query, options)
 
     # -- subresources ---------------------------------------------------------------------------
@@ -315,7 +273,7 @@ class Resource:
         self, name: str, namespace: str, *, container: str = "", follow: bool = False, tail_lines: int = 0
     ) -> AsyncIterator[bytes]:
         """What a container of a pod has written, and with `follow` what it goes on to write."""
-        query = _query(container=container, follow=follow, tailLines=tail_lines)
+        query = query_of(container=container, follow=follow, tailLines=tail_lines)
         path = self._path(namespace, name, "log")
         response = await self._send("GET", path, query, accept="*/*")
         if response.stream is None:
@@ -340,63 +298,9 @@ class Resource:
         return "/".join(part for part in (*parts, self.plural, name, subresource) if part)
 
 
-def _query(**options: str | int | bool) -> dict[str, str]:
-    return {
-        name: "true" if value is True else str(value)
-        for name, value in options.items()
-        if value not in ("", 0, False)
-    }
-
-
-def _write_query(field_manager: str, field_validation: str, dry_run: bool) -> dict[str, str]:
-    query = _query(fieldManager=field_manager, fieldValidation=field_validation)
-    if dry_run:
-        query["dryRun"] = "All"
-    return query
-
-
 def _written(new: Object | Mapping[str, Any]) -> tuple[bytes, str, str]:
     """The object encoded, its name and its namespace."""
     if isinstance(new, Object):
         return new.raw, new.name, new.namespace
     metadata = new.get("metadata") or {}
     return encode(new), metadata.get("name", ""), metadata.get("namespace", "")
-
-
-def _delete_options(
-    uid: str,
-    resource_version: str,
-    propagation: Propagation | None,
-    grace_period_s: int | None,
-    dry_run: bool,
-) -> bytes:
-    options: dict[str, Any] = {}
-    conditions = _query(uid=uid, resourceVersion=resource_version)
-    if conditions:
-        options["preconditions"] = conditions
-    if propagation is not None:
-        options["propagationPolicy"] = propagation.value
-    if grace_period_s is not None:
-        options["gracePeriodSeconds"] = grace_period_s
-    if dry_run:
-        options["dryRun"] = ["All"]
-    return encode({"kind": "DeleteOptions", "apiVersion": "v1", **options}) if options else b""
-
-
-def _page(body: bytes) -> Page:
-    try:
-        read = _list_decoder.decode(body)
-    except msgspec.MsgspecError as broken:
-        raise errors.Internal(f"the server sent a list that cannot be read: {broken}") from broken
-    raws = [bytes(item) for item in read.items or ()]
-    if raws and read.kind.endswith("List") and not Object(raws[0]).kind:
-        # A server may leave out of the items what the list says for all of them.
-        head = f'{{"kind":"{read.kind.removesuffix("List")}","apiVersion":"{read.api_version}",'.encode()
-        raws = [head + raw[1:] for raw in raws]
-    meta = read.metadata
-    return Page(
-        tuple(Object(raw) for raw in raws),
-        meta.resource_version,
-        meta.continue_token,
-        meta.remaining_item_count,
-    )
