@@ -20,6 +20,8 @@ def cost(expression, features=LISTS):
     [
         ('device.driver == "x.y"', 2 + 1, "two look-ups, four characters compared"),
         (f"{BASE}.a == 1", 4 + 1, "four look-ups and a comparison"),
+        (f"{BASE}.a.b == 1", 4 + 1, "a field of an unknown value is not charged"),
+        ("device.attributes.all(d, d != device.driver)", 2 + 32 * (3 + 10) + 1, "domains have 63 characters"),
         (f"has({BASE}.a)", 3, "asking is free, getting there is not"),
         (f"{BASE}.a == {BASE}.b", 8 + 7, "two values of at most 64 characters"),
         (f"{BASE}.a in ['x', 'y']", 4 + 10 + 2, "a list is made and read"),

@@ -1,9 +1,11 @@
 """What selectors mean, against an oracle that shares no code with the engine."""
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from allot.cel import CompileError, EvaluationError, Features, clauses, compile_selector
+from allot.cel import CompileError, CostExceeded, EvaluationError, Features, clauses, compile_selector
 from allot.cel.interpret import evaluate
 from allot.cel.meter import Meter
 from cel.world import DEVICE, FAILED, conditions
@@ -40,6 +42,18 @@ def test_fast_and_careful_runs_agree_with_the_oracle(expression):
     assert careful is wanted
 
 
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@given(conditions())
+def test_no_run_costs_more_than_was_foreseen(expression):
+    """The estimate is a promise: whoever stays below the limit there needs no counting here."""
+    selector = compiled(expression.text)
+    with suppress(EvaluationError):
+        try:
+            evaluate(selector.program.checked, DEVICE, Meter(selector.cost))
+        except CostExceeded:
+            pytest.fail(f"costs more than {selector.cost}: {expression.text}")
+
+
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(conditions(depth=2), conditions(depth=2))
 def test_a_selector_holds_exactly_when_all_its_clauses_do(left, right):
@@ -49,6 +63,17 @@ def test_a_selector_holds_exactly_when_all_its_clauses_do(left, right):
     whole = outcome(lambda: selector.matches(DEVICE))
     assert len(parts) >= 2
     assert whole is (False if False in answers else FAILED if FAILED in answers else True)
+
+
+def test_a_bound_value_is_computed_at_most_once():
+    """I3: thirty doublings would otherwise be a billion evaluations of the first one."""
+    text = "b30 == 1073741824"
+    for number in reversed(range(30)):
+        text = f"cel.bind(b{number + 1}, b{number} + b{number}, {text})"
+    selector = compiled(f"cel.bind(b0, 1, {text})")
+
+    assert selector.matches(DEVICE)
+    assert evaluate(selector.program.checked, DEVICE, Meter(1000)) is True
 
 
 @pytest.mark.parametrize(
@@ -72,6 +97,11 @@ def test_a_selector_holds_exactly_when_all_its_clauses_do(left, right):
         ('device.attributes["gpu.example.com"].yes == 1', False),
         ('device.attributes["gpu.example.com"].small == true', False),
         ('device.attributes["gpu.example.com"].yes in [1, 2]', False),
+        # The checker calls these numbers, and they are not: `dyn` can stand for anything.
+        ('(device.allowMultipleAllocations ? 1 : device.attributes["gpu.example.com"].yes) > 0', FAILED),
+        ("([1] + dyn([true]))[1] > 0", FAILED),
+        ("([1] + dyn([true])).exists(x, x > 1)", FAILED),
+        ("optional.of(1).or(dyn(optional.of(true))).orValue(2) == 1", True),
     ],
 )
 def test_errors_are_absorbed_where_cel_says_so(expression, wanted):

@@ -29,6 +29,19 @@ Scope = dict[str, Any]
 _GO_NAMES = {"bool": "types.Bool", "int": "types.Int", "uint": "types.Uint", "double": "types.Double",
              "string": "types.String", "bytes": "types.Bytes", "null_type": "types.Null"}  # fmt: skip
 
+# What one turn of a macro costs besides its own expressions: for an element it keeps, and for another.
+_STEP_COSTS = {
+    Loop.ALL: (3, 3),
+    Loop.EXISTS: (4, 4),
+    Loop.EXISTS_ONE: (2, 1),
+    Loop.FILTER: (13, 1),
+    Loop.MAP: (12, 1),
+    Loop.TRANSFORM_LIST: (12, 1),
+    Loop.TRANSFORM_MAP: (3, 1),
+    Loop.TRANSFORM_ENTRY: (2, 1),
+    Loop.SORT_BY: (12, 1),
+}
+
 
 def evaluate(checked: Checked, device: CelDevice, meter: Meter) -> Any:
     return _Evaluation(checked, meter).value(checked.root, {"device": device})
@@ -170,7 +183,7 @@ class _Evaluation:
         return field(operand, node.field)
 
     def _list(self, node: ListNode, scope: Scope) -> list[Any]:
-        self._meter.charge(10)
+        self._meter.charge(0 if all(isinstance(part, Literal) for part in node.elements) else 10)
         made: list[Any] = []
         for index, element in enumerate(node.elements):
             value = self.value(element, scope)
@@ -264,20 +277,18 @@ class _Evaluation:
 
     def _comprehension(self, node: Comprehension, scope: Scope) -> Any:
         container = self.value(node.range, scope)
+        self._meter.charge(1)
         inner = self._inner_scopes(node, container, scope)
         match node.loop:
             case Loop.ALL | Loop.EXISTS:
                 assert node.where is not None
                 where = node.where
-                decisive = node.loop is Loop.EXISTS
-                return self._until(decisive, (self._bool(where, each) for each, _, _ in inner))
+                return self._until(node.loop is Loop.EXISTS, self._questions(where, node.loop, inner))
             case Loop.EXISTS_ONE:
                 return sum(1 for _ in self._kept(node, inner)) == 1
             case Loop.FILTER:
-                self._meter.charge(10)
                 return [each[node.var] for each, _, _ in self._kept(node, inner)]
             case Loop.MAP | Loop.TRANSFORM_LIST:
-                self._meter.charge(10)
                 return [self._yielded(node, each) for each, _, _ in self._kept(node, inner)]
             case Loop.SORT_BY:
                 return self._sorted(node, container, inner)
@@ -289,7 +300,6 @@ class _Evaluation:
     ) -> Iterator[tuple[Scope, Any, Any]]:
         is_map = isinstance(container, dict)
         for key, value in pairs(container):
-            self._meter.charge(3)
             if node.var2 is not None:
                 yield {**scope, node.var: key, node.var2: value}, key, value
             else:
@@ -298,24 +308,32 @@ class _Evaluation:
     def _kept(
         self, node: Comprehension, inner: Iterator[tuple[Scope, Any, Any]]
     ) -> Iterator[tuple[Scope, Any, Any]]:
+        kept, skipped = _STEP_COSTS[node.loop]
         for each in inner:
-            if node.where is None or self._bool(node.where, each[0])():
+            keeps = node.where is None or self._bool(node.where, each[0])()
+            self._meter.charge(kept if keeps else skipped)
+            if keeps:
                 yield each
+
+    def _questions(
+        self, where: Node, loop: Loop, inner: Iterator[tuple[Scope, Any, Any]]
+    ) -> Iterator[Callable[[], bool]]:
+        for scope, _, _ in inner:
+            self._meter.charge(_STEP_COSTS[loop][0])
+            yield self._bool(where, scope)
 
     def _yielded(self, node: Comprehension, scope: Scope) -> Any:
         assert node.yields is not None
-        self._meter.charge(11)
         return self.value(node.yields, scope)
 
     def _sorted(self, node: Comprehension, container: Any, inner: Iterator[tuple[Scope, Any, Any]]) -> Any:
         if isinstance(container, dict):
             raise no_overload(container)
-        keys = [self._yielded(node, each) for each, _, _ in inner]
-        self._meter.charge(2 * len(keys) ** 2 + 21)
+        keys = [self._yielded(node, each) for each, _, _ in self._kept(node, inner)]
+        self._meter.charge(2 * len(keys) ** 2 + 11)
         return sort_by_keys(container, keys)
 
     def _transformed(self, node: Comprehension, inner: Iterator[tuple[Scope, Any, Any]]) -> dict[Any, Any]:
-        self._meter.charge(30)
         made: dict[Any, Any] = {}
         for each, key, _ in self._kept(node, inner):
             yielded = self._yielded(node, each)
@@ -329,7 +347,7 @@ class _Evaluation:
         return made
 
     def _opt_map(self, node: OptMap, scope: Scope) -> Any:
-        self._meter.charge(12)
+        self._meter.charge(3)
         optional = self.value(node.target, scope)
         if not isinstance(optional, Optional):
             raise no_overload(optional)
