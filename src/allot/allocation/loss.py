@@ -48,7 +48,7 @@ class _Piece:
     counters: list[Key] = field(default_factory=list)
     members: list[int] = field(default_factory=list)
     draws: list[Draws] = field(default_factory=list)  # of each member
-    parts: list[float] = field(default_factory=list)  # the largest part of a counter that each draws
+    parts: list[float] = field(default_factory=list)  # the part of all counters that each draws
     type: int = 0
 
 
@@ -74,7 +74,9 @@ class Partitions:
                 draws = view.devices[at].kind.draws
                 piece.draws.append(tuple((numbers[key], amount) for key, amount in draws if amount))
                 parts = [amount / totals[key] for key, amount in draws if totals[key] > 0]
-                piece.parts.append(max(parts, default=1.0))
+                # On average, because a slice of memory is often a counter of its own, which
+                # the smallest partition uses up as the largest does.
+                piece.parts.append(sum(parts) / len(piece.counters) if parts else 1.0)
             described = (tuple(piece.draws), tuple(totals[key] for key in piece.counters))
             piece.type = types.setdefault(described, len(types))
 
