@@ -123,6 +123,7 @@ def test_the_length_counts_bytes():
         "device.attributes.all(domain, device.attributes[domain].size() > 0)",
         "device.attributes.exists(domain, names, names.exists(name, name == 'x'))",
         "1 < 1.5 && 2u > 1 && 1.0 <= 2u",
+        '(true ? 1 : device.attributes["d"].a) == "x" && (true ? device.attributes["d"].a : 1) == "x"',
     ],
 )
 def test_compiles(expression):
