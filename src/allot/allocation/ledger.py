@@ -197,11 +197,10 @@ class Ledger:
         """Verify what no single method can see. Slow: for tests and `sim`."""
         index: dict[PoolId, dict[str, Usage]] = {}
         for claim, hold in self._holds.items():
-            for taken in hold.devices:
-                if not taken.admin:
-                    pool = index.setdefault(taken.device.pool_id, {})
-                    name = taken.device.name
-                    pool[name] = pool.get(name, Usage()).plus(claim, taken)
+            for taken in _held(hold):
+                pool = index.setdefault(taken.device.pool_id, {})
+                name = taken.device.name
+                pool[name] = pool.get(name, Usage()).plus(claim, taken)
         kept = {pool: used for pool, used in self._pools.items() if used}
         require(
             {pool: _comparable(used) for pool, used in kept.items()}
@@ -218,27 +217,28 @@ class Ledger:
         return hold is not None and hold.settled
 
     def _conflicts(self, claim: ClaimUid, devices: Iterable[Taken]) -> Iterator[Overlap]:
-        whole: set[DeviceId] = set()
+        mine: dict[DeviceId, bool] = {}  # whether the plan has the device as a whole
         for taken in devices:
             if taken.admin:
                 continue
-            used = self.usage(taken.device.pool_id).get(taken.device.name, Usage())
-            holders = used.owners if taken.share is not None else (*used.owners, *used.sharers)
+            whole = taken.share is None
+            used = self._used(taken.device)
+            holders = (*used.owners, *used.sharers) if whole else used.owners
             others = tuple(holder for holder in holders if holder != claim)
-            if others or taken.device in whole:
+            twice = taken.device in mine and (whole or mine[taken.device])
+            if others or twice:
                 yield Overlap(taken.device, (*others, claim))
-            if taken.share is None:
-                whole.add(taken.device)
+            mine[taken.device] = whole
 
     def _replace(self, claim: ClaimUid, new: Hold | None) -> None:
         """The only place a ledger changes. Either all of it happens or none."""
         old = self._holds.get(claim)
         if new == old:
             return
-        for taken in old.devices if old else ():
-            self._set(taken, self._used(taken).minus(claim, taken))
-        for taken in new.devices if new else ():
-            self._set(taken, self._used(taken).plus(claim, taken))
+        for taken in _held(old):
+            self._set(taken.device, self._used(taken.device).minus(claim, taken))
+        for taken in _held(new):
+            self._set(taken.device, self._used(taken.device).plus(claim, taken))
         if new is None:
             self._holds.drop(claim)
         else:
@@ -246,13 +246,10 @@ class Ledger:
         for pool in {taken.device.pool_id for hold in (old, new) if hold for taken in hold.devices}:
             self._journal.add(pool)
 
-    def _used(self, taken: Taken) -> Usage:
-        return self.usage(taken.device.pool_id).get(taken.device.name, Usage())
+    def _used(self, id: DeviceId) -> Usage:
+        return self.usage(id.pool_id).get(id.name, Usage())
 
-    def _set(self, taken: Taken, usage: Usage) -> None:
-        if taken.admin:
-            return
-        id = taken.device
+    def _set(self, id: DeviceId, usage: Usage) -> None:
         pool = self._pools.get(id.pool_id)
         if pool is None or not self._pools.is_own(id.pool_id):
             pool = dict(pool or {})
@@ -265,6 +262,11 @@ class Ledger:
             self._overlaps.set(id, Overlap(id, (*usage.owners, *usage.sharers)))
         elif id in self._overlaps:
             self._overlaps.drop(id)
+
+
+def _held(hold: Hold | None) -> Iterator[Taken]:
+    """What a hold keeps from others: all but admin access."""
+    return (taken for taken in hold.devices if not taken.admin) if hold else iter(())
 
 
 def _without(claims: tuple[ClaimUid, ...], claim: ClaimUid) -> tuple[ClaimUid, ...]:
