@@ -91,6 +91,23 @@ def test_what_was_stored_runs_counted_and_stops_at_the_limit():
     assert cheap_in_fact.matches(DEVICE) is False
 
 
+@pytest.mark.parametrize(
+    ("expression", "counted"),
+    [
+        ("matches('a', 'b')", True),
+        ("'a'.matches('b')", False),
+        ("[[1]] == [[1]]", True),
+        ("[1].map(x, [x]) == []", True),
+        ('[dyn(device.attributes["d"].l)] == []', True),
+        ('[device.attributes["d"].n] == []', False),
+        ('device.attributes["d"].n in [1, 2]', False),
+    ],
+)
+def test_work_the_estimate_does_not_see_is_counted(expression, counted):
+    """S2: patterns called as a function are priced at one, and lists of lists by their length."""
+    assert compile_selector(expression, LISTS, stored=True).program.counted is counted
+
+
 def test_nothing_absorbs_the_limit():
     """I2: otherwise `|| true` would buy unlimited time."""
     selector = compile_selector("lists.range(900000).all(x, x >= 0) || true", stored=True)
