@@ -153,6 +153,23 @@ CASES = [
     ),
     (one(readinessProbe={"httpGet": {"port": 0}}), [f"{C}.readinessProbe.httpGet.port"]),
     (one(startupProbe={"exec": {}}), [f"{C}.startupProbe.exec.command"]),
+    # security
+    (one(securityContext={"runAsUser": -1}), [f"{C}.securityContext.runAsUser"]),
+    (one(securityContext={"privileged": True, "allowPrivilegeEscalation": False}), [f"{C}.securityContext"]),
+    (
+        one(securityContext={"seccompProfile": {"type": "Localhost"}}),
+        [f"{C}.securityContext.seccompProfile.localhostProfile"],
+    ),
+    (
+        pod(securityContext={"seccompProfile": {"type": "Unconfined", "localhostProfile": "x"}}),
+        ["spec.securityContext.seccompProfile.localhostProfile"],
+    ),
+    (
+        pod(securityContext={"appArmorProfile": {"type": "Odd"}}),
+        ["spec.securityContext.appArmorProfile.type"],
+    ),
+    (pod(securityContext={"fsGroupChangePolicy": "Odd"}), ["spec.securityContext.fsGroupChangePolicy"]),
+    (pod(securityContext={"supplementalGroups": [1, -1]}), ["spec.securityContext.supplementalGroups[1]"]),
     # the pod itself
     (pod(restartPolicy="Sometimes"), ["spec.restartPolicy"]),
     (pod(dnsPolicy="None"), ["spec.dnsConfig.nameservers"]),

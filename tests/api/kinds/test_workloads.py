@@ -4,7 +4,19 @@ import copy
 
 import pytest
 
-from .objects import changed, container, fields_of, made, row, template, workload, wrong
+from .objects import (
+    OCCASION,
+    changed,
+    container,
+    fields_of,
+    kind_of,
+    made,
+    row,
+    shown,
+    template,
+    workload,
+    wrong,
+)  # fmt: skip
 
 LONG_RUNNING = ("deployments.apps", "replicasets.apps", "statefulsets.apps", "daemonsets.apps")
 
@@ -112,6 +124,26 @@ def test_a_daemon_set_either_surges_or_goes_without():
     at = "spec.updateStrategy.rollingUpdate"
     assert fields_of(wrong("daemonsets.apps", workload(updateStrategy=both))) == [f"{at}.maxSurge"]
     assert fields_of(wrong("daemonsets.apps", workload(updateStrategy=neither))) == [f"{at}.maxUnavailable"]
+
+
+@pytest.mark.parametrize(
+    ("resource", "status", "blamed"),
+    [
+        ("deployments.apps", {"replicas": 3, "readyReplicas": 2, "availableReplicas": 2}, []),
+        ("deployments.apps", {"replicas": 1, "updatedReplicas": 2}, ["status.updatedReplicas"]),
+        ("replicasets.apps", {"replicas": 2, "availableReplicas": 1}, ["status.availableReplicas"]),
+        ("statefulsets.apps", {"replicas": -1}, ["status.replicas"]),
+        ("deployments.apps", {"collisionCount": 1}, ["status.collisionCount"]),
+    ],
+)
+def test_no_part_exceeds_the_whole(resource, status, blamed):
+    old = {
+        **made(resource, workload()),
+        "status": {"collisionCount": 2} if "collisionCount" in status else {},
+    }
+    new = {**old, "status": status}
+    found = kind_of(resource).rules.validate_status(new, old, OCCASION)
+    assert fields_of(shown(found)) == blamed
 
 
 def test_columns():

@@ -6,6 +6,7 @@ from typing import Any
 from ..field import FieldError, Path, forbidden, invalid, required, unsupported
 from ..kind import Column, Fields
 from .labels import is_empty, matches, selector_text, validate_selector
+from .numbers import validate_not_negative
 from .podspec import validate_template
 from .reading import items, obj
 
@@ -71,6 +72,25 @@ def validate_unchanged(new: Fields, old: Fields, names: Sequence[str]) -> list[F
         for name in names
         if obj(new, "spec").get(name) != obj(old, "spec").get(name)
     ]
+
+
+def validate_counts(new: Fields, old: Fields, counts: Sequence[str]) -> list[FieldError]:
+    """Replicas as a controller counted them: none is negative, and no part exceeds the whole."""
+    path, status = Path("status"), obj(new, "status")
+    found = validate_not_negative(status, ("replicas", "observedGeneration", "collisionCount", *counts), path)
+    total = max(0, count(status, "replicas"))
+    for name in counts:
+        if count(status, name) > total:
+            text = "cannot be greater than status.replicas"
+            found.append(invalid(path / name, count(status, name), text))
+    available = count(status, "availableReplicas")
+    if "readyReplicas" in counts and available > max(0, count(status, "readyReplicas")):
+        text = "cannot be greater than readyReplicas"
+        found.append(invalid(path / "availableReplicas", available, text))
+    if count(status, "collisionCount") < count(old, "status", "collisionCount"):
+        text = "cannot be decremented"
+        found.append(invalid(path / "collisionCount", status.get("collisionCount"), text))
+    return found
 
 
 def count(fields: Mapping[str, Any], *path: str) -> int:

@@ -17,6 +17,7 @@ from ..workloads import (
     SELECTOR,
     SPEC,
     count,
+    validate_counts,
     validate_long_running,
     validate_selected_template,
     validate_unchanged,
@@ -24,6 +25,8 @@ from ..workloads import (
 )  # fmt: skip
 
 STRATEGIES = ("Recreate", "RollingUpdate")
+
+COUNTS = ("updatedReplicas", "readyReplicas", "availableReplicas")
 
 
 def _default(deployment: Fields, now: datetime) -> None:
@@ -111,6 +114,7 @@ DEPLOYMENT = Kind(
     rules=Rules(
         validate_create=lambda new, occasion: _validate(new),
         validate_update=_validate_update,
+        validate_status=lambda new, old, occasion: validate_counts(new, old, COUNTS),
     ),
     columns=(
         NAME,

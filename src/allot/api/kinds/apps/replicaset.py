@@ -17,11 +17,14 @@ from ..workloads import (
     SELECTOR,
     SPEC,
     count,
+    validate_counts,
     validate_long_running,
     validate_selected_template,
     validate_unchanged,
     wide_cells,
 )  # fmt: skip
+
+COUNTS = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 
 
 def _default(replica_set: Fields, now: datetime) -> None:
@@ -80,6 +83,7 @@ REPLICA_SET = Kind(
             *_validate(new),
             *validate_unchanged(new, old, ("selector",)),
         ],
+        validate_status=lambda new, old, occasion: validate_counts(new, old, COUNTS),
     ),
     columns=REPLICA_COLUMNS,
     cells=lambda fields, age: [*replica_cells(fields, age), *wide_cells(fields)],

@@ -18,6 +18,7 @@ from ..workloads import (
     SPEC,
     container_cells,
     count,
+    validate_counts,
     validate_long_running,
     validate_selected_template,
 )  # fmt: skip
@@ -34,6 +35,8 @@ _ONLY_THESE = (
     " 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy'"
     " and 'minReadySeconds' are forbidden"
 )
+
+COUNTS = ("readyReplicas", "availableReplicas", "currentReplicas", "updatedReplicas")
 
 
 def _default(stateful_set: Fields, now: datetime) -> None:
@@ -126,6 +129,7 @@ STATEFUL_SET = Kind(
     rules=Rules(
         validate_create=lambda new, occasion: _validate(new),
         validate_update=_validate_update,
+        validate_status=lambda new, old, occasion: validate_counts(new, old, COUNTS),
     ),
     columns=(
         NAME,

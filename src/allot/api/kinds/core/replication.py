@@ -20,8 +20,11 @@ from ..workloads import (
     TEMPLATE,
     container_cells,
     count,
+    validate_counts,
     validate_long_running,
 )  # fmt: skip
+
+COUNTS = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 
 
 def _default(controller: Fields, now: datetime) -> None:
@@ -87,6 +90,7 @@ REPLICATION_CONTROLLER = Kind(
     rules=Rules(
         validate_create=lambda new, occasion: _validate(new),
         validate_update=lambda new, old, occasion: _validate(new),
+        validate_status=lambda new, old, occasion: validate_counts(new, old, COUNTS),
     ),
     columns=(
         NAME,

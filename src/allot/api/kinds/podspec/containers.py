@@ -10,6 +10,7 @@ from ..reading import items, obj
 from .environment import validate_env, validate_env_from
 from .probes import validate_lifecycle, validate_probe
 from .resources import validate_requirements, validate_resize_policy
+from .security import validate_container_security
 
 PROTOCOLS = ("TCP", "UDP", "SCTP")
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
@@ -193,23 +194,6 @@ def _validate_sub_path(mount: Mapping[str, Any], path: Path) -> list[FieldError]
     return found
 
 
-def _validate_security(context: Mapping[str, Any], path: Path) -> list[FieldError]:
-    found = validate_ids(context, path)
-    if context.get("privileged") and context.get("allowPrivilegeEscalation") is False:
-        text = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-        found.append(invalid(path, dict(context), text))
-    return found
-
-
-def validate_ids(context: Mapping[str, Any], path: Path) -> list[FieldError]:
-    """User and group numbers, of a container or of a pod."""
-    return [
-        invalid(path / name, context[name], "must be between 0 and 2147483647, inclusive")
-        for name in ("runAsUser", "runAsGroup", "fsGroup")
-        if context.get(name) is not None and not 0 <= context[name] < 2**31
-    ]
-
-
 _CHECKS: Mapping[str, Callable[[Any, Path, Surroundings], list[FieldError]]] = {
     "restartPolicy": lambda value, path, around: (
         [] if value in RESTART_POLICIES else [unsupported(path, value, RESTART_POLICIES)]
@@ -223,6 +207,6 @@ _CHECKS: Mapping[str, Callable[[Any, Path, Surroundings], list[FieldError]]] = {
     "envFrom": lambda sources, path, around: validate_env_from(sources, path),
     "resources": lambda resources, path, around: validate_requirements(resources, path),
     "resizePolicy": lambda policies, path, around: validate_resize_policy(policies, path),
-    "securityContext": lambda context, path, around: _validate_security(context, path),
+    "securityContext": lambda context, path, around: validate_container_security(context, path),
 }
 """What is checked where it is said. Most containers say little, and pay for no more."""

@@ -10,7 +10,7 @@ from ...resource import pods as claims
 from ..amounts import validate_amount, validate_resource_name
 from ..labels import validate_labels
 from ..reading import items, obj
-from .containers import RESTART_POLICIES, validate_all, validate_ids
+from .containers import RESTART_POLICIES, validate_all
 from .resources import validate_pod_level
 from .scheduling import (
     validate_affinity,
@@ -19,6 +19,7 @@ from .scheduling import (
     validate_spreading,
     validate_tolerations,
 )  # fmt: skip
+from .security import validate_pod_security
 from .volumes import validate_volumes
 
 DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
@@ -143,7 +144,7 @@ _CHECKS: Mapping[str, Callable[[Any, Path], list[FieldError]]] = {
     "topologySpreadConstraints": validate_spreading,
     "schedulingGates": validate_gates,
     "readinessGates": validate_readiness,
-    "securityContext": validate_ids,
+    "securityContext": validate_pod_security,
     "dnsConfig": _validate_dns,
     "hostAliases": _validate_host_aliases,
     "resources": validate_pod_level,
