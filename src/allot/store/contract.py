@@ -102,8 +102,9 @@ class OutcomeUnknown(StoreError):
 class Watch(Protocol):
     """The changes below a prefix, in batches; each revision arrives in one piece.
 
-    Iteration ends after `close` here or on the store, and raises `Compacted` when
-    the reader fell behind what is kept. A reader that does not read costs nobody
+    Iteration ends after `close` here or on the store. It raises `Compacted` when the
+    reader fell behind what is kept, and `Unavailable` when it may not watch at all; a
+    store that is merely away is waited for. A reader that does not read costs nobody
     else anything.
     """
 

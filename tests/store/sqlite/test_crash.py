@@ -188,3 +188,22 @@ def test_a_full_disk_refuses_writes_and_the_store_goes_on_when_there_is_room(tmp
         timeout=60,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_damaged_file_is_refused_in_words(tmp_path: Path):
+    """Not a traceback of SQLite's, and the lock is given back for whoever repairs it."""
+
+    async def write() -> None:
+        store = open_store("sqlite", tmp_path)
+        for number in range(50):
+            await store.transact([], [Put(f"/{number}", b"." * 5000)])
+        await store.close()
+
+    run(write())
+    file = tmp_path / "allot.db"
+    content = bytearray(file.read_bytes())
+    content[8192 * 3 : 8192 * 9] = b"\xee" * (8192 * 6)
+    file.write_bytes(content)
+    for _ in range(2):
+        with pytest.raises(Unavailable, match=r"allot\.db: .*malformed"):
+            open_store("sqlite", tmp_path)

@@ -21,7 +21,7 @@ from ..contract import Unavailable
 from . import allot_etcd_pb2 as pb
 from .address import Address
 
-ATTEMPT_S = 6.0
+ATTEMPT_S = 4.0
 PATIENCE_S = 15.0  # an election takes two or three seconds
 PAUSE_S, PAUSE_S_MAX = 0.05, 1.0
 
@@ -35,6 +35,9 @@ CHANNEL_OPTIONS: Final = [
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1_000),
 ]
+
+REQUIRE_LEADER: Final = ("hasleader", "true")
+"""A member that has lost its leader goes silent; asked this way it says so instead."""
 
 Answer = TypeVar("Answer", bound=Message)
 
@@ -163,8 +166,7 @@ class Connection:
         call = self._channel().stream_stream(
             method.path, request_serializer=_encode, response_deserializer=method.answer.FromString
         )
-        # Without a leader a member goes silent; asked this way it ends the stream instead.
-        return call(metadata=(*await self._metadata(), ("hasleader", "true")))
+        return call(metadata=await self._metadata())
 
     @property
     def member(self) -> int:
@@ -180,11 +182,11 @@ class Connection:
 
     async def _metadata(self) -> Sequence[tuple[str, str]]:
         if not self._address.user:
-            return ()
+            return (REQUIRE_LEADER,)
         async with self._authenticating:
             if not self._token:
                 self._token = await self._authenticate()
-        return (("token", self._token),)
+        return (REQUIRE_LEADER, ("token", self._token))
 
     async def _authenticate(self) -> str:
         member = self._current

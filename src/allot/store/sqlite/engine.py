@@ -19,6 +19,7 @@ How a transaction travels
 
 import asyncio
 import gc
+import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -66,7 +67,11 @@ class Flight(Transaction):
 class SqliteStore:
     def __init__(self, path: Path, history_bytes_max: int = HISTORY_BYTES_MAX) -> None:
         self._file = LogFile(path)
-        self._space = _load(self._file, history_bytes_max)
+        try:
+            self._space = _load(self._file, history_bytes_max)
+        except sqlite3.Error as error:
+            self._file.close()
+            raise Unavailable(f"{path}: {error}") from error
         self._watches = Watches(self._space)
         self._head = self._space.revision  # of everything decided, written or not
         self._ahead: dict[str, Ahead] = {}
@@ -183,7 +188,7 @@ class SqliteStore:
         else:
             for flight in batch:
                 if not flight.done.done():
-                    flight.done.set_exception(error)
+                    flight.done.set_exception(type(error)(*error.args))
         failed, adopted = error is not None, batch[0].era < self._era
         if failed != adopted:  # a failure that follows another, or a batch in doubt that is there after all
             self._begin_era()

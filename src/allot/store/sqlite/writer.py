@@ -136,7 +136,7 @@ class Writer(Generic[T]):
     def _append(self, batch: list[T]) -> None:
         try:
             self._file.append([row for transaction in batch for row in transaction.rows])
-        except sqlite3.Error as error:
+        except Exception as error:  # whatever it is, somebody waits for an answer
             problem = f"{self._file.path}: {error}"
             written = False if _nothing_was_written(error) else self._is_written(batch)
             if written:
@@ -188,5 +188,5 @@ class Writer(Generic[T]):
                     self._log_is_long.set()
 
 
-def _nothing_was_written(error: sqlite3.Error) -> bool:
+def _nothing_was_written(error: Exception) -> bool:
     return getattr(error, "sqlite_errorname", "") in LEAVES_NOTHING
