@@ -8,7 +8,9 @@ Reading order, which is also the order in which a claim travels:
     cel          the selector language
     apiserver    who may say it, and telling everyone who listens
     client       how to say it
+    informers    how to keep listening, and to act on what is heard
     allocation   which devices, as arithmetic
+    controllers  making it so, one folder each
     testing      a ready server and client for tests
     cli          commands
 

@@ -1,11 +1,15 @@
 """Counters, gauges and histograms, shown in the text form that Prometheus reads.
 
-One registry a process part; a metric is made once and then only moved. Moving
-one costs a dictionary look-up and an addition.
+One registry a process part; a metric is made once and then only moved. Asking for
+one that exists returns it, so that a part may be started again. Moving one costs a
+dictionary look-up and an addition.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from .invariants import require
 
 LATENCY_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
@@ -47,6 +51,22 @@ class Reading:
         return [f"{self.name} {_number(self._read())}"]
 
 
+class Readings:
+    """Gauges of one name, one for each set of labels, that are read when somebody looks."""
+
+    kind = "gauge"
+
+    def __init__(
+        self, name: str, help: str, labels: Sequence[str], read: Callable[[], Mapping[Labels, float]]
+    ) -> None:
+        self.name, self.help, self.labels, self._read = name, help, tuple(labels), read
+
+    def lines(self) -> list[str]:
+        return [
+            f"{self.name}{_braced(self.labels, key)} {_number(value)}" for key, value in self._read().items()
+        ]
+
+
 class Histogram:
     kind = "histogram"
 
@@ -78,34 +98,43 @@ class Histogram:
         return shown
 
 
-Metric = Counter | Reading | Histogram
+Metric = Counter | Reading | Readings | Histogram
+
+
+M = TypeVar("M", Counter, Gauge, Histogram)
 
 
 class Metrics:
     def __init__(self) -> None:
-        self._metrics: list[Metric] = []
+        self._metrics: dict[str, Metric] = {}
 
     def counter(self, name: str, help: str, *labels: str) -> Counter:
-        metric = Counter(name, help, labels)
-        self._metrics.append(metric)
-        return metric
+        return self._made(Counter(name, help, labels))
 
     def gauge(self, name: str, help: str, *labels: str) -> Gauge:
-        metric = Gauge(name, help, labels)
-        self._metrics.append(metric)
-        return metric
+        return self._made(Gauge(name, help, labels))
 
     def histogram(self, name: str, help: str, *labels: str, bounds: Sequence[float] = LATENCY_S) -> Histogram:
-        metric = Histogram(name, help, labels, bounds)
-        self._metrics.append(metric)
-        return metric
+        return self._made(Histogram(name, help, labels, bounds))
 
     def reading(self, name: str, help: str, read: Callable[[], float]) -> None:
-        self._metrics.append(Reading(name, help, read))
+        """The last one to ask is read: the part that it stands for was started again."""
+        self._metrics[name] = Reading(name, help, read)
+
+    def readings(
+        self, name: str, help: str, *labels: str, read: Callable[[], Mapping[Labels, float]]
+    ) -> None:
+        self._metrics[name] = Readings(name, help, labels, read)
+
+    def _made(self, metric: M) -> M:
+        found = self._metrics.setdefault(metric.name, metric)
+        same = type(found) is type(metric) and found.labels == metric.labels
+        require(same, f"the metric {metric.name} means two things")
+        return found  # type: ignore[return-value]
 
     def text(self) -> str:
         shown = []
-        for metric in self._metrics:
+        for metric in self._metrics.values():
             shown += [f"# HELP {metric.name} {metric.help}", f"# TYPE {metric.name} {metric.kind}"]
             shown += metric.lines()
         return "\n".join(shown) + "\n"

@@ -1,0 +1,107 @@
+"""Running controllers: one process, one set of informers, one election.
+
+Informers run all the time, so that a copy that takes over has its caches ready.
+Controllers are made anew for each term of leadership: what they remember of an
+earlier term might no longer be so. A term begins with caches that were read from the
+server after the lease was won, so that nothing the predecessor did is missed.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from allot.base import Clock, Ids, Metrics
+from allot.client import Client
+from allot.informers import Election, Events, Informers, Telemetry, lead_forever
+
+from .controller import Controller, Loop, World
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """What the controllers of one process share."""
+
+    informers: Informers
+    client_of: Callable[[Controller], Client]  # a client with that controller's rights
+    clock: Clock
+    rng: random.Random
+    ids: Ids
+    metrics: Metrics
+    telemetry: Telemetry
+
+    @classmethod
+    def of(
+        cls,
+        informers: Informers,
+        client_of: Callable[[Controller], Client],
+        clock: Clock,
+        rng: random.Random,
+        ids: Ids,
+        metrics: Metrics,
+    ) -> "Process":
+        return cls(informers, client_of, clock, rng, ids, metrics, Telemetry(metrics, clock))
+
+
+async def run(
+    process: Process,
+    controllers: Sequence[Controller],
+    election: Election | None = None,
+    *,
+    standing: Callable[[], None] = lambda: None,
+    leading: Callable[[], None] = lambda: None,
+) -> None:
+    """Run until cancelled. Without an election this copy is the only one and leads at once.
+
+    `standing` is called when the caches are ready, `leading` whenever a term begins.
+    """
+    warm = [process.informers.use(what) for controller in controllers for what in controller.needs]
+
+    async def term() -> None:
+        leading()
+        await _term(process, controllers)
+
+    try:
+        await process.informers.synced(*warm)
+        standing()
+        if election is None:
+            await term()
+        else:
+            await lead_forever(election, term)
+    finally:
+        for informer in warm:
+            process.informers.leave(informer)
+
+
+async def _term(process: Process, controllers: Sequence[Controller]) -> None:
+    worlds = {controller.name: _world(process, controller) for controller in controllers}
+    try:
+        loops = {c.name: (worlds[c.name].events, *c.make(worlds[c.name])) for c in controllers}
+        used = dict.fromkeys(informer for world in worlds.values() for informer in world.used)
+        await process.informers.refresh(*used)
+        async with asyncio.TaskGroup() as group:
+            for name, running in loops.items():
+                for loop in running:
+                    group.create_task(_forever(loop), name=name)
+    finally:
+        for world in worlds.values():
+            world.end()
+
+
+async def _forever(loop: Loop) -> None:
+    await loop.run()
+
+
+def _world(process: Process, controller: Controller) -> World:
+    client = process.client_of(controller)
+    events = Events(client, controller.name, process.clock, process.ids, process.telemetry, process.metrics)
+    return World(
+        client,
+        process.informers,
+        process.clock,
+        process.rng,
+        process.ids,
+        process.metrics,
+        process.telemetry,
+        events,
+    )

@@ -1,0 +1,102 @@
+"""One resource, copied once for everybody in this process who wants it.
+
+An informer is a cache, its reflector, and the handlers that hear of changes. The
+contract is written at the top of `reflector`.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .cache import Added, Cache, Change
+from .reflector import Audience, Report, Standing
+
+log = logging.getLogger(__name__)
+
+Handler = Callable[[Change], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceId:
+    """Which resource, in which version. Hashable, so that one process watches it once."""
+
+    group: str
+    version: str
+    plural: str
+    namespaced: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.plural}.{self.version}.{self.group}" if self.group else f"{self.plural}.{self.version}"
+
+
+class Informer:
+    def __init__(self, what: ResourceId) -> None:
+        self.what = what
+        self.cache = Cache()
+        self._handlers: dict[int, Handler] = {}
+        self._next_handler = 0
+        self._lists = 0
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        self._report: Callable[[], Report] = Report
+
+    # -- for those who listen -------------------------------------------------------------------
+
+    def handle(self, handler: Handler) -> Callable[[], None]:
+        """Hear of every change, and first of everything that is there (R5). Returns how to stop."""
+        number = self._next_handler
+        self._next_handler += 1
+        self._handlers[number] = handler
+        for object in self.cache:
+            handler(Added(object))
+
+        def stop() -> None:
+            self._handlers.pop(number, None)
+
+        return stop
+
+    @property
+    def synced(self) -> bool:
+        """R6."""
+        return self._lists > 0
+
+    async def wait_synced(self) -> None:
+        await self.wait_lists(1)
+
+    async def wait_lists(self, count: int) -> None:
+        """Until that many complete lists have been taken over, counted from the beginning."""
+        if self._lists < count:
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiting.append((count, waiter))
+            await waiter
+
+    @property
+    def lists(self) -> int:
+        return self._lists
+
+    @property
+    def served(self) -> bool:
+        """The server knew the resource when it was last asked."""
+        return self.synced and self._report().standing is not Standing.ABSENT
+
+    @property
+    def report(self) -> Report:
+        return self._report()
+
+    # -- for the reflector ----------------------------------------------------------------------
+
+    def audience(self, report: Callable[[], Report]) -> Audience:
+        self._report = report
+        return Audience(self._changed, self._listed)
+
+    def _changed(self, change: Change) -> None:
+        for handler in tuple(self._handlers.values()):
+            handler(change)
+
+    def _listed(self) -> None:
+        self._lists += 1
+        due = [waiter for count, waiter in self._waiting if count <= self._lists]
+        self._waiting = [(count, waiter) for count, waiter in self._waiting if count > self._lists]
+        for waiter in due:
+            if not waiter.done():
+                waiter.set_result(None)

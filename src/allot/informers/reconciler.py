@@ -1,0 +1,165 @@
+"""The loop that makes things so: takes keys, calls `reconcile`, and judges how it went.
+
+Reconciling is level-based: it is told which key to look at, never what happened to
+it, and reads the world itself. The type of an error decides what follows:
+
+    nothing, or Again(s)     it went well; look again after `s` seconds
+    Conflict                 somebody was faster: try again soon
+    any other ApiError       try again, after a wait that doubles each time
+    InvariantBroken          this program contradicted itself: the loop ends, loudly
+    any other exception      a bug, and perhaps one that only this key meets: it is
+                             logged with its trace, counted, and tried again like an
+                             ApiError. One bad object does not stop the others.
+
+Every error is counted by its type. Stopping cancels what is in progress and waits
+for it to end.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from allot.api import errors
+from allot.base import Clock, InvariantBroken, Metrics
+
+from .workqueue import Limits, WorkQueue
+
+log = logging.getLogger(__name__)
+
+K = TypeVar("K", bound=Hashable)
+WORKERS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Nothing is wrong, but the key should be looked at again by itself."""
+
+    after_s: float
+
+
+Reconcile = Callable[[K], Awaitable[Again | None]]
+
+_QUEUE_S = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
+
+
+class Telemetry:
+    """The work queue metrics that Kubernetes' own components have. One of these a process."""
+
+    def __init__(self, metrics: Metrics, clock: Clock) -> None:
+        self._clock = clock
+        self._queues: dict[str, WorkQueue[object]] = {}
+        self.adds = metrics.counter("workqueue_adds_total", "Keys added.", "name")
+        self.retries = metrics.counter("workqueue_retries_total", "Keys added again after a failure.", "name")
+        self.waited = metrics.histogram(
+            "workqueue_queue_duration_seconds", "How long a key waits.", "name", bounds=_QUEUE_S
+        )
+        self.worked = metrics.histogram(
+            "workqueue_work_duration_seconds", "How long a key takes.", "name", bounds=_QUEUE_S
+        )
+        self.errors = metrics.counter("allot_reconcile_errors_total", "Failures, by type.", "name", "error")
+        metrics.readings("workqueue_depth", "Keys that wait.", "name", read=lambda: self._each(_depth))
+        metrics.readings(
+            "workqueue_unfinished_work_seconds",
+            "How long the keys in progress have been so, together.",
+            "name",
+            read=lambda: self._each(WorkQueue.unfinished_s),
+        )
+        metrics.readings(
+            "workqueue_longest_running_processor_seconds",
+            "How long the longest running key has been so.",
+            "name",
+            read=lambda: self._each(WorkQueue.longest_running_s),
+        )
+
+    def watch(self, name: str, queue: WorkQueue[object]) -> None:
+        self._queues[name] = queue
+
+    def _each(self, read: Callable[[WorkQueue[object], float], float]) -> dict[tuple[str, ...], float]:
+        now_s = self._clock.monotonic_s()
+        return {(name,): read(queue, now_s) for name, queue in self._queues.items()}
+
+
+def _depth(queue: WorkQueue[object], now_s: float) -> float:
+    return len(queue)
+
+
+class Reconciler(Generic[K]):
+    def __init__(
+        self,
+        name: str,
+        reconcile: Reconcile[K],
+        clock: Clock,
+        telemetry: Telemetry,
+        *,
+        workers: int = WORKERS,
+        limits: Limits | None = None,
+    ) -> None:
+        self.name = name
+        self._reconcile = reconcile
+        self._clock = clock
+        self._telemetry = telemetry
+        self._free = workers
+        self.queue: WorkQueue[K] = WorkQueue(limits)
+        self._woken = asyncio.Event()
+        telemetry.watch(name, self.queue)  # type: ignore[arg-type]
+
+    def add(self, key: K) -> None:
+        adds = self.queue.adds
+        self.queue.add(key, self._clock.monotonic_s())
+        self._telemetry.adds.add(self.queue.adds - adds, self.name)
+        self._woken.set()
+
+    def add_after(self, key: K, wait_s: float) -> None:
+        self.queue.add_at(key, self._clock.monotonic_s() + wait_s)
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Until cancelled, or until an invariant breaks."""
+        async with asyncio.TaskGroup() as workers:
+            while True:
+                self._woken.clear()
+                while self._free and (taken := self.queue.take(self._clock.monotonic_s())) is not None:
+                    self._free -= 1
+                    self._telemetry.waited.observe(taken.waited_s, self.name)
+                    workers.create_task(self._work(taken.key), name=f"{self.name} {taken.key}")
+                await self._wait()
+
+    async def _wait(self) -> None:
+        """For something to do and somebody to do it."""
+        moment_s = self.queue.next_moment_s() if self._free else None
+        left_s = None if moment_s is None else max(0.0, moment_s - self._clock.monotonic_s())
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(left_s):
+                await self._woken.wait()
+
+    async def _work(self, key: K) -> None:
+        began_s = self._clock.monotonic_s()
+        try:
+            self._went_well(key, await self._reconcile(key))
+        except InvariantBroken:
+            raise
+        except errors.Conflict as faster:
+            self._failed(key, faster, self.queue.retry_conflict(key, self._clock.monotonic_s()))
+        except errors.ApiError as refused:
+            self._failed(key, refused, self.queue.retry(key, self._clock.monotonic_s()))
+        except Exception as bug:
+            self._failed(key, bug, self.queue.retry(key, self._clock.monotonic_s()))
+            log.exception("a bug in %s: %s", self.name, key)
+        finally:
+            self.queue.done(key)
+            self._free += 1
+            self._telemetry.worked.observe(self._clock.monotonic_s() - began_s, self.name)
+            self._woken.set()
+
+    def _went_well(self, key: K, answer: Again | None) -> None:
+        self.queue.forget(key)
+        if answer is not None:
+            self.queue.add_at(key, self._clock.monotonic_s() + answer.after_s)
+
+    def _failed(self, key: K, why: Exception, wait_s: float) -> None:
+        self._telemetry.errors.add(1, self.name, type(why).__name__)
+        self._telemetry.retries.add(1, self.name)
+        log.info("%s: %s failed, again in %.3f s: %s", self.name, key, wait_s, why)

@@ -1,0 +1,130 @@
+"""The informers of a process: one watch a resource, however many components want it.
+
+    async with Informers(client, clock, ...) as informers:
+        pods = informers.use(ResourceId("", "v1", "pods"))
+        await informers.synced(pods)
+
+Whoever uses an informer gives it back; the last one out ends the watch. Informers
+may come and go while the process runs, as custom resources do.
+"""
+
+import asyncio
+import random
+from types import TracebackType
+
+from allot.base import Metrics, require
+from allot.client import Client
+
+from .informer import Informer, ResourceId
+from .reflector import Pace, Reflector, Sleep
+
+
+class Informers:
+    def __init__(
+        self,
+        client: Client,
+        rng: random.Random,
+        *,
+        sleep: Sleep = asyncio.sleep,
+        pace: Pace | None = None,
+        metrics: Metrics | None = None,
+    ) -> None:
+        self._client = client
+        self._rng = rng
+        self._sleep = sleep
+        self._pace = pace or Pace()
+        self._informers: dict[ResourceId, Informer] = {}
+        self._users: dict[ResourceId, int] = {}
+        self._reflectors: dict[ResourceId, Reflector] = {}
+        self._tasks: dict[ResourceId, asyncio.Task[None]] = {}
+        self._group: asyncio.TaskGroup | None = None
+        if metrics is not None:
+            self._show(metrics)
+
+    async def __aenter__(self) -> "Informers":
+        self._group = await asyncio.TaskGroup().__aenter__()
+        for what in self._informers:
+            self._start(what)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        group, self._group = self._group, None
+        for task in self._tasks.values():
+            task.cancel()
+        self._tasks.clear()
+        if group is not None:
+            await group.__aexit__(kind, error, trace)
+
+    def use(self, what: ResourceId) -> Informer:
+        """The informer of a resource, begun if nobody uses it yet. Every use ends with `leave`."""
+        informer = self._informers.get(what)
+        self._users[what] = self._users.get(what, 0) + 1
+        if informer is None:
+            informer = self._informers[what] = Informer(what)
+            if self._group is not None:
+                self._start(what)
+        return informer
+
+    def leave(self, informer: Informer) -> None:
+        what = informer.what
+        require(self._informers.get(what) is informer, f"{what}: what was given back is not in use")
+        self._users[what] -= 1
+        if self._users[what]:
+            return
+        del self._users[what], self._informers[what]
+        self._reflectors.pop(what, None)
+        task = self._tasks.pop(what, None)
+        if task is not None:
+            task.cancel()
+
+    async def synced(self, *informers: Informer) -> None:
+        """Until these, or all that are in use, hold their first complete list."""
+        for informer in informers or tuple(self._informers.values()):
+            await informer.wait_synced()
+
+    async def refresh(self, *informers: Informer) -> None:
+        """Read these from the server anew, and return when that is done.
+
+        For whoever must not act on what was true some time ago: a new leader, most of all.
+        """
+        marks = [(informer, informer.lists + 1) for informer in informers]
+        for informer in informers:
+            task = self._tasks.pop(informer.what, None)
+            if task is not None and informer.synced:
+                task.cancel()
+                await asyncio.wait((task,))
+                self._start(informer.what)
+            elif task is not None:
+                self._tasks[informer.what] = task  # its first list is still to come
+        for informer, mark in marks:
+            await informer.wait_lists(mark)
+
+    def _start(self, what: ResourceId) -> None:
+        require(self._group is not None, "informers run while their registry is entered")
+        reflector = self._reflectors.get(what)
+        if reflector is None:
+            reflector = self._reflectors[what] = self._reflector(what)
+        assert self._group is not None
+        self._tasks[what] = self._group.create_task(reflector.run(), name=f"informer {what}")
+
+    def _reflector(self, what: ResourceId) -> Reflector:
+        informer = self._informers[what]
+        resource = self._client.resource(what.group, what.version, what.plural, namespaced=what.namespaced)
+        reflector: Reflector
+        audience = informer.audience(lambda: reflector.report)
+        reflector = Reflector(
+            resource, informer.cache, audience, sleep=self._sleep, rng=self._rng, pace=self._pace
+        )
+        return reflector
+
+    def _show(self, metrics: Metrics) -> None:
+        metrics.reading(
+            "allot_informers", "Resources that this process watches.", lambda: len(self._informers)
+        )
+        metrics.reading(
+            "allot_informer_objects",
+            "Objects in the caches of this process.",
+            lambda: sum(len(informer.cache) for informer in self._informers.values()),
+        )
