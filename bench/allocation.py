@@ -2,7 +2,9 @@
 
     python bench/allocation.py            # writes bench/results/allocation.json and prints it
 
-Times of one problem are medians over warm calls: selectors have been evaluated for
+Times are CPU time of the calling thread, which does nothing but compute, so that other
+work on the machine does not count; `wall_ms` is what a clock on the wall said. Times of
+one problem are medians over warm calls: selectors have been evaluated for
 each kind of device and the claims have been read, as in a scheduler that has seen the
 pod's template before. `cold_ms` is the first call, everything included but for reading
 the slices.
@@ -12,6 +14,7 @@ import argparse
 import gc
 import json
 import platform
+import random
 import statistics
 import sys
 import time
@@ -35,17 +38,19 @@ BYTES_PER_DEVICE_MAX = 2048
 ENOUGH_S = 0.3
 
 
-def timed_ms(call: Callable[[], object]) -> tuple[float, float]:
-    """Median and worst of repeated calls."""
+def timed_ms(call: Callable[[], object]) -> tuple[float, float, float]:
+    """Median and worst CPU time of repeated calls, and their median on the wall."""
     times: list[float] = []
+    walls: list[float] = []
     until = time.perf_counter() + ENOUGH_S
     while len(times) < 20 or (time.perf_counter() < until and len(times) < 2000):
-        started = time.perf_counter()
+        wall, started = time.perf_counter(), time.thread_time()
         call()
-        times.append((time.perf_counter() - started) * 1000)
+        times.append((time.thread_time() - started) * 1000)
+        walls.append((time.perf_counter() - wall) * 1000)
         if sum(times) > 20_000:
             break
-    return statistics.median(times), max(times)
+    return statistics.median(times), max(times), statistics.median(walls)
 
 
 def problem_figures(shape: Callable[[], Any], policy: str, limit_ms: float) -> dict[str, Any]:
@@ -57,16 +62,19 @@ def problem_figures(shape: Callable[[], Any], policy: str, limit_ms: float) -> d
         asked = demand or allocation.read_demand(problem.claims, problem.classes, problem.features)
         return allocation.allocate(problem.node, inventory, ledger, asked, policy=chosen)
 
-    started = time.perf_counter()
+    started = time.thread_time()
     answer = solve()
-    cold_ms = (time.perf_counter() - started) * 1000
+    cold_ms = (time.thread_time() - started) * 1000
     demand = allocation.read_demand(problem.claims, problem.classes, problem.features)
-    median, worst = timed_ms(lambda: solve(demand))
-    reading, _ = timed_ms(lambda: allocation.read_demand(problem.claims, problem.classes, problem.features))
+    median, worst, wall = timed_ms(lambda: solve(demand))
+    reading, _, _ = timed_ms(
+        lambda: allocation.read_demand(problem.claims, problem.classes, problem.features)
+    )
     return {
         "answer": type(answer).__name__,
         "warm_ms": round(median, 4),
         "worst_ms": round(worst, 4),
+        "wall_ms": round(wall, 4),
         "read_claims_ms": round(reading, 4),
         "cold_ms": round(cold_ms, 3),
         "steps": getattr(answer, "steps", None),
@@ -100,9 +108,9 @@ def reading(nodes: int = 5_000, devices: int = 10) -> dict[str, Any]:
     """From the bytes on the wire to an inventory that answers; and what it holds on to."""
     slices = encoded_slices(nodes, devices, shapes.gpu)
     gc.collect()
-    started = time.perf_counter()
+    started = time.thread_time()
     inventory = stocked(slices)
-    seconds = time.perf_counter() - started
+    seconds = time.thread_time() - started
     del inventory
     gc.collect()
     tracemalloc.start()
@@ -125,35 +133,44 @@ def reading(nodes: int = 5_000, devices: int = 10) -> dict[str, Any]:
     }
 
 
-def ranking(nodes: int = 5_000, devices: int = 8) -> dict[str, Any]:
-    """All nodes ranked for one claim, and again after one device changed hands."""
+def ranking(busy: float, nodes: int = 5_000, devices: int = 8) -> dict[str, Any]:
+    """All nodes ranked for one claim, some of their devices in use, and again after one changed hands."""
     inventory = stocked(encoded_slices(nodes, devices, shapes.gpu))
     names = [f"node-{n:05d}" for n in range(nodes)]
-    world = {name: allocation.Node(name) for name in names}
     problem = allocation.problem_of(shapes.cel_selector())
     ledger = allocation.Ledger()
+    rng = random.Random(5)
+    for name in names:
+        for number in range(devices):
+            if rng.random() < busy:
+                device = allocation.DeviceId(shapes.DRIVER, name, f"gpu-{number}")
+                ledger.settle(f"{name} {number}", [allocation.Taken(device)])
     demand = allocation.read_demand(problem.claims, problem.classes, problem.features)
-    started = time.perf_counter()
+    assert isinstance(demand, allocation.Demand)
+    started = time.thread_time()
     ranker = allocation.Ranker(inventory, ledger, demand)
-    best = ranker.best(world.values())
-    cold_ms = (time.perf_counter() - started) * 1000
+    for name in names:
+        ranker.put(allocation.Node(name))
+    ranked = ranker.ranked()
+    cold_ms = (time.thread_time() - started) * 1000
     again: list[float] = []
     for turn in range(200):
         device = allocation.DeviceId(shapes.DRIVER, names[turn * 7 % nodes], f"gpu-{turn % devices}")
         ledger.settle(f"claim-{turn}", [allocation.Taken(device)])
-        started = time.perf_counter()
-        best = ranker.best(world.values())
-        again.append((time.perf_counter() - started) * 1000)
+        started = time.thread_time()
+        ranked = ranker.ranked()
+        again.append((time.thread_time() - started) * 1000)
     median = statistics.median(again)
     return {
         "nodes": nodes,
         "devices": nodes * devices,
+        "in_use": busy,
         "cold_ms": round(cold_ms, 1),
         "after_one_change_ms": round(median, 4),
         "after_one_change_worst_ms": round(max(again), 4),
         "limit_ms": RERANK_MS_MAX,
         "within": median <= RERANK_MS_MAX,
-        "best": str(best)[:60],
+        "ranked": len(ranked),
     }
 
 
@@ -168,7 +185,7 @@ def main() -> int:
         "python": platform.python_version(),
         "machine": platform.machine(),
         "single node": single_node(),
-        "ranking": ranking(),
+        "ranking": {"all free": ranking(0.0), "half in use": ranking(0.5)},
         "reading": reading(),
     }
     options.output.parent.mkdir(parents=True, exist_ok=True)
