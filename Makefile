@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SEED ?= 1
 
-.PHONY: help setup dev components demo test lint types bench sim up lock schemas clean
+.PHONY: help setup dev components demo test lint types bench sim up changelog lock clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -49,6 +49,9 @@ bench: dev ## run the benchmarks; figures go to bench/results as JSON
 
 sim: ## simulate a cluster from a seed
 	@echo "sim: there is no simulator yet; it comes with the scheduler and the controllers" >&2; exit 1
+
+changelog: ## CHANGELOG.md from the files in changes/
+	$(PYTHON) tools/changelog.py
 
 lock: ## write the lock files anew from pyproject.toml
 	$(PIP) uv

@@ -45,7 +45,7 @@ def test_the_five_minutes_of_the_readme(home):
             for line in expected:
                 pattern = ".*".join(re.escape(part.strip()) for part in line.split("…"))
                 assert re.search(pattern, printed), (
-                    f"{command}\nshould print {line!r}, but printed\n{printed}"  # noqa: E501
+                    f"{command}\nshould print {line!r}, but printed\n{printed}"
                 )
     finally:
         server.terminate()
