@@ -27,7 +27,7 @@ class Lossy(EtcdStore):
         self.sent = 0
         attempt = self._connection.attempt
 
-        async def losing(method: Any, request: Any) -> Any:
+        async def losing(method: Any, request: Any, within_s: float = 2) -> Any:
             if method is not TXN:
                 return await attempt(method, request)
             self.sent += 1

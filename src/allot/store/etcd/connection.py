@@ -21,7 +21,8 @@ from ..contract import Unavailable
 from . import allot_etcd_pb2 as pb
 from .address import Address
 
-ATTEMPT_S = 4.0
+ATTEMPT_S = 2.0  # where another attempt is harmless: requests vanish while a leader is being elected
+ONLY_ATTEMPT_S = 8.0  # where it is not; etcd itself gives up after seven
 PATIENCE_S = 15.0  # an election takes two or three seconds
 PAUSE_S, PAUSE_S_MAX = 0.05, 1.0
 
@@ -127,7 +128,7 @@ class Connection:
                 problem = error
         raise Unavailable(f"etcd does not answer: {problem}")
 
-    async def attempt(self, method: Method[Answer], request: Message) -> Answer:
+    async def attempt(self, method: Method[Answer], request: Message, within_s: float = ATTEMPT_S) -> Answer:
         """One call to one member."""
         member = self._current
         metadata = await self._metadata()
@@ -135,7 +136,7 @@ class Connection:
             method.path, request_serializer=_encode, response_deserializer=method.answer.FromString
         )
         try:
-            answer: Answer = await call(request, timeout=ATTEMPT_S, metadata=metadata)
+            answer: Answer = await call(request, timeout=within_s, metadata=metadata)
         except grpc.aio.AioRpcError as error:
             raise self._told(error, member) from error
         return answer

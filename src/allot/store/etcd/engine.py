@@ -33,7 +33,18 @@ from ..keyspace import require_distinct
 from ..order import just_after
 from . import allot_etcd_pb2 as pb
 from .address import Address
-from .connection import COMPACT, RANGE, TXN, Connection, Lost, NotDone, RevisionCompacted, patience
+from .connection import (
+    ATTEMPT_S,
+    COMPACT,
+    ONLY_ATTEMPT_S,
+    RANGE,
+    TXN,
+    Connection,
+    Lost,
+    NotDone,
+    RevisionCompacted,
+    patience,
+)
 from .watch import EtcdWatch
 
 PAGE = 2_000  # entries asked for in one call
@@ -102,11 +113,14 @@ class EtcdStore:
         require_distinct(writes)
         request = self._request(compares, writes)
         guards = _guards(compares, writes)
+        # Sent again, a write is recognised by its value; a deletion is not.
+        recognisable = any(isinstance(write, Put) for write in guards.values())
+        within_s = ATTEMPT_S if recognisable else ONLY_ATTEMPT_S
         lost: Lost | None = None
         problem: NotDone | None = None
         async for _ in patience():
             try:
-                answer = await self._connection.attempt(TXN, request)
+                answer = await self._connection.attempt(TXN, request, within_s)
             except Lost as error:
                 lost = error
                 if not guards:
