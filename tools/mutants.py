@@ -25,6 +25,7 @@ ALLOCATION = "src/allot/allocation"
 TIMEOUT_S = 300
 
 TESTS = (
+    "tests/allocation/test_stories.py",
     "tests/allocation/test_against_oracle.py",
     "tests/allocation/test_explanation.py",
     "tests/allocation/test_problem.py",
