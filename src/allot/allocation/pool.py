@@ -226,7 +226,8 @@ class Pool:
     def _build(self, reaching: Sequence[Shelf], features: Features) -> PoolView | None:
         newest = max(shelf.generation for shelf in reaching)
         kept = [shelf for shelf in reaching if shelf.generation == newest]
-        announced = kept[0].announced
+        kept.sort(key=lambda shelf: shelf.name)
+        announced = kept[0].announced  # they should all say the same
         others: list[Shelf] = []
         if len(kept) != announced:
             if any(generation > newest for generation in self._generations):
@@ -235,7 +236,6 @@ class Pool:
                 return PoolView(self.id, incomplete=True)
             keys = {shelf.key for shelf in kept}
             others = [s for s in self.shelves() if s.generation == newest and s.key not in keys]
-        kept.sort(key=lambda shelf: shelf.name)
         return _validated(self.id, kept, others, features)
 
 
