@@ -35,7 +35,8 @@ null == null && dyn(null) != dyn(0)
 int("42") == 42 && int(4.9) == 4 && int(-4.9) == -4 && int(3u) == 3 && int(timestamp("1970-01-01T00:01:00Z")) == 60
 uint("3") == 3u && uint(3.9) == 3u && double("1e3") == 1000.0 && double(3) == 3.0
 string(1) == "1" && string(1u) == "1" && string(1.5) == "1.5" && string(2.0) == "2" && string(true) == "true"
-string(1e21) == "1e+21" && string(1e20) == "100000000000000000000" && string(0.0001) == "0.0001" && string(1.5e-7) == "1.5e-07"
+string(1e6) == "1e+06" && string(1234567.5) == "1.2345675e+06" && string(123456.0) == "123456" && string(100.25) == "100.25"
+string(0.0001) == "0.0001" && string(1.5e-7) == "1.5e-07" && string(0.0) == "0" && string(-1e300) == "-1e+300" && string(0.05) == "0.05"
 string(b"abc") == "abc" && bytes("é").size() == 2 && bool("true") && !bool("False") && string(-0.5) == "-0.5"
 type(1) == int && type(1u) == uint && type("") == string && type([]) == list && type({}) == map && type(int) == type
 type(null) == null_type && type(quantity("1")) == kubernetes.Quantity
@@ -51,7 +52,7 @@ timestamp("2020-01-02T00:00:00Z") - timestamp("2020-01-01T00:00:00Z") == duratio
 string(timestamp("2020-01-01T00:00:00.250Z")) == "2020-01-01T00:00:00.25Z" && string(duration("1h1.5s")) == "3601.5s"
 string(timestamp("0001-01-01T00:00:00Z")) == "0001-01-01T00:00:00Z"
 duration("-1.5s") < duration("0") && duration("90m").getHours() == 1 && duration("1h30m").getMinutes() == 90
-duration("1500ms").getMilliseconds() == 500 && duration("1us") > duration("999ns") && duration("1m") == duration("60s")
+duration("1500ms").getMilliseconds() == 1500 && duration("1us") > duration("999ns") && duration("1m") == duration("60s")
 # strings
 "héllo".size() == 5 && "hello".charAt(4) == "o" && "hello".charAt(5) == "" && size("") == 0
 "hello mellow".indexOf("ello") == 1 && "hello mellow".indexOf("ello", 2) == 7 && "a".indexOf("z") == -1 && "a".indexOf("") == 0
@@ -160,10 +161,11 @@ dyn(5).exists(x, true)
 "a".substring(2) == ""
 "abc".substring(2, 1) == ""
 "a".indexOf("a", 5) == 0
-"%d".format([]) == ""
-"%d".format(["a"]) == ""
-"%q".format(["a"]) == ""
+dyn("%d").format([]) == ""
+"%d".format([dyn("a")]) == ""
+dyn("%q").format(["a"]) == ""
 "%.200f".format([1.0]) == ""
+"%f".format([dyn(1)]) == ""
 [].min() == 0
 [].max() == 0
 [dyn(1), dyn("a")].sort() == []

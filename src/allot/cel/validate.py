@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from .checker import Checked
 from .errors import EvaluationError, Issue
-from .library import patterns, times
+from .library import formatting, patterns, times
 from .tree import Call, Comprehension, ListNode, Literal, MapNode, Node, Select, children, walk
 from .types import Kind, Type, is_optional
 
@@ -21,7 +21,7 @@ _READERS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
 
 
 def validate(checked: Checked) -> list[Issue]:
-    return [*_literals(checked.root), *_aggregates(checked)]
+    return [*_literals(checked.root), *_aggregates(checked), *_formats(checked)]
 
 
 def _literals(root: Node) -> Iterator[Issue]:
@@ -34,6 +34,33 @@ def _literals(root: Node) -> Iterator[Issue]:
                     read(written.value)
                 except EvaluationError:
                     yield Issue(written.at, f"invalid {word} argument")
+
+
+def _formats(checked: Checked) -> Iterator[Issue]:
+    """Patterns that are written out, against arguments that are."""
+    for node in walk(checked.root):
+        match node:
+            case Call(
+                function="format", target=Literal(value=str() as pattern), args=(ListNode(elements=given),)
+            ):
+                yield from _format_issues(checked, node, pattern, given)
+
+
+def _format_issues(checked: Checked, node: Call, pattern: str, given: tuple[Node, ...]) -> Iterator[Issue]:
+    try:
+        verbs = formatting.clauses_in(pattern)
+    except EvaluationError as problem:
+        yield Issue(node.at, str(problem))
+        return
+    if len(verbs) > len(given):
+        yield Issue(node.at, f"index {len(given)} out of range")
+    elif len(verbs) < len(given):
+        counts = f"(expected {len(verbs)}, got {len(given)})"
+        yield Issue(node.at, f"too many arguments supplied to string.format {counts}")
+    for verb, argument in zip(verbs, given, strict=False):
+        found, takes = checked.types[argument.id], formatting.TAKES.get(verb)
+        if takes is not None and not found.is_dynamic and found not in takes:
+            yield Issue(argument.at, f"error during formatting: %{verb} cannot take a {found}")
 
 
 def _aggregates(checked: Checked) -> Iterator[Issue]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from re import ASCII, compile
 from typing import Any, Final
 
+from .. import types
 from ..errors import EvaluationError
 from ..types import Type
 from ..values import Duration, Optional, Timestamp, UInt, from_key, type_name
@@ -43,6 +44,15 @@ def format_string(pattern: str, args: Any) -> str:
             raise EvaluationError("formatted string too large")
     parts.append(pattern[end:])
     return "".join(parts)
+
+
+def clauses_in(pattern: str) -> list[str]:
+    """The verbs of a pattern that take an argument; raises for one that does not exist."""
+    found = [clause[2] for clause in _CLAUSE.finditer(pattern) if clause[2] != "%"]
+    for verb in found:
+        if verb not in _VERBS:
+            raise EvaluationError(f'unrecognized formatting clause "{verb}"')
+    return found
 
 
 def _precision(digits: str | None) -> int:
@@ -123,12 +133,11 @@ def _integer(value: Any, precision: int) -> str:
     return str(int(value))
 
 
-def _double(style: str) -> Callable[[Any, int], str]:
+def _double(style: str, word: str) -> Callable[[Any, int], str]:
     def show(value: Any, precision: int) -> str:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise _refuse("fixed-point" if style == "f" else "scientific", value)
-        number = float(value)
-        return _plain_double(number) if not math.isfinite(number) else f"{number:.{precision}{style}}"
+        if not isinstance(value, float):
+            raise _refuse(word, value)
+        return f"{value:.{precision}{style}}" if math.isfinite(value) else _plain_double(value)
 
     return show
 
@@ -150,10 +159,21 @@ def _base(style: str, word: str) -> Callable[[Any, int], str]:
 _VERBS: Final[dict[str, Callable[[Any, int], str]]] = {
     "s": _anything,
     "d": _integer,
-    "f": _double("f"),
-    "e": _double("e"),
+    "f": _double("f", "fixed-point"),
+    "e": _double("e", "scientific"),
     "b": _base("b", "binary"),
     "o": _base("o", "octal"),
     "x": _base("x", "hex"),
     "X": _base("X", "hex"),
+}
+
+# What the arguments of each verb may be, where the checker knows; `%s` takes anything.
+TAKES: Final[dict[str, frozenset[Type]]] = {
+    "d": frozenset({types.INT, types.UINT}),
+    "f": frozenset({types.DOUBLE}),
+    "e": frozenset({types.DOUBLE}),
+    "b": frozenset({types.INT, types.UINT, types.BOOL}),
+    "o": frozenset({types.INT, types.UINT}),
+    "x": frozenset({types.INT, types.UINT, types.STRING, types.BYTES}),
+    "X": frozenset({types.INT, types.UINT, types.STRING, types.BYTES}),
 }

@@ -1,6 +1,7 @@
 """Functions every CEL has: sizes, conversions between types, the plain string tests."""
 
 import math
+from decimal import Decimal
 from typing import Any, Final
 
 from ..errors import EvaluationError
@@ -94,35 +95,27 @@ def double_to_uint(number: float) -> UInt:
 
 
 def double_to_string(number: float) -> str:
-    """As Go prints a float64: shortest form, exponents only outside 1e-4 and 1e21."""
+    """As Go's `%g`: the shortest digits, with an exponent below 1e-4 and from 1e6 on."""
     if math.isnan(number):
         return "NaN"
     if math.isinf(number):
         return "+Inf" if number > 0 else "-Inf"
-    shortest = repr(number)
-    mantissa, _, exponent = shortest.partition("e")
-    size = abs(number)
-    if size == 0 or 1e-4 <= size < 1e21:
-        return _without_exponent(mantissa, int(exponent or 0))
-    digits = mantissa.lstrip("-").replace(".", "").strip("0") or "0"
-    scale = math.floor(math.log10(size)) if not exponent else int(exponent)
-    sign = "-" if number < 0 else ""
-    point = f"{digits[0]}.{digits[1:]}" if len(digits) > 1 else digits[0]
+    sign, digits, scale = _decimal(number)
+    if -4 <= scale < 6:
+        whole = digits[: scale + 1].ljust(scale + 1, "0") if scale >= 0 else "0"
+        fraction = digits[scale + 1 :] if scale >= 0 else "0" * (-scale - 1) + digits
+        return f"{sign}{whole}.{fraction}" if fraction else f"{sign}{whole}"
+    point = f"{digits[0]}.{digits[1:]}" if len(digits) > 1 else digits
     return f"{sign}{point}e{'+' if scale >= 0 else '-'}{abs(scale):02d}"
 
 
-def _without_exponent(mantissa: str, exponent: int) -> str:
-    sign, digits = ("-", mantissa[1:]) if mantissa.startswith("-") else ("", mantissa)
-    whole, _, fraction = digits.partition(".")
-    fraction = "" if fraction == "0" else fraction
-    if exponent > 0:
-        moved = (fraction + "0" * exponent)[:exponent]
-        whole, fraction = whole + moved, fraction[exponent:]
-    elif exponent < 0:
-        padded = "0" * -exponent + whole
-        whole, fraction = padded[:exponent] or "0", padded[exponent:] + fraction
-    whole = whole.lstrip("0") or "0"
-    return f"{sign}{whole}.{fraction}" if fraction else f"{sign}{whole}"
+def _decimal(number: float) -> tuple[str, str, int]:
+    """Sign, shortest digits, and the power of ten of the first digit."""
+    shown = Decimal(repr(number)).normalize()
+    sign, digits, exponent = shown.as_tuple()
+    text = "".join(map(str, digits))
+    scale = 0 if number == 0 else len(text) + int(exponent) - 1
+    return "-" if sign else "", text, scale
 
 
 def bytes_to_string(data: bytes) -> str:

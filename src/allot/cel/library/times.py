@@ -150,7 +150,7 @@ def _parts() -> list[Declaration]:
             "duration_to_milliseconds",
             (DURATION,),
             INT,
-            lambda d: _whole(d.ns, 10**6) - _whole(d.ns, SECOND_NS) * 1000,
+            lambda d: _whole(d.ns, 10**6),
         )
     )
     return found
