@@ -81,6 +81,13 @@ def workload(seed: int, claims_per_day: int) -> list[Arrival]:
     return sorted(arrivals, key=lambda one: one.at_s)
 
 
+def asked_gi(kind: str) -> int:
+    """Memory that a claim of this kind asks for."""
+    if kind in shapes.MIG:
+        return shapes.MIG[kind][0] * 10
+    return 80 if kind.startswith("two") else int(kind.removesuffix("Gi"))
+
+
 def claim_of(kind: str) -> Any:
     _, mig = KINDS[kind]
     if mig is not None:
@@ -119,6 +126,7 @@ class Day:
     inventory: allocation.Inventory = field(default_factory=cluster)
     ledger: allocation.Ledger = field(default_factory=allocation.Ledger)
     admitted: int = 0
+    admitted_gi: int = 0  # memory that admitted claims asked for
     refused: dict[str, int] = field(default_factory=dict)
     samples: list[dict[str, float]] = field(default_factory=list)
     _answers: dict[tuple[str, str], Any] = field(default_factory=dict)
@@ -158,6 +166,7 @@ class Day:
         self._held[name] = (kind, plan.question.node.name, taken)
         self._forget(plan.question.node.name)
         self.admitted += 1
+        self.admitted_gi += asked_gi(kind)
         return True
 
     def _plan(self, kind: str) -> allocation.Plan | None:
@@ -196,15 +205,14 @@ class Day:
                 slices, compute = self._card(node, card)
                 free += len(slices)
                 whole_pieces += largest_piece(slices, compute)
-        held_gi = asked_gi = 0
+        held_gi = wanted_gi = 0
         for kind, node, taken in self._held.values():
             if node in WHOLE_NODES:
-                for one in taken:
-                    held_gi += SIZES_GI[int(one.device.name.rsplit("-", 1)[1])]
-                    asked_gi += int("".join(c for c in kind if c.isdigit()))
+                wanted_gi += asked_gi(kind)
+                held_gi += sum(SIZES_GI[int(one.device.name.rsplit("-", 1)[1])] for one in taken)
         return {
             "fragmentation": round(1 - whole_pieces / free, 4) if free else 0.0,
-            "oversize": round(1 - asked_gi / held_gi, 4) if held_gi else 0.0,
+            "oversize": round(1 - wanted_gi / held_gi, 4) if held_gi else 0.0,
             "free_slices": free,
         }
 
@@ -259,6 +267,7 @@ def figures(day: Day, arrivals: int) -> dict[str, Any]:
     return {
         "admitted": day.admitted,
         "refused": arrivals - day.admitted,
+        "admitted_gi": day.admitted_gi,
         "refused_by_kind": {kind: day.refused.get(kind, 0) for kind in KINDS},
         "mean_fragmentation": mean["fragmentation"],
         "mean_oversize": mean["oversize"],
@@ -271,7 +280,7 @@ def main() -> int:
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seeds", type=int, default=5, help="further days, for how much is chance")
-    parser.add_argument("--claims", type=int, default=3000, help="claims a day")
+    parser.add_argument("--claims", type=int, default=1800, help="claims a day")
     options = parser.parse_args()
     started = time.monotonic()
     runs: dict[str, Any] = {}
@@ -282,7 +291,10 @@ def main() -> int:
         print(name, json.dumps(runs[name]), f"{time.monotonic() - started:.0f} s", flush=True)
     others = {}
     for seed in range(options.seed + 1, options.seed + options.seeds):
-        others[seed] = {name: day.admitted for name, day in days(seed, options.claims)}
+        others[seed] = {
+            name: {"admitted": day.admitted, "admitted_gi": day.admitted_gi}
+            for name, day in days(seed, options.claims)
+        }
         print(seed, others[seed], f"{time.monotonic() - started:.0f} s", flush=True)
     base = runs["first-fit"]["admitted"]
     record = {
@@ -291,6 +303,9 @@ def main() -> int:
         "claims": options.claims,
         "runs": runs,
         "more_admitted": {name: run["admitted"] - base for name, run in runs.items()},
+        "more_admitted_gi": {
+            name: run["admitted_gi"] - runs["first-fit"]["admitted_gi"] for name, run in runs.items()
+        },
         "admitted_on_other_days": others,
         "samples_every_s": SAMPLE_S,
         "fragmentation": {name: [s["fragmentation"] for s in curve] for name, curve in curves.items()},
