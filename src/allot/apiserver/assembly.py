@@ -47,7 +47,7 @@ from .patching import Patcher
 from .podverbs import Binder, Evictor
 from .reading import Reader
 from .registry import Registry
-from .repository import Repository, key_of
+from .repository import Repository, key_of, object_of
 from .reviewing import REVIEWS, reviews
 from .scaling import Scaling
 from .security import (
@@ -60,7 +60,7 @@ from .security import (
     refusal,
 )
 from .security.openid import PATHS as OPENID_PATHS
-from .seeding import SERVER, Seeder, namespaces
+from .seeding import SERVER, Seeder, namespaces, priority_classes
 from .server import Page, Server, Verb, error_response
 from .telemetry import Telemetry
 from .watching import Laggards
@@ -137,7 +137,7 @@ class ApiServer:
 
     async def start(self) -> None:
         """Load what decisions need, plant what every cluster starts with, and begin housekeeping."""
-        await self._seeder.plant(namespaces())
+        await self._seeder.plant([*namespaces(), *priority_classes()])
         observed = self._observed()
         for kind in observed:
             if (kind.group, kind.plural) in Authorizer.OBSERVED:
@@ -180,9 +180,11 @@ class ApiServer:
         return self._tokens
 
     def look_up(self, resource: str, namespace: str, name: str) -> Mapping[str, Any] | None:
-        """A core object as the cache has it."""
+        """A core object as this process knows it: from the store if it is embedded, else the cache."""
         kind = self._kind("", resource)
-        found = self.caches.made(kind).objects.get(key_of(kind, namespace, name))
+        key = key_of(kind, namespace, name)
+        entry = self.store.peek(key)
+        found = object_of(entry) if entry else self.caches.made(kind).objects.get(key)
         return found.fields if found else None
 
     async def close(self) -> None:

@@ -29,6 +29,24 @@ def namespaces() -> list[Fields]:
     return [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in NAMESPACES]
 
 
+def priority_classes() -> list[Fields]:
+    """What the system's own pods are given, so that nobody preempts them."""
+    classes = {
+        "system-cluster-critical": (2_000_000_000, "for pods that the cluster needs, on whichever node"),
+        "system-node-critical": (2_000_001_000, "for pods that their node needs"),
+    }
+    return [
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": value,
+            "description": f"Used {use}.",
+        }
+        for name, (value, use) in classes.items()
+    ]
+
+
 class Seeder:
     def __init__(self, registry: Registry, repository: Repository, writer: Writer, clock: Clock) -> None:
         self._registry = registry

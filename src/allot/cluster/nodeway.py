@@ -1,5 +1,7 @@
 """The API server's way to the agents on the nodes: HTTPS, certificates of our CA on both sides."""
 
+from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from allot.api import Request, Response
@@ -25,7 +27,15 @@ class NodeWay:
         """Ask an agent. A stream keeps its connection until it has been read to its end."""
         server = Server(address.host, address.port, authorities=self._authority.ca.certificate)
         transport = HttpsTransport(Access(server, Fixed(self._current())))
-        return await transport.send(request)
+        try:
+            response = await transport.send(request)
+        except BaseException:
+            await transport.close()
+            raise
+        if response.stream is None:
+            await transport.close()
+            return response
+        return replace(response, stream=_closing(response.stream, transport))
 
     def _current(self) -> Credential:
         now = self._clock.now()
@@ -34,6 +44,14 @@ class NodeWay:
             self._credential = Credential(certificate=pair.certificate, key=pair.key)
             self._renew_at = now + _LIFETIME - _RENEW_BEFORE
         return self._credential
+
+
+async def _closing(stream: AsyncIterator[bytes], transport: HttpsTransport) -> AsyncIterator[bytes]:
+    try:
+        async for piece in stream:
+            yield piece
+    finally:
+        await transport.close()
 
 
 def way_to_nodes(authority: Authority, clock: Clock) -> Forward:
