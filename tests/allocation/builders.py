@@ -89,8 +89,8 @@ def claim(*requests: Mapping[str, Any], name: str = "claim", **devices: Any) -> 
     return meta.view(resource.ResourceClaim, {"metadata": {"name": name}, "spec": spec})
 
 
-def device_class(**spec: Any) -> resource.DeviceClass:
-    return meta.view(resource.DeviceClass, {"metadata": {"name": "any"}, "spec": spec})
+def device_class(name: str = "any", **spec: Any) -> resource.DeviceClass:
+    return meta.view(resource.DeviceClass, {"metadata": {"name": name}, "spec": spec})
 
 
 def demanded(*claims: resource.ResourceClaim, features: Features = EVERYTHING) -> Demand:
