@@ -198,6 +198,25 @@ def test_compaction_ends_the_past_and_nothing_else(place: Place):
     run(story())
 
 
+def test_a_deletion_at_the_compacted_revision_is_not_passed_over_in_silence(place: Place):
+    """Compaction drops the deletion itself, so whoever has not seen it must be told to start over."""
+
+    async def story() -> None:
+        store = place.open()
+        await store.transact([], [Put("/a", b"1")])
+        await store.transact([], [Delete("/a")])
+        gone = await store.revision()
+        await store.transact([], [Put("/b", b"1")])
+        await store.compact(gone)
+
+        with pytest.raises(Compacted):
+            await take(store.watch("", gone - 1), 1)
+        assert keys(await take(store.watch("", gone), 1)) == ["/b"]
+        await store.close()
+
+    run(story())
+
+
 def test_a_watch_ends_when_it_is_closed_and_when_its_store_is(place: Place):
     async def story() -> None:
         store = place.open()

@@ -98,9 +98,13 @@ def test_a_cluster_with_passwords_lets_in_who_knows_one(tmp_path: Path):
 
     async def story(url: str) -> None:
         ours = open_store(url.replace("etcd://", "etcd://root:s3cret@"))
-        watch = ours.watch("", await ours.revision())
+        start = await ours.revision()
+        watch = ours.watch("", start)
         reading = asyncio.ensure_future(take(watch, 2, 20))
         assert isinstance(await ours.transact([], [Put("/a", b"")]), Committed)
+        await asyncio.sleep(3.5)
+        late = ours.watch("", start)
+        assert [event.key for event in await take(late, 1)] == ["/a"]
         await asyncio.sleep(3.5)
         assert isinstance(await ours.transact([], [Put("/b", b"")]), Committed)
         assert [event.key for event in await reading] == ["/a", "/b"]

@@ -2,7 +2,7 @@
 
 What it promises
     S2  It remembers the last revision that it delivered. Whatever breaks the stream, a new
-        one starts right behind that revision, and what arrives again is not delivered again.
+        one starts from that revision, and what arrives again is not delivered again.
     S2a etcd may cut a large answer into fragments; they are put together first.
 
 A reader that does not read stops its own stream by flow control; etcd keeps the rest.
@@ -101,7 +101,9 @@ class EtcdWatch:
         create = pb.WatchCreateRequest(
             key=self._key,
             range_end=self._end,
-            start_revision=self._reached + 1,
+            # One revision that we have seen already: from the compacted revision itself etcd would start
+            # without complaint, though a deletion at it may be gone.
+            start_revision=max(1, self._reached),
             progress_notify=True,
             prev_kv=True,
             fragment=True,
