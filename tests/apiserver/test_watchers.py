@@ -1,0 +1,121 @@
+"""Many watchers, one history (S2). bench/watchers.py does it with 200 connections."""
+
+import asyncio
+import ssl
+import tempfile
+
+from allot.api import Request, User
+from allot.apiserver import ApiServer, ServingOptions, identities, serve
+from allot.client import Client, HttpsTransport, kubeconfig
+from allot.store import MemoryStore
+
+CONFIGS = "/api/v1/namespaces/default/configmaps"
+
+
+def body(name: str, size: int = 10) -> bytes:
+    return b'{"metadata":{"name":"%b"},"data":{"x":"%b"}}' % (name.encode(), b"y" * size)
+
+
+async def write(api: ApiServer, count: int, size: int = 10, user: User = identities.ADMIN) -> None:
+    for number in range(count):
+        answer = await api.handle(Request("POST", CONFIGS, {}, {}, body(f"o-{number}", size)), user)
+        assert answer.status == 201
+
+
+async def read(api: ApiServer, count: int, query: dict[str, str], pause_s: float = 0.0) -> list[bytes]:
+    response = await api.handle(Request("GET", CONFIGS, {"watch": "true", **query}), identities.ADMIN)
+    lines: list[bytes] = []
+    async for piece in response.stream:
+        lines += piece.splitlines()
+        if len(lines) >= count:
+            break
+        await asyncio.sleep(pause_s)
+    await response.stream.aclose()
+    return lines
+
+
+def test_every_watcher_sees_the_same_history_however_fast_it_reads():
+    async def story():
+        api = ApiServer(MemoryStore())
+        await api.start()
+        start = str(await api.store.revision())
+        watchers = [
+            asyncio.create_task(read(api, 1000, {"resourceVersion": start}, pause_s=0.001 * (which % 3)))
+            for which in range(40)
+        ]
+        await asyncio.sleep(0)
+        await write(api, 1000)
+        histories = await asyncio.gather(*watchers)
+        assert all(history == histories[0] for history in histories)
+        assert len(set(histories[0])) == 1000
+        late = await read(api, 1000, {"resourceVersion": start})
+        assert late == histories[0]
+        await api.close()
+
+    asyncio.run(story())
+
+
+def test_a_watcher_that_does_not_read_is_cut_off_and_nobody_else_notices(tmp_path):
+    async def story():
+        serving = await serve(ServingOptions(tmp_path / "data", "memory"))
+        api = serving.api
+        cache = await api.caches.of(api.registry.kind("", "configmaps"))
+        cache.history._window = 50
+        access = kubeconfig.load(serving.kubeconfig)
+        transport = HttpsTransport(access)
+        configs = Client(transport).resource("", "v1", "configmaps")
+
+        silent = await _silent_watch(access, int(serving.url.rpartition(":")[2]))
+        seen: list[str] = []
+
+        async def watch() -> None:
+            async for event in configs.watch("default", resource_version="1"):
+                seen.append(event.object.name)
+                if len(seen) == 400:
+                    return
+
+        watching = asyncio.create_task(watch())
+        await until(lambda: len(api.laggards) == 2)
+        for start in range(0, 400, 20):
+            await asyncio.gather(
+                *(
+                    api.handle(
+                        Request("POST", CONFIGS, {}, {}, body(f"o-{number}", 40_000)), identities.ADMIN
+                    )
+                    for number in range(start, start + 20)
+                )
+            )
+            await until(lambda due=start: len(seen) >= due)  # this one keeps up; the other never reads
+        await asyncio.wait_for(watching, 20)
+        assert len(seen) == len(set(seen)) == 400
+        await until(lambda: api.laggards.cut == 1)
+        silent[1].transport.abort()
+        await transport.close()
+        await serving.close()
+
+    asyncio.run(story())
+
+
+async def until(holds, timeout_s: float = 20.0) -> None:
+    for _ in range(int(timeout_s / 0.01)):
+        if holds():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it never came true")
+
+
+async def _silent_watch(access, port: int):
+    """Ask for a watch and never read: small buffers, so that the server's writes soon wait."""
+    context = ssl.create_default_context(cadata=access.server.authorities.decode())
+    credential = await access.credentials.current()
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(credential.certificate + b"\n" + credential.key)
+        file.flush()
+        context.load_cert_chain(file.name)
+    reader, writer = await asyncio.open_connection(
+        "127.0.0.1", port, ssl=context, server_hostname="localhost", limit=1024
+    )
+    writer.write(f"GET {CONFIGS}?watch=true&resourceVersion=1 HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    await writer.drain()
+    reader._transport.pause_reading()
+    return reader, writer
