@@ -154,7 +154,7 @@ class State:
     def may_draw(self, at: int, kind: Kind) -> bool:
         """Whether counters and groups allow the device beside what is taken."""
         pool = self.question.view.pool_of[at]
-        if self.question.stock(pool).overdrawn:
+        if not self._features.partitionable_devices or self.question.stock(pool).overdrawn:
             return False
         left = self.left(pool)
         if any(left[key] < amount for key, amount in kind.draws):
