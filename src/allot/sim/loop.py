@@ -1,0 +1,137 @@
+"""An event loop whose time is made up.
+
+Where it sits
+    A simulated cluster runs on it: the same server, clients and controllers as in
+    production, on one loop, with a memory store and no sockets. An hour passes in
+    as long as it takes to do what happens in it.
+
+What it promises
+    V1  Time moves only when nobody has anything to do, and then to the next moment
+        at which somebody wants to be woken.
+    V2  Same program, same seed, same run: nothing depends on the wall clock, on the
+        address of an object or on the order of a set.
+    V3  When everybody waits and nobody is due, that is an error, with the names of
+        those who wait.
+
+How V2 is kept
+    asyncio keeps tasks in sets, and sets are ordered by hash. Tasks of this loop are
+    numbered and hash to their number.
+"""
+
+import asyncio
+import selectors
+from collections.abc import Coroutine, Generator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+BIRTH = datetime(2030, 1, 1, tzinfo=UTC)
+"""When every simulated world begins."""
+
+
+class NothingToDo(Exception):
+    """Every task waits for something that will never come (V3)."""
+
+
+class NumberedTask(asyncio.Task[Any]):
+    """A task that hashes to its number, so that sets of tasks have an order (V2)."""
+
+    def __init__(self, coroutine: Any, *, number: int, **more: Any) -> None:
+        self._number = number  # before anything puts the task into a set
+        super().__init__(coroutine, **more)
+
+    def __hash__(self) -> int:
+        return self._number
+
+
+class _Timeless(selectors.BaseSelector):
+    """Watches nothing. Waiting for a time is letting it pass."""
+
+    def __init__(self) -> None:
+        self.loop: VirtualLoop | None = None
+        self._keys: dict[Any, selectors.SelectorKey] = {}
+
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        key = selectors.SelectorKey(fileobj, 0, events, data)
+        self._keys[fileobj] = key
+        return key
+
+    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
+        return self._keys.pop(fileobj)
+
+    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        return self.register(fileobj, events, data)
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        assert self.loop is not None
+        self.loop.pass_time(timeout)
+        return []
+
+    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
+        return self._keys
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    def __init__(self) -> None:
+        self._now = 0.0
+        self._tasks_made = 0
+        selector = _Timeless()
+        super().__init__(selector)
+        selector.loop = self
+        self.set_task_factory(self._make_task)
+
+    def time(self) -> float:
+        return self._now
+
+    def pass_time(self, seconds: float | None) -> None:
+        if seconds is None:
+            waiting = sorted(task.get_name() for task in asyncio.all_tasks(self))
+            raise NothingToDo(f"nobody is due; waiting: {', '.join(waiting)}")
+        self._now += max(0.0, seconds)
+
+    def jump(self, seconds: float) -> None:
+        """Let time pass at once, as a suspended machine does: everything due is late."""
+        self._now += seconds
+
+    def _make_task(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        coroutine: Coroutine[Any, Any, Any] | Generator[Any, None, Any],
+        **more: Any,
+    ) -> asyncio.Future[Any]:
+        self._tasks_made += 1
+        return NumberedTask(coroutine, number=self._tasks_made, loop=loop, **more)
+
+
+class VirtualClock:
+    """`allot.base.Clock` for a virtual loop. The wall clock of a machine may be off by `skew`."""
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self._loop = loop
+        self.skew = timedelta()
+
+    def now(self) -> datetime:
+        return BIRTH + timedelta(seconds=self._loop.time()) + self.skew
+
+    def monotonic_s(self) -> float:
+        return self._loop.time()
+
+
+def run(main: Coroutine[Any, Any, Any]) -> Any:
+    """Run `main` in a world of its own and return what it returns."""
+    loop = VirtualLoop()
+    asyncio.set_event_loop(loop)
+    try:
+        return loop.run_until_complete(main)
+    finally:
+        _end_everything(loop)
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
+def _end_everything(loop: VirtualLoop) -> None:
+    left = sorted(asyncio.all_tasks(loop), key=lambda task: task.get_name())
+    for task in left:
+        task.cancel()
+    if left:
+        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+    loop.run_until_complete(loop.shutdown_asyncgens())
