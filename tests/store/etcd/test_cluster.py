@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pytest
@@ -17,6 +18,8 @@ from allot.store import (
     Unavailable,
     open_store,
 )
+from allot.store.etcd import engine
+from allot.store.etcd import watch as etcd_watch
 from components import Etcd, etcd
 
 from ..places import run, take
@@ -103,12 +106,33 @@ def test_a_member_that_comes_back_is_used_again(three: Etcd):
         one.start()
         answer = None
         while not isinstance(answer, Committed):
-            try:
+            with suppress(Unavailable, OutcomeUnknown):
                 answer = await store.transact([], [Put("/a", b"2")])
-            except (Unavailable, OutcomeUnknown):
-                await asyncio.sleep(0.05)
         assert [event.value for event in await reading][-1] == b"2"
         await store.close()
+
+    run(story(), 60)
+
+
+def test_a_watch_alone_finds_another_member(three: Etcd):
+    """Nobody else in this process calls etcd, so nobody else notices that the member is gone."""
+    first, *others = three.members
+
+    async def story() -> None:
+        listener = open_store(three.url("/alone", [first, *others]))
+        writer = open_store(three.url("/alone", others))
+        watch = listener.watch("/", await writer.revision())
+        reading = asyncio.ensure_future(take(watch, 2, 30))
+        await writer.transact([], [Put("/a", b"")])
+        await asyncio.sleep(0.3)
+        first.kill()
+        answer = None
+        while not isinstance(answer, Committed):
+            with suppress(Unavailable, OutcomeUnknown):
+                answer = await writer.transact([Compare("/b", 0)], [Put("/b", b"")])
+        assert [event.key for event in await reading] == ["/a", "/b"]
+        await listener.close()
+        await writer.close()
 
     run(story(), 60)
 
@@ -192,6 +216,27 @@ def test_a_transaction_too_large_for_one_answer_arrives_in_one_piece(one_etcd: E
     run(story())
 
 
+def test_a_list_read_in_pieces_is_one_list(one_etcd: Etcd, monkeypatch: pytest.MonkeyPatch):
+    """However many calls it takes, the count of what is left is that of the first."""
+    monkeypatch.setattr(engine, "PAGE", 3)
+
+    async def story() -> None:
+        store = open_store(one_etcd.url())
+        await store.transact([], [Put(f"/{n}", b"") for n in range(10)])
+        page = await store.range("", limit=7)
+        assert ([e.key for e in page.entries], page.more, page.remaining) == (
+            [f"/{n}" for n in range(7)],
+            True,
+            3,
+        )
+        rest = await store.range("", after="/6", at=page.revision)
+        assert ([e.key for e in rest.entries], rest.more, rest.remaining) == (["/7", "/8", "/9"], False, 0)
+        assert len((await store.range("")).entries) == 10
+        await store.close()
+
+    run(story())
+
+
 def test_a_list_larger_than_four_megabytes_is_read(one_etcd: Etcd):
     """gRPC's own limit on a message, which breaks other clients."""
 
@@ -207,9 +252,7 @@ def test_a_list_larger_than_four_megabytes_is_read(one_etcd: Etcd):
 
 
 def test_progress_is_known_without_events(one_etcd: Etcd, monkeypatch: pytest.MonkeyPatch):
-    from allot.store.etcd import watch as module
-
-    monkeypatch.setattr(module, "PROGRESS_EVERY_S", 0.05)
+    monkeypatch.setattr(etcd_watch, "PROGRESS_EVERY_S", 0.05)
 
     async def story() -> None:
         store = open_store(one_etcd.url())
