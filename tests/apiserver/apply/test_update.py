@@ -110,19 +110,6 @@ def test_elements_of_a_list_by_key_are_owned_one_by_one():
     }
 
 
-def test_resources_of_a_container_are_always_there():
-    live = write(None, deployment(), KUBECTL, "t0")
-    new = copy.deepcopy(live)
-    new["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "1"}}
-    new["spec"]["template"]["spec"]["resources"] = {"limits": {"cpu": "1"}}
-    sets = [e["fieldsV1"] for e in write(live, new, Author("x", "apps/v1"))["metadata"]["managedFields"]]
-    limits = {".": {}, "f:cpu": {}}
-    assert sets[1]["f:spec"]["f:template"]["f:spec"] == {
-        "f:containers": {'k:{"name":"c"}': {"f:resources": {"f:limits": limits}}},
-        "f:resources": {".": {}, "f:limits": limits},
-    }
-
-
 def test_what_is_gone_has_no_owner():
     live = write(None, deployment(), KUBECTL, "t0")
     new = copy.deepcopy(live)

@@ -28,16 +28,10 @@ SERVER_FIELDS = frozenset({
 """Nobody owns these parts of metadata: the server writes them, or they never change."""
 
 STRUCTS = frozenset({
-    "metadata", "spec", "status", "template", "jobTemplate", "strategy", "updateStrategy", "devices",
-    "resources", "source", "nodeInfo", "daemonEndpoints", "kubeletEndpoint", "loadBalancer",
+    "metadata", "spec", "status", "template", "jobTemplate", "strategy", "updateStrategy", "devices", "source",
+    "nodeInfo", "daemonEndpoints", "kubeletEndpoint", "loadBalancer",
 })  # fmt: skip
 """Objects by these names are part of every object that may have them, said or not."""
-
-OPTIONAL = frozenset({
-    "io.k8s.api.core.v1.ContainerStatus", "io.k8s.api.core.v1.PodSpec", "io.k8s.api.core.v1.PodStatus",
-    "io.k8s.api.core.v1.ReplicationControllerSpec",
-})  # fmt: skip
-"""Types whose objects by those names are there only when somebody says so."""
 
 
 def always_there(schema: shapes.Schema, name: str) -> bool:
@@ -50,9 +44,7 @@ def always_there(schema: shapes.Schema, name: str) -> bool:
         return False
     if not schema.name:
         return name == "metadata" and "kind" in schema.fields
-    if name in schema.required:
-        return True
-    return name in STRUCTS and field.type is shapes.Type.OBJECT and schema.name not in OPTIONAL
+    return name in schema.required or (name in STRUCTS and field.type is shapes.Type.OBJECT)
 
 
 def is_named(schema: shapes.Schema, name: str) -> bool:
