@@ -17,7 +17,7 @@ from allot.testing import TestServer, api_server
 MAPS = ResourceId("", "v1", "configmaps")
 PODS = ResourceId("", "v1", "pods")
 NS = "default"
-QUICK = Pace(first_s=0.02, longest_s=0.1, absent_s=0.05, watch_s=60)
+QUICK = Pace(first_s=0.02, longest_s=0.1, absent_s=60, watch_s=60)
 SOON_S = 10.0
 
 

@@ -33,10 +33,11 @@ To add one: make the folder, give it a role (the API server's bootstrap roles ha
 for each of upstream's names), and add its CONTROLLER to ALL below.
 """
 
+from . import resourceclaims
 from .controller import Controller, Loop, World
 from .running import Process, run
 
-ALL: tuple[Controller, ...] = ()
+ALL: tuple[Controller, ...] = (resourceclaims.CONTROLLER,)
 """What `allot controllers` runs."""
 
-__all__ = ["ALL", "Controller", "Loop", "Process", "World", "run"]
+__all__ = ["ALL", "Controller", "Loop", "Process", "World", "resourceclaims", "run"]

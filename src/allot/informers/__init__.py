@@ -5,7 +5,7 @@ Read in the order in which a change travels:
     reflector    list and watch one resource; the contract of all of this is written there
     cache        the objects as last told, their indexes, and what each telling changed
     informer     a cache with its handlers; registry: one of them a resource and process
-    owners       the index by owner
+    owners       the index by owner; discovery: which resources there are
     workqueue    which key next, and when: a pure state machine
     reconciler   the loop that takes keys and makes things so
     events       telling people what was done, counted and bounded
@@ -20,6 +20,7 @@ Read in the order in which a change travels:
 """
 
 from .cache import Added, Cache, Change, Deleted, Index, IndexFunction, Key, Updated
+from .discovery import Catalogue, Served, discover
 from .events import NORMAL, WARNING, Events
 from .informer import Handler, Informer, ResourceId
 from .leading import Election, lead_forever
@@ -36,6 +37,7 @@ __all__ = [
     "Added",
     "Again",
     "Cache",
+    "Catalogue",
     "Change",
     "Deleted",
     "Election",
@@ -51,12 +53,14 @@ __all__ = [
     "Reconciler",
     "Report",
     "ResourceId",
+    "Served",
     "Standing",
     "Taken",
     "Telemetry",
     "Updated",
     "WorkQueue",
     "controller_of",
+    "discover",
     "lead_forever",
     "owner_uids",
     "owners",

@@ -5,14 +5,11 @@ contract is written at the top of `reflector`.
 """
 
 import asyncio
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from .cache import Added, Cache, Change
 from .reflector import Audience, Report, Standing
-
-log = logging.getLogger(__name__)
 
 Handler = Callable[[Change], None]
 
@@ -85,9 +82,9 @@ class Informer:
 
     # -- for the reflector ----------------------------------------------------------------------
 
-    def audience(self, report: Callable[[], Report]) -> Audience:
+    def audience(self, report: Callable[[], Report], absent: Callable[[], None]) -> Audience:
         self._report = report
-        return Audience(self._changed, self._listed)
+        return Audience(self._changed, self._listed, absent)
 
     def _changed(self, change: Change) -> None:
         for handler in tuple(self._handlers.values()):

@@ -37,8 +37,8 @@ How it goes on
     neighbours; `sleep` and `rng` are handed in, so that a seed decides.
 
     A resource that the server does not know (404) holds nothing, once it has said so
-    twice: a server that is just starting may not know yet what it will serve. The
-    reflector keeps asking, now and then, and begins when the resource appears.
+    twice: a server that is just starting may not know yet what it will serve. It is
+    asked again when a definition of that name appears (`registry`), and now and then.
 
     Handlers are plain functions that note a key and return. The loop is not held for
     long by a long list: it is taken over in pieces, and others run in between.
@@ -71,7 +71,7 @@ class Pace:
 
     first_s: float = 0.2
     longest_s: float = 30.0
-    absent_s: float = 5.0  # between two looks for a resource that is not served
+    absent_s: float = 300.0  # between two looks for a resource that is not served
     watch_s: int = 300  # at least, and less than twice that: not all watches end at once
 
 
@@ -101,6 +101,7 @@ class Audience:
 
     changed: Callable[[Change], None]
     listed: Callable[[], None]  # a complete list has been taken over
+    absent: Callable[[], None]  # the server does not know the resource; say so when it might
 
 
 class Reflector:
@@ -231,6 +232,7 @@ class Reflector:
                 for change in changes:
                     self._audience.changed(change)
             self._audience.listed()
+            self._audience.absent()
         await self._pause(self._pace.absent_s if self._absences > 1 else self._pace.first_s)
 
     async def _failed(self, failed: errors.ApiError) -> None:

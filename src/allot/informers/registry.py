@@ -5,7 +5,9 @@
         await informers.synced(pods)
 
 Whoever uses an informer gives it back; the last one out ends the watch. Informers
-may come and go while the process runs, as custom resources do.
+may come and go while the process runs, as custom resources do: while somebody waits for a
+resource that is not served, the definitions of custom resources are followed too, so that
+nobody has to keep asking.
 """
 
 import asyncio
@@ -15,8 +17,11 @@ from types import TracebackType
 from allot.base import Metrics, require
 from allot.client import Client
 
+from .cache import Change, Deleted
 from .informer import Informer, ResourceId
-from .reflector import Pace, Reflector, Sleep
+from .reflector import Pace, Reflector, Sleep, Standing
+
+DEFINITIONS = ResourceId("apiextensions.k8s.io", "v1", "customresourcedefinitions", namespaced=False)
 
 
 class Informers:
@@ -38,6 +43,7 @@ class Informers:
         self._reflectors: dict[ResourceId, Reflector] = {}
         self._tasks: dict[ResourceId, asyncio.Task[None]] = {}
         self._group: asyncio.TaskGroup | None = None
+        self._follows_definitions = False
         if metrics is not None:
             self._show(metrics)
 
@@ -91,15 +97,30 @@ class Informers:
         """
         marks = [(informer, informer.lists + 1) for informer in informers]
         for informer in informers:
-            task = self._tasks.pop(informer.what, None)
-            if task is not None and informer.synced:
-                task.cancel()
-                await asyncio.wait((task,))
-                self._start(informer.what)
-            elif task is not None:
-                self._tasks[informer.what] = task  # its first list is still to come
+            await self._restart(informer.what)
         for informer, mark in marks:
             await informer.wait_lists(mark)
+
+    async def _restart(self, what: ResourceId) -> None:
+        task = self._tasks.pop(what, None)
+        if task is not None:
+            task.cancel()
+            await asyncio.wait((task,))
+            if what in self._informers and self._group is not None:
+                self._start(what)
+
+    def _follow_definitions(self) -> None:
+        """Somebody waits for a resource that may be defined one day."""
+        if not self._follows_definitions:
+            self._follows_definitions = True
+            self.use(DEFINITIONS).handle(self._defined)
+
+    def _defined(self, change: Change) -> None:
+        for what, informer in self._informers.items():
+            if f"{what.plural}.{what.group}" != change.object.name or isinstance(change, Deleted):
+                continue
+            if informer.report.standing is Standing.ABSENT and self._group is not None:
+                self._group.create_task(self._restart(what), name=f"definition of {what}")
 
     def _start(self, what: ResourceId) -> None:
         require(self._group is not None, "informers run while their registry is entered")
@@ -113,7 +134,7 @@ class Informers:
         informer = self._informers[what]
         resource = self._client.resource(what.group, what.version, what.plural, namespaced=what.namespaced)
         reflector: Reflector
-        audience = informer.audience(lambda: reflector.report)
+        audience = informer.audience(lambda: reflector.report, self._follow_definitions)
         reflector = Reflector(
             resource, informer.cache, audience, sleep=self._sleep, rng=self._rng, pace=self._pace
         )

@@ -1,0 +1,129 @@
+"""A claim's way back: reservations go, devices return, the finalizer, and the claim itself."""
+
+from allot.api import Object, errors, resource
+from allot.client import Resource
+from allot.informers import Again, Informer, Key
+
+from ..controller import World
+from . import releasing
+from .memory import Gone
+from .released import Releases
+from .releasing import OwnerStanding, Plan, Verdict
+from .views import Pod, claim_of, owning_pod, pod_of
+
+LOOK_AGAIN_S = 300.0
+"""A node's word wakes the loop at once; this is for what no watch tells."""
+
+
+class ClaimLoop:
+    def __init__(
+        self, world: World, pods: Informer, claims: Informer, releases: Releases, gone: Gone
+    ) -> None:
+        self._pods = pods
+        self._claims = claims
+        self._releases = releases
+        self._gone = gone
+        self._write: Resource = world.client.of(resource.RESOURCE_CLAIM)
+        self._ask_pods: Resource = world.client.resource("", "v1", "pods")
+
+    async def reconcile(self, key: Key) -> Again | None:
+        claim = self._claims.cache.get(key.name, key.namespace)
+        if claim is None:
+            return None
+        view = claim_of(claim)
+        leaving = await self._leaving(view)
+        plan = releasing.plan(claim, leaving)
+        if plan.deallocates and not await self._releases.released(view, leaving.values()):
+            return Again(LOOK_AGAIN_S)
+        try:
+            await self._carry_out(claim, plan)
+            if plan.is_unreserved:
+                await self._delete_if_unneeded(claim)
+        except errors.NotFound:
+            return None  # somebody deleted it, which is where this was going
+        return None
+
+    # -- reservations ---------------------------------------------------------------------------
+
+    async def _leaving(self, claim: resource.ResourceClaim) -> dict[str, str]:
+        """The consumers that leave: uid -> the node they ran on, "" where that is not known."""
+        leaving: dict[str, str] = {}
+        for consumer in claim.status.reserved_for:
+            pod = self._pod(claim.metadata.namespace, consumer.name)
+            verdict = releasing.judge(consumer, pod, consumer.uid in self._gone)
+            if verdict is Verdict.ASK and await self._is_needed(claim.metadata.namespace, consumer):
+                verdict = Verdict.KEEP
+            if verdict is not Verdict.KEEP:
+                is_same = pod is not None and pod.metadata.uid == consumer.uid
+                leaving[consumer.uid] = (
+                    pod.spec.node_name if pod is not None and is_same else self._gone.node_of(consumer.uid)
+                )
+        return leaving
+
+    async def _is_needed(self, namespace: str, consumer: resource.ResourceClaimConsumerReference) -> bool:
+        """Ask the server about a pod that the cache does not know."""
+        live = await self._live(namespace, consumer.name)
+        if live is None or live.metadata.uid != consumer.uid:
+            self._gone.add(consumer.uid)
+            return False
+        return not live.is_done
+
+    # -- writing --------------------------------------------------------------------------------
+
+    async def _carry_out(self, claim: Object, plan: Plan) -> None:
+        """Status first, finalizer second (C1); each only if nobody wrote in between."""
+        if plan.status is not None:
+            claim = await self._write.patch(
+                claim.name,
+                {"metadata": _this(claim), "status": plan.status},
+                claim.namespace,
+                subresource="status",
+            )
+        if plan.unprotects:
+            finalizers = releasing.without_finalizer(claim)
+            await self._write.patch(
+                claim.name, {"metadata": {**_this(claim), "finalizers": finalizers}}, claim.namespace
+            )
+
+    async def _delete_if_unneeded(self, claim: Object) -> None:
+        """A generated claim of a pod that is done goes now, without waiting for its owner to go."""
+        view = claim_of(claim)
+        owner = owning_pod(view)
+        if owner is None or view.metadata.deletion_timestamp:
+            return
+        pod = self._pod(claim.namespace, owner.name)
+        unchanged = ""
+        match releasing.owner_standing(owner.uid, pod):
+            case OwnerStanding.NEEDS_IT:
+                if pod is None or not self._is_superfluous(view, pod):
+                    return
+                unchanged = claim.resource_version  # nobody may have come to hold it meanwhile
+            case OwnerStanding.REPLACED:
+                live = await self._live(claim.namespace, owner.name)
+                if live is None or live.metadata.uid == owner.uid:
+                    return
+            case OwnerStanding.UNKNOWN:
+                return
+        await self._write.delete(claim.name, claim.namespace, uid=claim.uid, resource_version=unchanged)
+
+    def _is_superfluous(self, claim: resource.ResourceClaim, pod: Pod) -> bool:
+        entry = claim.metadata.annotations.get(resource.limits.POD_CLAIM_NAME_ANNOTATION, "")
+        status = pod.recorded(entry)
+        name = status.resource_claim_name if status is not None else None
+        recorded = self._claims.cache.get(name, pod.metadata.namespace) if name else None
+        return releasing.is_superfluous(claim, pod, recorded)
+
+    def _pod(self, namespace: str, name: str) -> Pod | None:
+        found = self._pods.cache.get(name, namespace)
+        return None if found is None else pod_of(found)
+
+    async def _live(self, namespace: str, name: str) -> Pod | None:
+        try:
+            return pod_of(await self._ask_pods.get(name, namespace))
+        except errors.NotFound:
+            return None
+
+
+def _this(claim: Object) -> dict[str, str]:
+    """The version that a write was decided on."""
+    return {"uid": claim.uid, "resourceVersion": claim.resource_version}

@@ -1,0 +1,185 @@
+"""From changes to keys, and from keys to the two loops.
+
+Which key a change touches is found through indexes, so a change of one pod costs the
+same in a large cluster as in a small one.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+from allot.api import Object
+from allot.informers import (
+    OWNER_INDEX,
+    Again,
+    Change,
+    Deleted,
+    Index,
+    Informer,
+    Key,
+    Reconciler,
+    ResourceId,
+    Updated,
+    owner_uids,
+)
+
+from ..controller import Loop, World
+from .claim_loop import ClaimLoop
+from .memory import Gone, Made
+from .pod_loop import PodLoop
+from .released import Releases
+from .tally import Tally
+from .views import (
+    PREPARED_GROUP,
+    PREPARED_PLURAL,
+    PREPARED_VERSION,
+    claim_of,
+    owning_pod,
+    pod_of,
+    prepared_uids,
+)
+
+PODS = ResourceId("", "v1", "pods")
+NODES = ResourceId("", "v1", "nodes", namespaced=False)
+CLAIMS = ResourceId("resource.k8s.io", "v1", "resourceclaims")
+TEMPLATES = ResourceId("resource.k8s.io", "v1", "resourceclaimtemplates")
+PREPARED = ResourceId(PREPARED_GROUP, PREPARED_VERSION, PREPARED_PLURAL, namespaced=False)
+NEEDS = (PODS, NODES, CLAIMS, TEMPLATES, PREPARED)
+
+WORKERS = 50
+
+
+class Item(NamedTuple):
+    """What to look at: a pod or a claim."""
+
+    kind: Literal["pod", "claim"]
+    key: Key
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.key}"
+
+
+def make(world: World) -> Sequence[Loop]:
+    pods, nodes, claims, templates, prepared = (world.informer(what) for what in NEEDS)
+    gone, made, tally = Gone(), Made(), Tally()
+    of_pods = PodLoop(world, pods, claims, templates, made)
+    of_claims = ClaimLoop(world, pods, claims, Releases(world.client, prepared, nodes), gone)
+
+    async def reconcile(item: Item) -> Again | None:
+        return await (of_pods if item.kind == "pod" else of_claims).reconcile(item.key)
+
+    loop = Reconciler("resource_claim", reconcile, world.clock, world.telemetry, workers=WORKERS)
+    router = Router(loop, pods, claims, gone, made)
+    world.metrics.readings(
+        "dynamic_resource_allocation_resource_claims",
+        "Claims that exist.",
+        "allocated",
+        "admin_access",
+        "source",
+        read=tally.read,
+    )
+    world.on(claims, tally.hear)
+    world.on(claims, router.claim_changed)
+    world.on(pods, router.pod_changed)
+    world.on(templates, router.template_changed)
+    world.on(prepared, router.prepared_changed)
+    world.on(nodes, lambda change: router.node_changed(change, prepared))
+    return [loop]
+
+
+class Router:
+    """Which items a change touches."""
+
+    def __init__(
+        self, loop: Reconciler[Item], pods: Informer, claims: Informer, gone: Gone, made: Made
+    ) -> None:
+        self._loop = loop
+        self._gone = gone
+        self._made = made
+        self._owned: Index = claims.cache.index(OWNER_INDEX, owner_uids)
+        self._reserved = claims.cache.index("reserved for", _reserved_uids)
+        self._by_uid = claims.cache.index("uid", _uid)
+        self._users = pods.cache.index("claim names", _claim_names)
+        self._waiting = pods.cache.index("templates", _template_names)
+
+    def pod_changed(self, change: Change) -> None:
+        object = change.object
+        if isinstance(change, Updated) and _concern(change.old) == _concern(object):
+            return
+        pod = pod_of(object)
+        if isinstance(change, Deleted):
+            self._gone.add(object.uid, pod.spec.node_name)
+        elif not pod.is_done:
+            if pod.spec.resource_claims:
+                self._loop.add(Item("pod", Key.of(object)))
+            return
+        self._look_at(self._reserved[object.uid])
+        self._look_at(self._owned[object.uid])
+        for name in pod.claim_names:
+            self._loop.add(Item("claim", Key(object.namespace, name)))
+
+    def claim_changed(self, change: Change) -> None:
+        object = change.object
+        self._made.seen(object.uid)
+        claim = claim_of(object)
+        users = self._users[f"{object.namespace}/{object.name}"]
+        if isinstance(change, Deleted):
+            for pod in users:
+                self._loop.add(Item("pod", Key.of(pod)))
+            return
+        if claim.status.reserved_for or claim.metadata.deletion_timestamp or owning_pod(claim) is not None:
+            self._loop.add(Item("claim", Key.of(object)))
+        if claim.status.allocation is not None:
+            reserved = {one.uid for one in claim.status.reserved_for}
+            for pod in users:
+                if pod_of(pod).spec.node_name and pod.uid not in reserved:
+                    self._loop.add(Item("pod", Key.of(pod)))
+
+    def template_changed(self, change: Change) -> None:
+        for pod in self._waiting[f"{change.object.namespace}/{change.object.name}"]:
+            self._loop.add(Item("pod", Key.of(pod)))
+
+    def prepared_changed(self, change: Change) -> None:
+        """What a node lists no more may have waited for that."""
+        before = change.old if isinstance(change, Updated) else change.object
+        still = () if isinstance(change, Deleted) else prepared_uids(change.object)
+        for uid in prepared_uids(before):
+            if uid not in still:
+                self._look_at(self._by_uid[uid])
+
+    def node_changed(self, change: Change, prepared: Informer) -> None:
+        listed = prepared.cache.get(change.object.name) if isinstance(change, Deleted) else None
+        for uid in prepared_uids(listed) if listed is not None else ():
+            self._look_at(self._by_uid[uid])
+
+    def _look_at(self, claims: Iterable[Object]) -> None:
+        for claim in claims:
+            self._loop.add(Item("claim", Key.of(claim)))
+
+
+def _concern(object: Object) -> object:
+    """What of a pod can change what has to be done."""
+    pod = pod_of(object)
+    status = (pod.status.resource_claim_statuses, pod.status.extended_resource_claim_status)
+    return pod.is_done, bool(pod.metadata.deletion_timestamp), pod.spec.node_name, status
+
+
+def _reserved_uids(object: Object) -> tuple[str, ...]:
+    return tuple(one.uid for one in claim_of(object).status.reserved_for)
+
+
+def _uid(object: Object) -> tuple[str, ...]:
+    return (object.uid,)
+
+
+def _claim_names(object: Object) -> tuple[str, ...]:
+    return tuple(f"{object.namespace}/{name}" for name in pod_of(object).claim_names)
+
+
+def _template_names(object: Object) -> tuple[str, ...]:
+    """Templates that a pod still needs a claim from."""
+    pod = pod_of(object)
+    return tuple(
+        f"{object.namespace}/{one.resource_claim_template_name}"
+        for one in pod.spec.resource_claims
+        if one.resource_claim_template_name and pod.recorded(one.name) is None
+    )

@@ -1,0 +1,62 @@
+"""What the loop has done or seen and the caches may not show.
+
+Two small memories, both bounded, both only there to save work or to prevent doing
+things twice: losing them is safe.
+"""
+
+from collections import OrderedDict
+
+from allot.api import Object
+
+GONE_MAX = 5000
+MADE_S = 60.0
+
+
+class Gone:
+    """Pods that are known to be no more, by uid, and the node each ran on. A uid never comes back."""
+
+    def __init__(self) -> None:
+        self._nodes: OrderedDict[str, str] = OrderedDict()
+
+    def add(self, uid: str, node: str = "") -> None:
+        self._nodes[uid] = node or self._nodes.get(uid, "")
+        self._nodes.move_to_end(uid)
+        while len(self._nodes) > GONE_MAX:
+            self._nodes.popitem(last=False)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._nodes
+
+    def node_of(self, uid: str) -> str:
+        return self._nodes.get(uid, "")
+
+
+class Made:
+    """Claims that were created and that the cache does not show yet.
+
+    After a minute the cache is believed again: the claim may be gone already.
+    """
+
+    def __init__(self) -> None:
+        self._pods: OrderedDict[str, tuple[str, float]] = OrderedDict()  # claim uid -> pod uid, since when
+        self._claims: dict[str, dict[str, Object]] = {}  # pod uid -> claim uid -> claim
+
+    def add(self, claim: Object, pod_uid: str, now_s: float) -> None:
+        self._pods[claim.uid] = (pod_uid, now_s)
+        self._claims.setdefault(pod_uid, {})[claim.uid] = claim
+
+    def seen(self, uid: str) -> None:
+        found = self._pods.pop(uid, None)
+        if found is not None:
+            claims = self._claims[found[0]]
+            del claims[uid]
+            if not claims:
+                del self._claims[found[0]]
+
+    def of(self, pod_uid: str, now_s: float) -> tuple[Object, ...]:
+        while self._pods:
+            uid, (_, since_s) = next(iter(self._pods.items()))
+            if since_s >= now_s - MADE_S:
+                break
+            self.seen(uid)
+        return tuple(self._claims.get(pod_uid, {}).values())

@@ -1,0 +1,158 @@
+"""A pod's claims: made, found again, recorded, and reserved where no scheduler did."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from allot.api import Object, errors, resource
+from allot.base import Counter, Metrics
+from allot.client import Resource
+from allot.informers import OWNER_INDEX, WARNING, Again, Events, Informer, Key, owner_uids
+
+from ..controller import World
+from . import generating, releasing
+from .generating import Adopt, Create, Skip, Use
+from .memory import Made
+from .views import Pod, PodClaim, claim_of, is_for, pod_of
+
+
+class PodLoop:
+    def __init__(
+        self, world: World, pods: Informer, claims: Informer, templates: Informer, made: Made
+    ) -> None:
+        self._world = world
+        self._pods = pods
+        self._claims = claims
+        self._templates = templates
+        self._made = made
+        self._owned = claims.cache.index(OWNER_INDEX, owner_uids)
+        self._write_claims: Resource = world.client.of(resource.RESOURCE_CLAIM)
+        self._write_pods: Resource = world.client.resource("", "v1", "pods")
+        self._events: Events = world.events
+        self._created = creates_total(world.metrics)
+
+    async def reconcile(self, key: Key) -> Again | None:
+        object = self._pods.cache.get(key.name, key.namespace)
+        if object is None:
+            return None
+        pod = pod_of(object)
+        if pod.is_done or pod.metadata.deletion_timestamp:
+            return None
+        problems: list[errors.ApiError] = []
+        fresh: dict[str, str] = {}
+        names: list[str] = []
+        for entry in pod.spec.resource_claims:
+            try:
+                name = await self._settle(object, pod, entry, fresh)
+            except errors.ApiError as refused:
+                text = f"PodResourceClaim {entry.name}: {refused}"
+                self._events.record(object, WARNING, "FailedResourceClaimCreation", text)
+                problems.append(refused)
+                continue
+            names += [name] if name else []
+        if fresh:
+            await self._record(object, pod, fresh)
+        if pod.spec.node_name:
+            for name in names:
+                await self._reserve(pod, name)
+        if problems:
+            raise problems[0]
+        return None
+
+    # -- making and finding ---------------------------------------------------------------------
+
+    async def _settle(self, object: Object, pod: Pod, entry: PodClaim, fresh: dict[str, str]) -> str | None:
+        """The claim for an entry, made if need be. What is to be recorded goes into `fresh`."""
+        match generating.step_for(pod, entry, await self._recorded(pod, entry), self._owned_by(pod)):
+            case Use(name):
+                return name
+            case Adopt(name):
+                fresh[entry.name] = name
+                return name
+            case Create(template):
+                claim = await self._create(object, entry, template)
+                fresh[entry.name] = claim.name
+                return claim.name
+            case Skip():
+                return None
+
+    async def _recorded(self, pod: Pod, entry: PodClaim) -> Object | None:
+        """The claim that the pod's status names. Before it counts as vanished, the server is asked."""
+        status = pod.recorded(entry.name)
+        if entry.resource_claim_name or status is None or not status.resource_claim_name:
+            return None
+        name, namespace = status.resource_claim_name, pod.metadata.namespace
+        for claim in (self._claims.cache.get(name, namespace), *self._owned_by(pod)):
+            if claim is not None and claim.name == name and is_for(claim_of(claim), pod):
+                return claim
+        try:
+            return await self._write_claims.get(name, namespace)
+        except errors.NotFound:
+            return None
+
+    def _owned_by(self, pod: Pod) -> tuple[Object, ...]:
+        uid = pod.metadata.uid
+        return (*self._owned[uid], *self._made.of(uid, self._world.clock.monotonic_s()))
+
+    async def _create(self, pod: Object, entry: PodClaim, template_name: str) -> Object:
+        template = self._templates.cache.get(template_name, pod.namespace)
+        if template is None:
+            raise errors.NotFound(
+                f'resource claim template "{template_name}":'
+                f' resourceclaimtemplate.{resource.limits.GROUP} "{template_name}" not found'
+            )
+        wanted = generating.new_claim(pod, entry.name, template)
+        admin = str(generating.asks_for_admin_access(wanted)).lower()
+        try:
+            claim = await self._write_claims.create(wanted)
+        except errors.ApiError:
+            self._created.add(1, "failure", admin)
+            raise
+        self._created.add(1, "success", admin)
+        self._made.add(claim, pod.uid, self._world.clock.monotonic_s())
+        return claim
+
+    async def _record(self, object: Object, pod: Pod, fresh: dict[str, str]) -> None:
+        wanted: dict[str, Any] = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": object.name, "namespace": object.namespace, "uid": object.uid},
+            "status": {"resourceClaimStatuses": generating.statuses(pod, fresh)},
+        }
+        try:
+            await self._write_pods.apply(
+                wanted, field_manager=generating.FIELD_MANAGER, force=True, subresource="status"
+            )
+        except errors.NotFound:
+            return  # the pod went meanwhile, and its claims go with it
+
+    # -- reserving ------------------------------------------------------------------------------
+
+    async def _reserve(self, pod: Pod, name: str) -> None:
+        claim = self._claims.cache.get(name, pod.metadata.namespace)
+        if claim is None or not releasing.can_be_reserved(claim_of(claim), pod):
+            return
+        if name in _generated(pod) and not is_for(claim_of(claim), pod):
+            return
+        reserved = (claim.fields.get("status") or {}).get("reservedFor") or []
+        await self._write_claims.patch(
+            name,
+            {
+                "metadata": {"uid": claim.uid, "resourceVersion": claim.resource_version},
+                "status": {"reservedFor": [*reserved, releasing.reservation(pod)]},
+            },
+            pod.metadata.namespace,
+            subresource="status",
+        )
+
+
+def _generated(pod: Pod) -> Iterator[str]:
+    return (one.resource_claim_name or "" for one in pod.status.resource_claim_statuses)
+
+
+def creates_total(metrics: Metrics) -> Counter:
+    return metrics.counter(
+        "dynamic_resource_allocation_resourceclaim_creates_total",
+        "Claims created from templates.",
+        "status",
+        "admin_access",
+    )
