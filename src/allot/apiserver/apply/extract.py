@@ -28,8 +28,8 @@ SERVER_FIELDS = frozenset({
 """Nobody owns these parts of metadata: the server writes them, or they never change."""
 
 STRUCTS = frozenset({
-    "metadata", "spec", "status", "template", "jobTemplate", "strategy", "updateStrategy", "devices", "source",
-    "nodeInfo", "daemonEndpoints", "kubeletEndpoint", "loadBalancer",
+    "metadata", "spec", "status", "template", "jobTemplate", "strategy", "updateStrategy", "devices",
+    "source", "nodeInfo", "daemonEndpoints", "kubeletEndpoint", "loadBalancer",
 })  # fmt: skip
 """Objects by these names are part of every object that may have them, said or not."""
 
