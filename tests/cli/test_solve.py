@@ -121,3 +121,21 @@ def test_an_explanation_is_given_on_request_only(solve):
     assert "explanation" not in plain
     assert explained["explanation"]["requests"][0]["free"] == 2
     assert "with 2 instead of 3" in explained["explanation"]["text"]
+
+
+def test_our_own_fault_costs_one_file_its_answer(solve, monkeypatch):
+    from allot import allocation
+
+    real = allocation.solve
+
+    def broken(problem, policy):
+        if problem.name == "one":
+            raise ZeroDivisionError("oops")
+        return real(problem, policy)
+
+    monkeypatch.setattr(allocation, "solve", broken)
+    status, lines, err = solve(FITS, {**FITS, "name": "two"})
+
+    assert status == 1
+    assert [line["verdict"] for line in lines] == ["error", "fits"]
+    assert "oops" in err

@@ -2,7 +2,7 @@
 
 Exit status 0 when every file was answered, whatever the answers are; 2 when one is
 not a problem. Such a file still gets its line, with the error, so that lines and
-files always pair up.
+files always pair up. So does a file that we fail on ourselves; that is status 1.
 """
 
 import argparse
@@ -18,6 +18,7 @@ from allot.base import RandomIds, SystemClock
 HELP = "solve allocation problems from files"
 
 ANSWERED = 0
+OUR_FAULT = 1
 NOT_A_PROBLEM = 2
 
 
@@ -37,12 +38,19 @@ def run(options: argparse.Namespace) -> int:
         try:
             answer = _answer(Path(file), options)
         except (OSError, allocation.NotAProblem) as error:
-            print(f"{file}: {error}", file=sys.stderr)
             status = NOT_A_PROBLEM
-            answer = {"name": "", "verdict": "error", "results": [], "error": str(error)}
+            answer = _failed(file, str(error))
+        except Exception as error:  # the edge of the process: one file must not cost the others their answer
+            status = status or OUR_FAULT
+            answer = _failed(file, f"internal error, please report it: {type(error).__name__}: {error}")
         line = {"file": file, **answer, "seconds": round(clock.monotonic_s() - started_s, 6)}
         print(msgspec.json.encode(line).decode(), flush=True)
     return status
+
+
+def _failed(file: str, error: str) -> dict[str, Any]:
+    print(f"{file}: {error}", file=sys.stderr)
+    return {"name": "", "verdict": "error", "results": [], "error": error}
 
 
 def _answer(file: Path, options: argparse.Namespace) -> dict[str, Any]:
