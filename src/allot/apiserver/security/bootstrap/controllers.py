@@ -85,6 +85,8 @@ _DEVICES: Mapping[str, tuple[Rule, ...]] = {
         may("patch update", "pods/status"),
         may(READ, "podgroups", SCHEDULING),
         may("patch update", "podgroups/status", SCHEDULING),
+        may("get", "nodes"),
+        may(READ, "preparedclaims", "node.allot.dev"),
         EVENTS,
     ),
     "device-taint-eviction-controller": (
