@@ -126,8 +126,8 @@ MUTANTS = (
     Mutant(
         "question: an overdrawn pool goes on",
         "question.py",
-        "if any(amount < 0 for amount in left.values()):",
-        "if False:",
+        "return Stock(left, groups, any(amount < 0 for amount in left.values()))",
+        "return Stock(left, groups, overdrawn=False)",
     ),
     # Capacity
     Mutant(
@@ -194,7 +194,7 @@ MUTANTS = (
     Mutant(
         "state: every share draws from counters",
         "state.py",
-        "charged = bool(kind.consumption) and not (shareable and self._is_shared(at))",
+        "charged = bool(kind.consumption) and not self.is_charged(at)",
         "charged = bool(kind.consumption)",
     ),
     Mutant(

@@ -137,7 +137,12 @@ class Question:
 
     def is_risky(self) -> bool:
         """Whether some order of trying could meet an error."""
-        return any(self._risks(alternative) for alternative in self.demand.alternatives())
+        return self.last_risk() is not None
+
+    def last_risk(self) -> tuple[int, int] | None:
+        """The last request, as claim and place in it, that could meet an error; None if none could."""
+        risks = [(one.claim, one.request) for one in self.demand.alternatives() if self._risks(one)]
+        return risks[-1] if risks else None
 
     def _risks(self, alternative: Alternative) -> bool:
         row = self.row(alternative)

@@ -20,10 +20,11 @@ How
     not tried where a twin has failed, a state is not entered whose equal has failed
     (`shape`), and what remains is first counted (`bounds`).
 
-    Counting could walk past an error that upstream would meet, so it is left out
-    where errors are possible at all. There a first search in publication order
-    decides between fit, no fit and refusal; the other two ways are safe, because
-    twins and equal states fail with the same errors. Only then may a policy choose.
+    Counting could walk past an error that upstream would meet, so it is done only
+    behind the last request that can meet one. Where errors are possible at all, a
+    first search in publication order decides between fit, no fit and refusal; the
+    other two ways are safe there, because twins and equal states fail with the same
+    errors. Only then may a policy choose.
 """
 
 from bisect import bisect_right
@@ -44,6 +45,10 @@ from .state import FatalError, State
 
 BUDGET_STEPS: Final = 100_000
 """Devices tried before an answer is given up; a step is some microseconds."""
+
+POLICY_STEPS: Final = 1_000
+"""Devices tried in the policy's order. A policy that makes a problem hard loses its say in it:
+first come is then first served, and the verdict is the same as without it."""
 
 EASY_FAILURES: Final = 4
 EASY_STEPS: Final = 256
@@ -69,17 +74,23 @@ def allocate(
 
 def answer(question: Question, policy: Policy, budget: int = BUDGET_STEPS) -> Answer:
     risky = question.is_risky()
-    if not risky:
-        return _concluded(question, Search(question, policy, budget, heed_errors=False))
-    first = _concluded(question, Search(question, FIRST_FIT, budget, heed_errors=True))
-    if not isinstance(first, Plan) or policy.cost is None:
-        return first
-    # The problem is sound, so a policy may choose; if that takes too long, first come is first served.
-    better = _concluded(question, Search(question, policy, budget - first.steps, heed_errors=False))
-    return better if isinstance(better, Plan) else first
+    if risky or policy.cost is None:
+        first = _concluded(question, Search(question, FIRST_FIT, budget, heed_errors=risky), policy)
+        if not isinstance(first, Plan) or policy.cost is None:
+            return first
+        # The problem is sound, so the policy may choose.
+        rest = min(budget - first.steps, POLICY_STEPS)
+        better = _concluded(question, Search(question, policy, rest, heed_errors=False), policy)
+        return better if isinstance(better, Plan) else first
+    chosen = _concluded(
+        question, Search(question, policy, min(budget, POLICY_STEPS), heed_errors=False), policy
+    )
+    if not isinstance(chosen, Undecided) or chosen.steps > budget:
+        return chosen
+    return _concluded(question, Search(question, FIRST_FIT, budget - chosen.steps, heed_errors=False), policy)
 
 
-def _concluded(question: Question, search: "Search") -> Answer:
+def _concluded(question: Question, search: "Search", policy: Policy) -> Answer:
     try:
         found = search.run()
     except FatalError as error:
@@ -94,7 +105,7 @@ def _concluded(question: Question, search: "Search") -> Answer:
     unwritable = _unwritable(picks)
     if unwritable is not None:
         return Refused(unwritable)
-    return Plan(picks, question, search.cost(), search.steps)
+    return Plan(picks, question, search.cost(policy), search.steps)
 
 
 class _BudgetSpent(Exception):
@@ -140,6 +151,7 @@ class Search:
         self._policy = policy
         self._budget = budget
         self._heed_errors = heed_errors
+        self._last_risk = question.last_risk() if heed_errors else None
         self._state = State(question, heed_errors=heed_errors)
         self._shape: Shape | None = None
         self._bounds: Bounds | None = None
@@ -156,15 +168,17 @@ class Search:
             while self._state.taken:
                 self._state.undo()
             self._bounds = Bounds(self._question, self._state, self._shaped())
-            return self._bounds.possible() and self._descend()
+            if self._is_calm(0, 0) and not self._bounds.possible():
+                return False
+            return self._descend()
 
     def picks(self) -> tuple[Pick, ...]:
         devices = self._question.devices
         return tuple(Pick(one.alternative, devices[one.at], one.parts) for one in self._state.taken)
 
-    def cost(self) -> Cost:
-        """What the policy thinks of the solution: the costs of its devices as they were taken."""
-        cost = self._policy.cost
+    def cost(self, policy: Policy) -> Cost:
+        """What a policy thinks of the solution: the costs of its devices as they were taken."""
+        cost = policy.cost
         if cost is None:
             return ()
         replay = State(self._question, heed_errors=False)
@@ -229,7 +243,7 @@ class Search:
             return _EXCEEDED
         self._failures += 1
         is_hard = self._failures > EASY_FAILURES or self.steps > EASY_STEPS
-        if is_hard and self._bounds is None and not self._heed_errors:
+        if is_hard and self._bounds is None:
             raise _Hard
         frame.tried.add(self._twin(frame, frame.option))
         return None
@@ -257,10 +271,12 @@ class Search:
     def _follow(self, frame: _Frame, alternative: Alternative) -> _Frame | _Outcome:
         """Where to go once the frame's option is taken."""
         filled = frame.filled + 1
+        is_full = filled == self._question.count(alternative)
         bounds = self._bounds
-        if bounds is not None and not bounds.is_exact and not bounds.possible(alternative, filled):
+        counts = bounds is not None and self._is_calm(frame.claim, frame.request + is_full)
+        if bounds is not None and counts and not bounds.is_exact and not bounds.possible(alternative, filled):
             return _FAILED
-        if filled < self._question.count(alternative):
+        if not is_full:
             return self._frame(alternative, filled, frame.option)
         entry = self._enter(frame.claim, frame.request + 1)
         if entry is _EXCEEDED and frame.request + 1 == len(self._claims[frame.claim].requests):
@@ -269,7 +285,7 @@ class Search:
 
     def _frame(self, alternative: Alternative, filled: int, last: int) -> _Frame | _Outcome:
         options = self._options(alternative, filled, last)
-        if self._bounds is not None:
+        if self._bounds is not None and self._is_calm(alternative.claim, alternative.request):
             cells = self._bounds.open_cells(alternative, filled)
             if cells is not None:
                 cell_of = self._shaped().cell_of
@@ -324,6 +340,10 @@ class Search:
 
     def _twin(self, frame: _Frame, at: int) -> object:
         return self._shaped().twin(at, frame.claim, frame.request)
+
+    def _is_calm(self, claim: int, request: int) -> bool:
+        """Whether from this request on no error can be met, so that counting walks past none."""
+        return self._last_risk is None or (claim, request) > self._last_risk
 
     def _shaped(self) -> Shape:
         if self._shape is None:
