@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 COMMANDS: dict[str, str] = {
     "apiserver": "run the API server until interrupted",
+    "controllers": "run the control loops until interrupted",
     "credentials": "write a kubeconfig for a user or component",
     "solve": "solve allocation problems from files",
 }

@@ -34,10 +34,11 @@ for each of upstream's names), and add its CONTROLLER to ALL below.
 """
 
 from . import resourceclaims
+from .accounts import AccountClients
 from .controller import Controller, Loop, World
 from .running import Process, run
 
 ALL: tuple[Controller, ...] = (resourceclaims.CONTROLLER,)
 """What `allot controllers` runs."""
 
-__all__ = ["ALL", "Controller", "Loop", "Process", "World", "resourceclaims", "run"]
+__all__ = ["ALL", "AccountClients", "Controller", "Loop", "Process", "World", "resourceclaims", "run"]
