@@ -6,6 +6,7 @@ Prints one JSON object. Values are 2 KB and every write compares, as the API ser
 Read the ratios first: disks differ, and this one may be busy.
 
     puts_per_s_1, _32    durable writes, one at a time and 32 at once
+    put_p50_us           of those one at a time
     cpu_us_per_put       of this process, all threads, at 32
     loop_us_per_put      of that, what the event loop's thread spends
     get_us, range_5000_ms, page_500_ms
@@ -43,13 +44,20 @@ def main() -> None:
     parser.add_argument("--puts", type=int, default=20_000)
     parser.add_argument("--open-gb", type=float, default=1.0)
     asked = parser.parse_args()
+    load = round(os.getloadavg()[0], 1)  # of others, before we add ours
     with tempfile.TemporaryDirectory(prefix="bench-store-") as folder, etcd(Path(folder)) as etcd_url:
         urls = {"memory": "memory", "sqlite": f"sqlite:{folder}/one.db", "etcd": etcd_url}
         figures: dict[str, Any] = asyncio.run(compare({n: url for n, url in urls.items() if url}, asked.puts))
         figures["fdatasync_us"] = round(fdatasync_us(Path(folder)))
         if asked.open_gb:
             figures["open"] = asyncio.run(opening(Path(folder) / "large.db", asked.open_gb))
-    json.dump({"benchmark": "store", "value_bytes": len(VALUE), **figures}, sys.stdout, indent=2)
+    circumstances = {
+        "benchmark": "store",
+        "value_bytes": len(VALUE),
+        "load_average": load,
+        "cpus": os.cpu_count(),
+    }
+    json.dump({**circumstances, **figures}, sys.stdout, indent=2)
     print()
 
 
@@ -57,19 +65,19 @@ async def compare(urls: Mapping[str, str], puts: int) -> dict[str, Any]:
     """Round by round, engine after engine, so that a moment in which the disk is slow is slow for all."""
     async with AsyncExitStack() as stack:
         stores = {name: await stack.enter_async_context(opened(url)) for name, url in urls.items()}
-        rounds: dict[str, list[Round]] = {name: [] for name in stores}
+        rounds: dict[str, list[tuple[Puts, Puts]]] = {name: [] for name in stores}
         for number in range(ROUNDS):
             for name, store in stores.items():
-                single, _, _ = await put_many(store, f"/single/{number}", max(200, puts // 20), 1)
-                rounds[name].append(
-                    Round(single, *await put_many(store, f"/crowd/{number}", puts // ROUNDS, 32))
-                )
+                alone = await put_many(store, f"/single/{number}", max(200, puts // 40), 1)
+                crowd = await put_many(store, f"/crowd/{number}", puts // ROUNDS, 32)
+                rounds[name].append((alone, crowd))
         return {
             name: {
-                "puts_per_s_1": round(median(one.single for one in rounds[name])),
-                "puts_per_s_32": round(median(one.crowd for one in rounds[name])),
-                "cpu_us_per_put": round(median(one.cpu_us for one in rounds[name]), 1),
-                "loop_us_per_put": round(median(one.loop_us for one in rounds[name]), 1),
+                "puts_per_s_1": round(median(alone.rate for alone, _ in rounds[name])),
+                "put_p50_us": round(median(alone.p50_us for alone, _ in rounds[name])),
+                "puts_per_s_32": round(median(crowd.rate for _, crowd in rounds[name])),
+                "cpu_us_per_put": round(median(crowd.cpu_us for _, crowd in rounds[name]), 1),
+                "loop_us_per_put": round(median(crowd.loop_us for _, crowd in rounds[name]), 1),
                 **await reading(store),
                 "watch_us": round(await watching(store), 1),
             }
@@ -77,27 +85,28 @@ async def compare(urls: Mapping[str, str], puts: int) -> dict[str, Any]:
         }
 
 
-class Round(NamedTuple):
-    single: float
-    crowd: float
-    cpu_us: float
-    loop_us: float
+class Puts(NamedTuple):
+    rate: float
+    p50_us: float
+    cpu_us: float  # of the whole process, for one
+    loop_us: float  # of the event loop's thread, for one
 
 
-async def put_many(store: Store, prefix: str, count: int, at_once: int) -> tuple[float, float, float]:
-    """Writes per second, and what one costs in microseconds of CPU: the process, and this thread."""
-    numbers = iter(range(count))
+async def put_many(store: Store, prefix: str, count: int, at_once: int) -> Puts:
+    numbers, times = iter(range(count)), list[float]()
 
     async def write() -> None:
         for number in numbers:
             key = f"{prefix}/namespace-{number % 50}/object-{number:06}"
+            started = time.perf_counter()
             await store.transact([Compare(key, 0)], [Put(key, VALUE)])
+            times.append(time.perf_counter() - started)
 
     cpu, loop_cpu, started = time.process_time(), time.thread_time(), time.perf_counter()
     await asyncio.gather(*(write() for _ in range(at_once)))
     took_s = time.perf_counter() - started
-    cost_us = (time.process_time() - cpu) / count * 1e6
-    return count / took_s, cost_us, (time.thread_time() - loop_cpu) / count * 1e6
+    cpu, loop_cpu = time.process_time() - cpu, time.thread_time() - loop_cpu
+    return Puts(count / took_s, median(times) * 1e6, cpu / count * 1e6, loop_cpu / count * 1e6)
 
 
 async def reading(store: Store) -> dict[str, float]:

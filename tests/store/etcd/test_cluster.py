@@ -261,7 +261,10 @@ def test_progress_is_known_without_events(one_etcd: Etcd, monkeypatch: pytest.Mo
         reading = asyncio.ensure_future(anext(watch))
         for _ in range(5):
             await store.transact([], [Put("/theirs", b"")])
-        await asyncio.sleep(0.5)
+        for _ in range(200):
+            if watch.progress >= start + 5:
+                break
+            await asyncio.sleep(0.05)
         assert watch.progress >= start + 5
         assert not reading.done()
         await store.close()
