@@ -4,7 +4,7 @@ Nothing here knows a client, a clock or a random number. Reading order: `feature
 and `node` (what the world is like), `inventory` (what is published), `ledger`
 (what is taken), `demand` (what is asked), `question` (one demand put to one
 node), `search` (the answer), `policy` (which of many answers), `ranking` (which
-of many nodes).
+of many nodes), `explanation` (why not).
 
     inventory = Inventory(features)                 # features: Features.of(["AdminAccess", ...])
     inventory.apply(slice)                          # a ResourceSlice; .remove(name) when it goes
@@ -24,13 +24,14 @@ calls can be chained without a test in between. The answer is one of
 
     Plan        a choice of devices; `plan.results(ids)` writes one AllocationResult a
                 claim (`ids: allot.base.Ids` makes the share ids)
-    NoFit       no choice exists on this node; `why_not.reason(alternative, device)`
-                says it device by device (see `question.Question`)
+    NoFit       no choice exists on this node; `explain(Attempt(...), answer)` says why,
+                device by device, and what would help
     Refused     the problem itself is wrong (`error`); `node_only` when other nodes may do
     Undecided   the step budget ran out first; never a statement about fitting
 
 `Ranker` keeps one answer per node for one demand and looks again only at the nodes
-that moved; `rank` is the same in one call. Policies: `POLICIES[name]`.
+that moved; `rank` is the same in one call. Policies: `POLICIES[name]`. Inventory and
+ledger can be forked (`fork()`): what-if questions pay for what they change.
 """
 
 from .answer import Answer, NoFit, Pick, Plan, Refused, Undecided

@@ -2,10 +2,11 @@
 
 Four questions, each cheaper than a search, and each a proof when the answer is no:
 
-    counters  is there as much of every counter as the rest must draw at least?
-    devices   can every device still to be chosen get a place of its own, if constraints
-              and shared capacity are ignored? A place is a device, or all the partitions
-              of one piece of hardware, with as many places as its counters can allow.
+    amounts   is there as much of every counter and shared capacity as the rest takes at least?
+    devices   can every device still to be chosen get a place of its own, if constraints are
+              ignored? A place is a device, or all the partitions of one piece of hardware,
+              with as many places as its counters can allow; a device that is shared has as
+              many as there is room for the smallest shares.
     match     is there a value for each matchAttribute constraint so that the same can be
               said of the devices that have it?
     distinct  are there enough different values left for a distinctAttribute constraint?
@@ -20,9 +21,8 @@ from itertools import product
 from .demand import Alternative, Constraint
 from .expression import Failure
 from .flow import Need, matchable, open_places
-from .kind import UNKNOWN_VALUE, Kind, Value
-from .pool import CounterKey
-from .question import Question, Standing
+from .kind import UNKNOWN_VALUE, Value
+from .question import Question, Row, Standing
 from .shape import Shape
 from .state import State
 
@@ -44,7 +44,7 @@ class _Profile:
     open: int  # devices, as bits
     values: Mapping[int, Mapping[int, Value]]  # by constraint, then device; without unknown types
     odd: frozenset[int]  # constraints under which some device has a value of an unknown type
-    least: Mapping[str, int]  # of each counter, the least that any of the devices draws
+    least: Mapping[str, int]  # of counters and shared capacity, the least that any device takes
     places: dict[tuple[int, One] | None, int] = field(default_factory=dict)  # cells, as bits
 
 
@@ -75,6 +75,8 @@ class Bounds:
         self._question = question
         self._state = state
         self._shape = shape
+        self._shares = question.demand.features.consumable_capacity
+        self._shareable = {at for at in shape.cell_of if self._shares and question.devices[at].kind.shareable}
         self._profiles: dict[object, _Profile] = {}
         self._of: dict[Alternative, _Profile] = {}
         for alternative in question.demand.alternatives():
@@ -93,7 +95,7 @@ class Bounds:
     def possible(self, alternative: Alternative | None = None, filled: int = 0) -> bool:
         """Whether the rest may still fit, once `filled` devices of the alternative are chosen."""
         rest = self._rest(alternative, filled)
-        if not self._counters_suffice(rest):
+        if not self._amounts_suffice(rest):
             return False
         room = list(self._room)
         broken = _Broken(0, [])
@@ -154,12 +156,8 @@ class Bounds:
             values[index] = {at: value for at, value in found.items() if value}
             if UNKNOWN_VALUE in found.values():
                 odd.add(index)
-        draws = [self._sure_draws(self._question.devices[at].kind) for at in devices]
-        names = {counter for one in draws for _, counter in one}
-        least = {
-            name: min(sum(n for (_, counter), n in one.items() if counter == name) for one in draws)
-            for name in names
-        }
+        draws = [self._sure_draws(at, row) for at in devices]
+        least = {name: min(one.get(name, 0) for one in draws) for one in draws for name in one}
         return _Profile(
             claim=alternative.claim,
             constraints=alternative.constraints,
@@ -169,35 +167,53 @@ class Bounds:
             least={name: amount for name, amount in least.items() if amount > 0},
         )
 
-    def _sure_draws(self, kind: Kind) -> Mapping[CounterKey, int]:
-        """What a device draws whenever it is chosen; of several shares only the first does."""
-        shares = self._question.demand.features.consumable_capacity
-        return {} if shares and kind.shareable else dict(kind.draws)
+    def _sure_draws(self, at: int, row: Row) -> Mapping[str, int]:
+        """What is gone whenever the device is chosen, summed up by name.
+
+        Of several shares only the first draws from counters, but each consumes its part.
+        """
+        kind = self._question.devices[at].kind
+        if self._shares and kind.shareable:
+            return {f"capacity {name}": part.nano for name, part in row.parts.get(at, {}).items()}
+        drawn: dict[str, int] = {}
+        for (_, counter), amount in kind.draws:
+            drawn[f"counter {counter}"] = drawn.get(f"counter {counter}", 0) + amount
+        return drawn
 
     def _value(self, alternative: Alternative, constraint: Constraint, at: int) -> Value | None:
         value = self._question.value(alternative, constraint, at)
         return None if isinstance(value, Failure) else value
 
-    # Counters
+    # Amounts
 
-    def _counters_suffice(self, rest: Sequence[Rest]) -> bool:
+    def _amounts_suffice(self, rest: Sequence[Rest]) -> bool:
         must: dict[str, int] = {}
         for one in rest:
-            for name, amount in one.profiles[0].least.items():
+            for name in one.profiles[0].least:
                 least = min(profile.least.get(name, 0) for profile in one.profiles)
-                must[name] = must.get(name, 0) + one.units * min(least, amount)
+                must[name] = must.get(name, 0) + one.units * least
         if not any(must.values()):
             return True
         there: dict[str, int] = {}
         for pool in range(len(self._question.view.pools)):
             for (_, counter), amount in self._state.left(pool).items():
-                there[counter] = there.get(counter, 0) + max(0, amount)
+                there[f"counter {counter}"] = there.get(f"counter {counter}", 0) + max(0, amount)
+        for at in self._shareable:
+            for name, amount in self._capacity_left(at).items():
+                there[f"capacity {name}"] = there.get(f"capacity {name}", 0) + max(0, amount)
         return all(there.get(name, 0) >= amount for name, amount in must.items())
+
+    def _capacity_left(self, at: int) -> dict[str, int]:
+        used = self._state.consumed_of(at)
+        capacity = self._question.devices[at].kind.capacity
+        return {name: one.value.nano - used.get(name, 0) for name, one in capacity.items()}
 
     # Places
 
     def _room_in(self, cell: int) -> int:
         """How many devices of a cell can still be chosen, at most."""
+        if not self._shareable.isdisjoint(self._shape.cells[cell]):
+            return self._counted_room(cell)
         key = (cell, self._shape.past_of(cell))
         if key not in self._rooms:
             self._rooms[key] = self._counted_room(cell)
@@ -206,9 +222,8 @@ class Bounds:
     def _counted_room(self, cell: int) -> int:
         question = self._question
         members = self._shape.cells[cell]
-        shares = question.demand.features.consumable_capacity
-        if shares and any(question.devices[at].kind.shareable for at in members):
-            return UNLIMITED
+        if not self._shareable.isdisjoint(members):
+            return self._shares_left(members[0]) if len(members) == 1 else UNLIMITED
         alive = [question.devices[at].kind for at in self._shape.alive_in(cell)]
         if len(members) == 1 or not alive:
             return len(alive)
@@ -218,6 +233,23 @@ class Bounds:
             least = min(dict(kind.draws).get(key, 0) for kind in alive)
             if least > 0:
                 most = min(most, left[key] // least)
+        return most
+
+    def _shares_left(self, at: int) -> int:
+        """How many of the smallest shares anybody asks for a device still has."""
+        if at in self._question.owned:
+            return 0
+        left = self._capacity_left(at)
+        parts = [
+            row.parts.get(at, {})
+            for row in self._question.rows.values()
+            if row.standings[at] is Standing.OPEN
+        ]
+        most = UNLIMITED
+        for name, amount in left.items():
+            least = min((part[name].nano for part in parts if name in part), default=0)
+            if least > 0:
+                most = min(most, max(0, amount) // least)
         return most
 
     def _places(self, profile: _Profile, broken: _Broken, wanted: tuple[int, One] | None) -> int:
