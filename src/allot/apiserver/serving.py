@@ -91,6 +91,7 @@ async def serve(options: ServingOptions) -> Serving:
     """Start a server and return once it answers. Raises what keeps it from starting."""
     data_dir = private_directory(options.data_dir)
     store = open_store(options.store, data_dir)
+    api: ApiServer | None = None
     try:
         authority = await _shared_authority(store, data_dir, options)
         way = options.way_to_nodes
@@ -104,6 +105,8 @@ async def serve(options: ServingOptions) -> Serving:
         listener = Listener(Application(api.handle, _authenticate(api)), context)
         await listener.open(options.host, options.port)
     except BaseException:
+        if api is not None:
+            await api.close()
         await store.close()
         raise
     renewal = asyncio.create_task(

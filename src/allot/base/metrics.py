@@ -40,12 +40,11 @@ class Gauge(Counter):
 
 
 class Reading:
-    """A gauge that is read when somebody looks."""
-
-    kind = "gauge"
+    """A number that is read when somebody looks. One whose name ends in _total only grows."""
 
     def __init__(self, name: str, help: str, read: Callable[[], float]) -> None:
         self.name, self.help, self._read = name, help, read
+        self.kind = "counter" if name.endswith("_total") else "gauge"
 
     def lines(self) -> list[str]:
         return [f"{self.name} {_number(self._read())}"]

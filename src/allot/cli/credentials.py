@@ -56,6 +56,8 @@ class _Unusable(Exception):
 
 
 def _write(options: argparse.Namespace) -> int:
+    if not options.user.strip():
+        raise _Unusable("USER must not be empty")
     authority = security.read_authority(options.data_dir)
     if authority is None:
         raise _Unusable(f"{options.data_dir} has no keys: start `allot apiserver` there first")

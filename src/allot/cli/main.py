@@ -10,6 +10,8 @@ import importlib
 import sys
 from collections.abc import Sequence
 
+import allot
+
 COMMANDS: dict[str, str] = {
     "apiserver": "run the API server until interrupted",
     "controllers": "run the control loops until interrupted",
@@ -22,6 +24,7 @@ COMMANDS: dict[str, str] = {
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     parser = argparse.ArgumentParser(prog="allot", description="Dynamic resource allocation.")
+    parser.add_argument("--version", action="version", version=f"allot {allot.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, help_line in COMMANDS.items():
         command = commands.add_parser(name, help=help_line, description=help_line)

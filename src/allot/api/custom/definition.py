@@ -188,6 +188,24 @@ def _check_version(version: Mapping[str, Any], path: Path) -> list[FieldError]:
     return problems
 
 
+_CEL_RULES = "x-kubernetes-validations"
+
+
+def _warnings(new: Fields, old: Fields | None) -> list[str]:
+    """What is accepted and has no effect here is said."""
+    return [
+        f"{_SPEC / 'versions'}[{at}]: {_CEL_RULES} are kept and not enforced"
+        for at, version in enumerate((new.get("spec") or {}).get("versions") or ())
+        if _has_cel_rules((version.get("schema") or {}).get("openAPIV3Schema"))
+    ]
+
+
+def _has_cel_rules(schema: Any) -> bool:
+    if isinstance(schema, Mapping):
+        return _CEL_RULES in schema or any(map(_has_cel_rules, schema.values()))
+    return isinstance(schema, list) and any(map(_has_cel_rules, schema))
+
+
 DEFINITION = Kind(
     group="apiextensions.k8s.io",
     kind="CustomResourceDefinition",
@@ -211,6 +229,7 @@ DEFINITION = Kind(
         prepare_update=_prepare_update,
         validate_create=_validate_create,
         validate_update=_validate_update,
+        warnings=_warnings,
     ),
     columns=(
         Column("Name", format="name", description="The plural name and the group."),

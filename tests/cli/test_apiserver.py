@@ -1,0 +1,56 @@
+"""What a person reads who starts the server in the wrong way."""
+
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from e2e.process import ServerProcess
+
+
+def allot(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "allot.cli", *arguments], capture_output=True, text=True, timeout=60
+    )
+
+
+def test_the_version_is_told():
+    assert allot("--version").stdout.startswith("allot ")
+
+
+@pytest.mark.parametrize(
+    "arguments, says",
+    [
+        (["--port", "99999"], "not a port"),
+        (["--port", "x"], "not a port"),
+        (["--store", "floppy"], "expected memory, sqlite"),
+        (["--feature-gates", "Nonsense=true"], "unknown feature gate"),
+        (["--feature-gates", "DRAAdminAccess=false"], "locked"),
+    ],
+)
+def test_a_wrong_flag_is_one_line_that_says_so(tmp_path, arguments, says):
+    done = allot("apiserver", "--data-dir", str(tmp_path / "d"), *arguments)
+    assert done.returncode in (1, 2)
+    assert says in done.stderr.splitlines()[-1], done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_port_that_is_taken_is_one_line(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        done = allot("apiserver", "--data-dir", str(tmp_path / "d"), "--port", port)
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1 and "address already in use" in done.stderr
+
+
+def test_a_second_server_on_the_same_data_is_refused(tmp_path):
+    server = ServerProcess(tmp_path / "d")
+    try:
+        done = allot("apiserver", "--data-dir", str(tmp_path / "d"), "--port", "0")
+        assert done.returncode == 1
+        assert "Traceback" not in done.stderr and "another process" in done.stderr, done.stderr
+    finally:
+        assert server.stop() == 0
