@@ -9,7 +9,6 @@ acceptable answers is best, or first, is not asked here.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 from . import facts
@@ -155,6 +154,7 @@ def suitability(case: Case) -> Iterator[str]:
 
 
 def constraints(case: Case) -> Iterator[str]:
+    lists = "ListTypeAttributes" in case.features
     for number, claim in enumerate(case.problem["claims"]):
         for position, constraint in enumerate(devices_of(claim).get("constraints") or ()):
             picks = [p for p in case.of_claim(number) if p.ask.named_in(constraint.get("requests") or ())]
@@ -165,11 +165,12 @@ def constraints(case: Case) -> Iterator[str]:
             if len(found) < len(values):
                 yield f"{where}: a device has no such attribute"
             elif constraint.get("matchAttribute"):
-                if len({kind for kind, _ in found}) > 1 or (
-                    found and not frozenset.intersection(*(v for _, v in found))
-                ):
+                if found and not facts.all_match(found, lists):
                     yield f"{where}: no common value among {found}"
-            elif any(a[0] == b[0] and a[1] & b[1] for a, b in combinations(found, 2)):
+            elif not any(
+                all(facts.may_join_distinct(one, order[:at], lists) for at, one in enumerate(order))
+                for order in (found, sorted(found, key=lambda value: value != facts.UNKNOWN))
+            ):
                 yield f"{where}: a value twice among {found}"
 
 

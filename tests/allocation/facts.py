@@ -289,7 +289,7 @@ def attribute(candidate: Candidate, request: Json, name: str, features: frozense
     found = attributes.get(name)
     if found is None and domain == candidate.driver:
         found = attributes.get(identifier)
-    return None if found is None else values_of(found)
+    return None if found is None else values_of(found, "ListTypeAttributes" in features)
 
 
 def derived_value(candidate: Candidate, expression: str, features: frozenset[str]) -> Values:
@@ -297,23 +297,36 @@ def derived_value(candidate: Candidate, expression: str, features: frozenset[str
     if isinstance(program, Fatal):
         raise program
     try:
-        return values_of(program.value(cel_device(candidate)))
+        return values_of(program.value(cel_device(candidate)), "ListTypeAttributes" in features)
     except cel.EvaluationError as error:
         raise Fatal(str(error)) from error
 
 
-def values_of(published: Json) -> Values:
-    for scalar, plural in (
-        ("int", "ints"),
-        ("bool", "bools"),
-        ("string", "strings"),
-        ("version", "versions"),
-    ):
+UNKNOWN: Values = ("", frozenset())
+"""A value of a type that the rules do not know: a list without its gate, or nothing at all."""
+
+
+def values_of(published: Json, lists: bool) -> Values:
+    for scalar in ("int", "bool", "string", "version"):
         if published.get(scalar) is not None:
             return scalar, frozenset((published[scalar],))
-        if published.get(plural) is not None:
-            return scalar, frozenset(published[plural])
-    raise Fatal("attribute without a value")
+        if lists and published.get(f"{scalar}s"):
+            return scalar, frozenset(published[f"{scalar}s"])
+    return UNKNOWN
+
+
+def all_match(values: Sequence[Values], lists: bool) -> bool:
+    """One type and a value in common; a single device may have anything, unless sets are compared."""
+    if len(values) == 1 and not lists:
+        return True
+    return len({kind for kind, _ in values}) == 1 and bool(frozenset.intersection(*(v for _, v in values)))
+
+
+def may_join_distinct(newcomer: Values, values: Sequence[Values], lists: bool) -> bool:
+    """No value twice. What is of an unknown type is different only from nothing."""
+    if newcomer == UNKNOWN:
+        return not lists and not values
+    return all(kind != newcomer[0] or not v & newcomer[1] for kind, v in values)
 
 
 # Capacity

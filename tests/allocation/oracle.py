@@ -94,7 +94,7 @@ class Oracle:
             raise Fatal("derived attributes are off")
         if any(not selector.get("cel") for selector in spec.get("selectors") or ()):
             raise Fatal("selector without an expression")
-        if ask.admin and "AdminAccess" not in self.features:
+        if spec.get("adminAccess") is not None and "AdminAccess" not in self.features:
             raise Fatal("admin access is off")
         if spec.get("deviceClassName", "") not in self.classes:
             raise Fatal("unknown class")
@@ -272,11 +272,12 @@ class Oracle:
         mine = facts.attribute(pick.candidate, pick.ask.spec, name, self.features)
         if mine is None:
             return False
-        theirs = [facts.attribute(p.candidate, p.ask.spec, name, self.features) for p in peers]
+        found = (facts.attribute(p.candidate, p.ask.spec, name, self.features) for p in peers)
+        theirs = [one for one in found if one is not None]
+        lists = "ListTypeAttributes" in self.features
         if constraint.get("matchAttribute"):
-            common = mine[1].intersection(*(t[1] for t in theirs if t is not None))
-            return all(t is not None and t[0] == mine[0] for t in theirs) and bool(common)
-        return all(t is None or t[0] != mine[0] or not t[1] & mine[1] for t in theirs)
+            return facts.all_match([*theirs, mine], lists)
+        return facts.may_join_distinct(mine, theirs, lists)
 
     def results(self, picks: Picks) -> Iterator[Json]:
         node = self.problem["node"]["metadata"]["name"]

@@ -161,8 +161,8 @@ class Maker:
                 {"nodeName": "node-2"},
                 {"allNodes": True},
                 {"nodeSelector": region("west")},
-                {"nodeSelector": region("west")},
                 {"nodeSelector": region("east")},
+                {"nodeSelector": elsewhere(self.rng)},
             )
         )
 
@@ -228,13 +228,16 @@ class Maker:
             attributes["firmware"] = {"version": self.pick(("1.0.0", "1.0.0", "2.1.0"))}
         if self.chance(0.4):
             attributes[self.pick(("example.com/zone", "driver-a/zone"))] = {"string": self.pick("pq")}
-        if self.on("ListTypeAttributes", 0.5) and "ListTypeAttributes" in self.features:
+        if self.on("ListTypeAttributes", 0.5):
             roots = sorted(set(self.some(("r1", "r2", "r3"), 0.5))) or ["r1"]
             attributes["roots"] = {"strings": roots} if self.chance(0.8) else {"string": roots[0]}
+        if self.chance(0.004):
+            attributes[self.pick(("numa", "model"))] = {}
         return attributes
 
     def capacity(self, shareable: bool) -> Json:
-        capacity: Json = {"memory": {"value": self.pick(("2", "3", "4", "4", "6"))}}
+        memory = "memory" if self.chance(0.95) else "driver-a/memory"
+        capacity: Json = {memory: {"value": self.pick(("2", "3", "4", "4", "6"))}}
         if self.chance(0.2):
             capacity["lanes"] = {"value": str(self.between(1, 4))}
         if self.chance(0.002):
@@ -334,6 +337,8 @@ class Maker:
         ]
         if selectors:
             ask["selectors"] = selectors
+        if exactly and self.chance(0.02):
+            ask["adminAccess"] = False
         if exactly and self.on("AdminAccess", 0.15):
             ask["adminAccess"] = True
         if self.on("DeviceTaints", 0.25):
@@ -383,11 +388,12 @@ class Maker:
         return toleration
 
     def capacity_requests(self) -> Json:
-        requests: Json = {"memory": self.pick(("1", "1", "1", "2", "3", "500m", "1500m"))}
+        memory = "memory" if self.chance(0.95) else "driver-a/memory"
+        requests: Json = {memory: self.pick(("1", "1", "1", "2", "3", "500m", "1500m"))}
         if self.chance(0.15):
             requests["lanes"] = str(self.between(1, 3))
         if self.chance(0.02):
-            requests["memory"] = self.pick(("18446744073709551616", "-1"))
+            requests[memory] = self.pick(("18446744073709551616", "-1"))
         return requests
 
     def derived(self) -> str:
@@ -475,9 +481,27 @@ def opaque(name: str, number: int) -> Json:
 
 
 def region(name: str) -> Json:
-    return {
-        "nodeSelectorTerms": [{"matchExpressions": [{"key": "region", "operator": "In", "values": [name]}]}]
-    }
+    """A node selector that holds on the node for "west" and does not for "east"."""
+    west = name == "west"
+    here = {"key": "region", "operator": "In" if west else "NotIn", "values": ["west", "south"]}
+    return {"nodeSelectorTerms": [{"matchExpressions": [here]}]}
+
+
+def elsewhere(rng: Random) -> Json:
+    """Node selectors of all forms, some of which hold on the node."""
+    expressions = [
+        {"key": "rank", "operator": "Gt", "values": [str(rng.randint(1, 4))]},
+        {"key": "rank", "operator": "Lt", "values": [str(rng.randint(2, 5))]},
+        {"key": "rank", "operator": "Exists"},
+        {"key": "planet", "operator": "DoesNotExist"},
+        {"key": "planet", "operator": "NotIn", "values": ["mars"]},
+        {"key": "planet", "operator": "Exists"},
+    ]
+    field = {"key": "metadata.name", "operator": rng.choice(("In", "NotIn")), "values": ["node-1"]}
+    term: Json = {"matchExpressions": rng.sample(expressions, rng.randint(1, 2))}
+    if rng.random() < 0.3:
+        term["matchFields"] = [field]
+    return {"nodeSelectorTerms": [term]}
 
 
 def identity(s: Json, device: Json) -> str:
