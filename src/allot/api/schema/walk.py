@@ -25,6 +25,9 @@ _RFC_3339 = re.compile(
 
 _KIND_OF_JSON = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 
+_AS_IT_IS = {Type.STRING: str, Type.BOOLEAN: bool}
+"""Types of which every value is fine, and most values are of them."""
+
 _GO_NAMES = {
     Type.STRING: "string",
     Type.BOOLEAN: "bool",
@@ -106,34 +109,40 @@ class Walk:
             raise _mismatch(value, schema, path, owner)
         fields = schema.fields
         inner = schema.name.rpartition(".")[2]
-        for key in list(value):
+        for key, member in list(value.items()):
             field = fields.get(key)
+            if field is not None and _AS_IT_IS.get(field.type) is type(member):
+                continue
             where = f"{path}.{key}" if path else key
             if field is None:
                 if not schema.preserves_unknown and len(self.unknown) < UNKNOWN_MAX:
                     self.unknown.append(where)
-            elif value[key] is None and field.type is not Type.ANY:
+            elif member is None and field.type is not Type.ANY:
                 replaceable = schema.name or field.default is not MISSING
                 if self._drop_nulls and not field.nullable and replaceable:
                     del value[key]
             else:
-                value[key] = self.visit(value[key], field, where, inner)
+                value[key] = self.visit(member, field, where, inner)
         return value
 
     def _map(self, value: Any, schema: Schema, path: str, owner: str) -> Any:
         if type(value) is not dict:
             raise _mismatch(value, schema, path, owner)
         assert schema.element is not None
+        as_it_is = _AS_IT_IS.get(schema.element.type)
         for key, member in value.items():
-            value[key] = self._member(member, schema.element, f"{path}.{key}", owner)
+            if type(member) is not as_it_is:
+                value[key] = self._member(member, schema.element, f"{path}.{key}", owner)
         return value
 
     def _list(self, value: Any, schema: Schema, path: str, owner: str) -> Any:
         if type(value) is not list:
             raise _mismatch(value, schema, path, owner)
         assert schema.element is not None
+        as_it_is = _AS_IT_IS.get(schema.element.type)
         for i, member in enumerate(value):
-            value[i] = self._member(member, schema.element, f"{path}[{i}]", owner)
+            if type(member) is not as_it_is:
+                value[i] = self._member(member, schema.element, f"{path}[{i}]", owner)
         return value
 
     def _member(self, value: Any, schema: Schema, path: str, owner: str) -> Any:
