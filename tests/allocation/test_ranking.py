@@ -10,6 +10,7 @@ from allot.allocation import (
     Inventory,
     Ledger,
     Node,
+    Policy,
     Ranker,
     Refused,
     Taken,
@@ -98,6 +99,19 @@ def test_nodes_in_the_same_situation_are_worked_out_once(monkeypatch):
 
     assert names(rank(NODES, inventory, Ledger(), demanded(claim(wants())))) == ["n0", "n1", "n2", "n3"]
     assert len(worked) == 1
+
+
+def test_a_policy_that_cares_for_names_is_asked_on_every_node():
+    """The nodes are alike but for the names of their devices."""
+    far_first = Policy("far first", lambda candidate: (-float(candidate.device.id.pool.removeprefix("n")),))
+    inventory = stocked(*(on(node, 8) for node in NODES))
+
+    assert names(rank(NODES, inventory, Ledger(), demanded(claim(wants())), far_first)) == [
+        "n3",
+        "n2",
+        "n1",
+        "n0",
+    ]
 
 
 def test_a_node_that_goes_leaves_the_ranking():

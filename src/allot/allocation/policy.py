@@ -12,8 +12,8 @@ To write one, add up what you care about and less is better:
 
     SPREAD = Policy("spread", emptiest_first)
 
-Devices of one kind in one pool are asked about once, unless they are partitions or
-can be shared: a cost may depend on what a device is like, not on its name.
+The function is asked about every device whenever something has been taken. A policy
+that promises more (`steady`, `anonymous`) is asked less often.
 """
 
 from collections.abc import Callable, Mapping
@@ -60,6 +60,8 @@ class Policy:
     cost: Callable[[Candidate], Cost] | None  # None: publication order alone
     steady: bool = False
     """Whether a device that is neither shared nor a partition costs the same whatever else is taken."""
+    anonymous: bool = False
+    """Whether devices that are alike and used alike cost the same, whatever their names."""
 
 
 def size(kind: Kind) -> float:
@@ -82,8 +84,8 @@ def spread(candidate: Candidate) -> Cost:
     return (candidate.pool_in_use,)
 
 
-FIRST_FIT = Policy("first-fit", None)
-LEAST_WASTE = Policy("least-waste", least_waste, steady=True)
-SPREAD = Policy("spread", spread)
+FIRST_FIT = Policy("first-fit", None, steady=True, anonymous=True)
+LEAST_WASTE = Policy("least-waste", least_waste, steady=True, anonymous=True)
+SPREAD = Policy("spread", spread, anonymous=True)
 
 POLICIES: Mapping[str, Policy] = {one.name: one for one in (FIRST_FIT, LEAST_WASTE, SPREAD)}

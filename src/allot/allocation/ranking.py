@@ -9,7 +9,7 @@ What it promises
         that the claims prefer first, then the policy's cost, then the node's name.
     R2  Only nodes that may have moved since the last time are looked at again.
     R3  Nodes in the same situation are worked out once: equal devices, used equally,
-        fit equally well.
+        fit equally well, unless the policy cares for names.
 """
 
 from bisect import bisect_left, insort
@@ -150,6 +150,8 @@ class Ranker:
 
     def _situation(self, node: Node) -> Hashable:
         """Everything that an outline depends on; None where it depends on names as well."""
+        if not self._policy.anonymous:
+            return None
         try:
             view = self._inventory.view(node)
         except BadNodeSelector:

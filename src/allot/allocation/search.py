@@ -324,17 +324,11 @@ class Search:
     ) -> list[int]:
         state, question = self._state, self._question
         mine = {one.at for one in state.taken[len(state.taken) - filled :]} if filled else ()
-        known: dict[object, Cost] = {}
-        costs: list[tuple[Cost, int]] = []
-        for at in question.row(alternative).worth_trying:
-            if not all_of_them and (at in mine or state.is_in_use(alternative, at)):
-                continue
-            device = question.devices[at]
-            kind = device.kind
-            key = at if kind.consumption or kind.shareable else (kind, question.view.pool_of[at])
-            if key not in known:
-                known[key] = cost(Candidate(device, at, state))
-            costs.append((known[key], at))
+        costs = [
+            (cost(Candidate(question.devices[at], at, state)), at)
+            for at in question.row(alternative).worth_trying
+            if all_of_them or not (at in mine or state.is_in_use(alternative, at))
+        ]
         costs.sort()
         return [at for _, at in costs]
 
