@@ -91,8 +91,6 @@ class Graph:
         due: dict[str, None] = {}
         if self._needs_a_look(member):
             due[member.uid] = None
-        if member.is_waiting and (old is None or not old.is_waiting):
-            due.update(self._dependents.get(member.uid, {}))
         if old is not None and old.owners != member.owners:
             due.update(self._waiting_owners(old))
         return tuple(due)

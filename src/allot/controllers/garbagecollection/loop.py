@@ -155,9 +155,8 @@ class Collector:
         """An owner that is deleted in the foreground goes when nothing holds it back."""
         if not self.monitors.synced:
             return Again(_NOT_SYNCED_S)
-        blocking = self.graph.blocking(owner.uid)
-        self._look_at(one.uid for one in blocking if not one.is_deleting)
-        if not blocking:
+        self._look_at(one.uid for one in self.graph.dependents(owner.uid) if not one.is_deleting)
+        if not self.graph.blocking(owner.uid):
             await self._let_go(owner, FOREGROUND)
         return None
 
