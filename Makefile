@@ -47,8 +47,8 @@ types: dev ## check types, strictly
 bench: dev ## run the benchmarks; figures go to bench/results as JSON
 	$(BIN)/python bench/run.py
 
-sim: ## simulate a cluster from a seed
-	@echo "sim: there is no simulator yet; it comes with the scheduler and the controllers" >&2; exit 1
+sim: $(VENV)/.running ## simulate an hour of a cluster from a seed: make sim SEED=7
+	$(BIN)/allot sim --seed $(SEED)
 
 changelog: ## CHANGELOG.md from the files in changes/
 	$(PYTHON) tools/changelog.py

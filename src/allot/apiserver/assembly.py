@@ -76,6 +76,7 @@ class Options:
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=RandomIds)
     anonymous_health: bool = False  # let strangers see /healthz, /livez and /readyz
+    watch_loop: bool = True  # measure how long the event loop is held
 
 
 class ApiServer:
@@ -150,7 +151,8 @@ class ApiServer:
         self._definitions = definitions
         await self._seeder.plant(bootstrap_objects())
         self._tasks.append(asyncio.create_task(self._keep_house(), name="housekeeping"))
-        self._tasks.append(asyncio.create_task(self._loop_watch.run(), name="loop watch"))
+        if self.options.watch_loop:
+            self._tasks.append(asyncio.create_task(self._loop_watch.run(), name="loop watch"))
         self.ready = True
 
     async def handle(self, request: Request, user: User) -> Response:

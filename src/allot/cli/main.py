@@ -16,6 +16,7 @@ COMMANDS: dict[str, str] = {
     "apiserver": "run the API server until interrupted",
     "controllers": "run the control loops until interrupted",
     "credentials": "write a kubeconfig for a user or component",
+    "sim": "run made-up hours of a cluster, with faults of every kind",
     "solve": "solve allocation problems from files",
 }
 """Command name -> one line of help. The module has the command's name."""

@@ -32,14 +32,17 @@ class Component:
         self._faults = faults
         self._transports: list[FaultyTransport] = []
         self._task: asyncio.Task[None] | None = None
+        self._killed = False
 
     def start(self) -> None:
         self.starts += 1
+        self._killed = False
         self._transports = []
         self._task = asyncio.get_running_loop().create_task(self._run(), name=f"{self.name} #{self.starts}")
 
     async def kill(self) -> None:
         """As kill -9 does it: nothing more is said, and everything in memory is gone."""
+        self._killed = True
         for transport in self._transports:
             transport.fence()
         await self.stop()
@@ -63,6 +66,8 @@ class Component:
         except (asyncio.CancelledError, Fenced):
             raise
         except BaseException as error:
+            if self._killed:
+                return  # how a dead component's tasks unwind is nobody's concern
             # A component that ends by itself is a bug, whatever the faults were.
             self.failures.append(error)
             log.exception("a component ended by itself: %s", self.name)

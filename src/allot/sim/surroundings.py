@@ -86,10 +86,10 @@ def _pod(name: str, rng: random.Random) -> dict[str, Any]:
 
 
 async def scheduler(client: Client, rng: random.Random) -> None:
-    """Every second: allocate, reserve and bind what is complete. Remembers nothing."""
+    """Every few seconds: allocate, reserve and bind what is complete. Remembers nothing."""
     things = Things(client)
     while True:
-        await asyncio.sleep(1 + rng.random())
+        await asyncio.sleep(rng.uniform(1, 5))
         try:
             pods = (await things.pods.list(NAMESPACE)).objects
             for pod in pods:
@@ -183,7 +183,7 @@ async def kubelets(client: Client, rng: random.Random) -> None:
     """Pods that are bound run, end, and go away when they are told to."""
     pods = Things(client).pods
     while True:
-        await asyncio.sleep(1 + rng.random())
+        await asyncio.sleep(rng.uniform(1, 5))
         for pod in (await pods.list(NAMESPACE)).objects:
             if pod.fields["spec"].get("nodeName"):
                 await _run(pods, pod, rng)
@@ -197,7 +197,7 @@ async def _run(pods: Resource, pod: Object, rng: random.Random) -> None:
                 await pods.delete(pod.name, NAMESPACE, grace_period_s=0, uid=pod.uid)
         elif phase == "Pending" and rng.random() < 0.5:
             await pods.update_status({**pod.fields, "status": {**pod.fields["status"], "phase": "Running"}})
-        elif phase == "Running" and rng.random() < 0.005:
+        elif phase == "Running" and rng.random() < 0.02:
             ended = FINISHED[rng.randrange(2)]
             await pods.update_status({**pod.fields, "status": {**pod.fields["status"], "phase": ended}})
     except (errors.Conflict, errors.NotFound):
