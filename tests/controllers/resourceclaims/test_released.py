@@ -1,0 +1,150 @@
+"""N2: a device is offered again only after its node has let go of it, or is gone.
+
+Nodes publish what they have prepared in `preparedclaims.node.allot.dev`; without that
+resource upstream's rule holds, which the other tests show.
+"""
+
+from typing import Any
+
+from controllers.resourceclaims.objects import (
+    allocate,
+    allocation,
+    claim,
+    consumer,
+    direct,
+    finish,
+    gone,
+    pod,
+    reserved,
+    story,
+)
+from controllers.world import NS, World
+
+GROUP, VERSION, PLURAL = "node.allot.dev", "v1alpha1", "preparedclaims"
+DEFINITION = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": f"{PLURAL}.{GROUP}"},
+    "spec": {
+        "group": GROUP,
+        "scope": "Cluster",
+        "names": {
+            "plural": PLURAL,
+            "singular": "preparedclaims",
+            "kind": "PreparedClaims",
+            "listKind": "PreparedClaimsList",
+        },
+        "versions": [
+            {
+                "name": VERSION,
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+                },
+            }
+        ],
+    },
+}
+
+
+def prepared(here: World):
+    return here.client.resource(GROUP, VERSION, PLURAL, namespaced=False)
+
+
+async def node_with(here: World, *uids: str, name: str = "n") -> None:
+    """A node that has prepared these claims, on a server that knows how to say so."""
+    definitions = here.client.resource(
+        "apiextensions.k8s.io", "v1", "customresourcedefinitions", namespaced=False
+    )
+    await definitions.create(DEFINITION)
+    nodes = here.client.resource("", "v1", "nodes", namespaced=False)
+    await nodes.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+    body: dict[str, Any] = {
+        "apiVersion": f"{GROUP}/{VERSION}",
+        "kind": "PreparedClaims",
+        "metadata": {"name": name},
+        "status": {"claims": [{"uid": uid} for uid in uids]},
+    }
+
+    async def served() -> bool:
+        try:
+            await prepared(here).create(body)
+        except Exception:
+            return False
+        return True
+
+    await here.until(served)
+    await here.quiet()
+
+
+async def is_free(here: World) -> bool:
+    return allocation(await here.claims.get("c", NS)) is None
+
+
+@story
+async def test_a_claim_waits_until_its_node_has_let_go(here: World):
+    """A pod is deleted by force: its containers may still run, and the node says that they do."""
+    made = await here.claims.create(claim())
+    running = await here.pods.create(pod(claims=direct(), nodeName="n"))
+    await allocate(here, made, consumer(running))
+    await node_with(here, made.uid, "another")
+    await here.pods.delete("p", NS, grace_period_s=0)
+    await here.quiet()
+    held = await here.claims.get("c", NS)
+    assert allocation(held) is not None
+    assert reserved(held) == ["p"]  # C1: the last reservation goes with the allocation, not before
+
+    await prepared(here).patch("n", {"status": {"claims": [{"uid": "another"}]}})
+    await here.until(lambda: is_free(here))
+
+
+@story
+async def test_a_node_that_is_gone_holds_nothing(here: World):
+    made = await here.claims.create(claim())
+    running = await here.pods.create(pod(claims=direct(), nodeName="n"))
+    await allocate(here, made, consumer(running))
+    await node_with(here, made.uid)
+    await here.pods.delete("p", NS, grace_period_s=0)
+    await here.quiet()
+    assert not await is_free(here)
+    await here.client.resource("", "v1", "nodes", namespaced=False).delete("n")
+    await here.until(lambda: is_free(here))
+
+
+@story
+async def test_a_claim_that_no_node_lists_is_free_at_once(here: World):
+    made = await here.claims.create(claim())
+    running = await here.pods.create(pod(claims=direct(), nodeName="n"))
+    await allocate(here, made, consumer(running))
+    await node_with(here, "another")
+    await finish(here)
+    await here.until(lambda: is_free(here))
+
+
+@story
+async def test_a_shared_claim_loses_a_consumer_without_asking_the_node(here: World):
+    """Nothing is given back, so nothing has to be let go of."""
+    made = await here.claims.create(claim())
+    first = await here.pods.create(pod("p1", direct(), nodeName="n"))
+    second = await here.pods.create(pod("p2", direct(), nodeName="n"))
+    await allocate(here, made, consumer(first), consumer(second))
+    await node_with(here, made.uid)
+    await finish(here, "p1")
+
+    async def pruned() -> bool:
+        return reserved(await here.claims.get("c", NS)) == ["p2"]
+
+    await here.until(pruned)
+
+
+@story
+async def test_deleting_a_prepared_claim_waits_for_the_node_too(here: World):
+    made = await here.claims.create(claim())
+    await allocate(here, made)
+    await node_with(here, made.uid)
+    await here.claims.delete("c", NS)
+    await here.quiet()
+    assert not await is_free(here)
+    await prepared(here).delete("n")
+    await gone(here, "c")

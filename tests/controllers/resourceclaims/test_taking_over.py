@@ -1,0 +1,98 @@
+"""Crashes in the middle, and what the next one finds. In process; tests/e2e does it with kill -9."""
+
+import asyncio
+
+import pytest
+
+from allot.api import Request
+from allot.controllers import resourceclaims
+from controllers.resourceclaims.objects import (
+    allocate,
+    allocation,
+    claim,
+    consumer,
+    direct,
+    finish,
+    generated,
+    gone,
+    pod,
+    template,
+)
+from controllers.world import NS, World, tell
+
+
+def dies_before(here: World, number: int):
+    """The controller's n-th write never leaves, nor does anything after it."""
+    writes = 0
+    died = asyncio.Event()
+
+    async def before(request: Request) -> None:
+        nonlocal writes
+        if request.method not in ("POST", "PATCH", "PUT", "DELETE") or "/events" in request.path:
+            return
+        writes += 1
+        if writes >= number:
+            died.set()
+            await asyncio.Event().wait()
+
+    here.wire.before = before
+    return died
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_making_a_claim_is_finished_by_the_next(number):
+    """Before the create, and between the create and the record: one claim in the end."""
+
+    async def story(here: World) -> None:
+        await here.templates.create(template())
+        died = dies_before(here, number)
+        await here.pods.create(pod())
+        await died.wait()
+        await here.stop()
+        await here.start()
+        await generated(here)
+        await here.quiet()
+        assert len((await here.claims.list(NS)).objects) == 1
+
+    tell(story, resourceclaims.CONTROLLER)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_giving_a_generated_claim_back_is_finished_by_the_next(number):
+    """Before the status, before the finalizer, before the deletion."""
+
+    async def story(here: World) -> None:
+        await here.templates.create(template())
+        running = await here.pods.create(pod())
+        made = await generated(here)
+        await allocate(here, made, consumer(running))
+        await here.quiet()
+        died = dies_before(here, number)
+        await finish(here)
+        await died.wait()
+        await here.stop()
+        assert (allocation(await here.claims.get(made.name, NS)) is None) == (number > 1)
+        await here.start()
+        await gone(here, made.name)
+
+    tell(story, resourceclaims.CONTROLLER)
+
+
+def test_what_happened_while_nobody_ran_is_made_good():
+    async def story(here: World) -> None:
+        made = await here.claims.create(claim())
+        running = await here.pods.create(pod(claims=direct()))
+        await allocate(here, made, consumer(running))
+        await here.stop()
+        await here.pods.delete("p", NS, grace_period_s=0)
+        await here.templates.create(template())
+        await here.pods.create(pod("q"))
+        await here.start()
+
+        async def free() -> bool:
+            return allocation(await here.claims.get("c", NS)) is None
+
+        await here.until(free)
+        await generated(here, "q")
+
+    tell(story, resourceclaims.CONTROLLER)
