@@ -69,11 +69,14 @@ class History:
 
     def _forget_one(self, event: Event) -> None:
         past = self._past[event.key]
-        del past[0]
-        if not past:
+        stale = len(past) // 4
+        if past[-1][0] <= event.revision:
             del self._past[event.key]
             if event.value is None:
                 self._gone.remove(event.key)
+        elif past[stale][0] <= event.revision:
+            # Not one by one: the front of a list is dear to remove, and one key may hold most of it.
+            del past[: stale + 1]
         self._bytes -= _size(event)
 
     def after(self, revision: int, count: int) -> list[Event]:
