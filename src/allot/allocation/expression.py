@@ -39,7 +39,8 @@ class Expression:
         """The value for devices of this kind, or a Failure. Evaluated once per kind."""
         found = kind.remembered.get(self, _UNASKED)
         if found is _UNASKED:
-            found = kind.remembered[self] = self._ask(kind)
+            found = self._ask(kind)
+            kind.remember(self, found)
         return found
 
     def _ask(self, kind: Kind) -> object:

@@ -60,6 +60,9 @@ class Consumption(NamedTuple):
     groups: frozenset[str]
 
 
+REMEMBERED_MAX = 1024
+
+
 class BadSlice(ValueError):
     """A published slice that cannot be read; the message names the field."""
 
@@ -119,6 +122,12 @@ class Kind:
                 self.shareable,
             )
         return self._cel
+
+    def remember(self, key: object, answer: object) -> None:
+        """Keep an answer. What is asked too rarely to be kept is worked out again."""
+        if len(self.remembered) >= REMEMBERED_MAX:
+            self.remembered.clear()
+        self.remembered[key] = answer
 
     def attribute(self, name: str) -> resource.DeviceAttribute | None:
         """Look up a fully-qualified name; a driver may publish its own without the domain."""

@@ -66,12 +66,11 @@ class Policy:
 
 def size(kind: Kind) -> float:
     """How big a device is, on a scale where twice as much of anything is one more."""
-    key = "size"
-    if key not in kind.remembered:
-        kind.remembered[key] = sum(
-            log2(1 + max(0, capacity.value.nano) / 10**9) for capacity in kind.capacity.values()
-        )
-    return kind.remembered[key]  # type: ignore[return-value]
+    known = kind.remembered.get("size")
+    if not isinstance(known, float):
+        known = sum((log2(1 + max(0, one.value.nano) / 10**9) for one in kind.capacity.values()), 0.0)
+        kind.remember("size", known)
+    return known
 
 
 def least_waste(candidate: Candidate) -> Cost:

@@ -108,10 +108,12 @@ class Question:
             return cast(Value | Failure, computed.on(kind))
         lists = self.demand.features.list_type_attributes
         key = (constraint.attribute, lists)
-        if key not in kind.remembered:
-            attribute = kind.attribute(constraint.attribute)
-            kind.remembered[key] = None if attribute is None else value_of(attribute, lists=lists)
-        return cast(Value | None, kind.remembered[key])
+        if key in kind.remembered:
+            return cast(Value | None, kind.remembered[key])
+        attribute = kind.attribute(constraint.attribute)
+        value = None if attribute is None else value_of(attribute, lists=lists)
+        kind.remember(key, value)
+        return value
 
     def stock(self, pool: int) -> Stock:
         """What the allocated devices of a pool leave for others to draw from."""
