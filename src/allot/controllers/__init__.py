@@ -1,6 +1,9 @@
 """Making it so: one folder a controller, and every folder has the same shape.
 
-    resourceclaims/   claims from templates, reservations, deallocation
+    resourceclaims/     claims from templates, reservations, deallocation
+    garbagecollection/  what nobody owns any more
+    namespaces/         the end of a namespace
+    serviceaccounts/    the default account of each namespace
 
 The shape, so that whoever knows one knows them all (`resourceclaims` is the model):
 
@@ -33,12 +36,17 @@ To add one: make the folder, give it a role (the API server's bootstrap roles ha
 for each of upstream's names), and add its CONTROLLER to ALL below.
 """
 
-from . import resourceclaims
+from . import garbagecollection, namespaces, resourceclaims, serviceaccounts
 from .accounts import AccountClients
 from .controller import Controller, Loop, World
 from .running import Process, run
 
-ALL: tuple[Controller, ...] = (resourceclaims.CONTROLLER,)
+ALL: tuple[Controller, ...] = (
+    resourceclaims.CONTROLLER,
+    garbagecollection.CONTROLLER,
+    namespaces.CONTROLLER,
+    serviceaccounts.CONTROLLER,
+)
 """What `allot controllers` runs."""
 
 __all__ = ["ALL", "AccountClients", "Controller", "Loop", "Process", "World", "resourceclaims", "run"]
