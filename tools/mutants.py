@@ -240,6 +240,18 @@ MUTANTS = (
         "risky = question.is_risky()",
         "risky = False",
     ),
+    Mutant(
+        "flow: nobody moves aside",
+        "flow.py",
+        "came_from[user] = (one, place)\n                        waiting.append(user)",
+        "came_from[user] = (one, place)",
+    ),
+    Mutant(
+        "flow: exactly enough is too little",
+        "flow.py",
+        "return missing <= 0",
+        "return missing < 0",
+    ),
     # The result
     Mutant(
         "result: a claim's configuration for a subrequest that was not chosen",

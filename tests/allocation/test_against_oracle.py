@@ -16,6 +16,7 @@ from allot.allocation import POLICIES
 from . import checker, conformance, oracle, problems
 from .agreement import STEPS, disagreement, solved
 from .assembly import comparable
+from .planted import planted
 
 
 @conformance.needed
@@ -71,3 +72,18 @@ def test_the_same_problem_has_the_same_answer_again(rng):
     assert [(a.verdict, [comparable(r) for r in a.results]) for a in first] == [
         (a.verdict, [comparable(r) for r in a.results]) for a in again
     ]
+
+
+@pytest.mark.parametrize("ten", range(6))
+def test_finds_a_plan_where_one_was_planted(ten):
+    """Larger than the oracle could solve. An error may still come first; `does not fit` would be a lie."""
+    fits = 0
+    for seed in range(ten * 10, ten * 10 + 10):
+        problem = planted(random.Random(seed))
+        for policy in POLICIES if problem is not None else ():
+            answer = solved(problem, policy)
+            assert answer.verdict in ("fits", "error"), f"seed {seed} under {policy}"
+            if answer.verdict == "fits":
+                assert checker.complaints(problem, answer.results) == [], f"seed {seed} under {policy}"
+                fits += 1
+    assert fits > 20
