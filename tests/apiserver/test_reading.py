@@ -103,6 +103,19 @@ def test_a_watch_begins_with_what_is_there(api):
     assert events(seen) == [("ADDED", "a"), ("ADDED", "b")]
 
 
+@pytest.mark.parametrize("yes", ["true", "True", "1", "t", "yes", ""])
+def test_every_spelling_of_yes_makes_a_watch(api, yes):
+    """Clients in Python have long written True; upstream takes anything but 0 and false for a yes."""
+    make(api, "a")
+    seen = api("GET", CONFIGS, watch=yes, timeoutSeconds="1")
+    assert events(seen) == [("ADDED", "a")]
+
+
+@pytest.mark.parametrize("no", ["false", "False", "0"])
+def test_every_spelling_of_no_makes_a_list(api, no):
+    assert [line["kind"] for line in api("GET", CONFIGS, watch=no).body] == ["ConfigMapList"]
+
+
 def test_a_watch_tells_everything_after_a_revision(api):
     first = make(api, "a")[0]["metadata"]["resourceVersion"]
     made = make(api, "b")[0]
@@ -125,6 +138,9 @@ def test_a_selector_makes_a_world_of_its_own(api):
     make(api, "other", labels={"app": "y"})
     seen = api("GET", CONFIGS, watch="1", resourceVersion=start, labelSelector="app=x", timeoutSeconds="1")
     assert events(seen) == [("DELETED", "a"), ("ADDED", "a")]
+    left, came = (event["object"]["metadata"] for event in seen.body)
+    assert left["labels"] == {"app": "x"}, "what it became is none of this watcher's business"
+    assert int(start) < int(left["resourceVersion"]) < int(came["resourceVersion"])
 
 
 def test_a_watch_of_one_namespace_hears_nothing_of_another(api):
@@ -191,3 +207,30 @@ def test_paths_that_name_nothing_are_not_found(api):
         assert api("GET", path).status == 404
     assert api("POST", "/api/v1/configmaps", {"metadata": {"name": "a"}}).status == 405
     assert api("BREW", CONFIGS).status == 405
+
+
+def test_a_row_holds_nothing_metadata_or_the_object(api):
+    make(api, "a")
+    table = "application/json;as=Table;g=meta.k8s.io;v=v1"
+    row = lambda include: api("GET", CONFIGS, accept=table, includeObject=include).body["rows"][0]  # noqa: E731
+    assert "object" not in row("None")
+    assert row("Metadata")["object"]["kind"] == "PartialObjectMetadata"
+    assert row("Object")["object"]["kind"] == "ConfigMap"
+    assert api("GET", CONFIGS, accept=table, includeObject="Everything").status == 400
+
+
+def test_a_watcher_hears_the_version_of_the_form_that_it_asked_for(api):
+    """What is written once for all is written once for each form, and v1beta1 is another form than v1."""
+    start = api("GET", CONFIGS).body["metadata"]["resourceVersion"]
+    make(api, "a")
+    for version in ("v1", "v1beta1"):
+        accept = f"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v={version}"
+        seen = api("GET", CONFIGS, accept=accept, watch="1", resourceVersion=start, timeoutSeconds="1")
+        assert [event["object"]["apiVersion"] for event in seen.body] == [f"meta.k8s.io/{version}"]
+
+
+def test_a_scanner_does_not_grow_the_metrics(api):
+    for number in range(5):
+        api("GET", f"/api/v1/namespaces/default/pods/web/x{number}")
+        api("GET", f"/api/v1/namespaces/default/x{number}")
+    assert "x1" not in api("GET", "/metrics").body

@@ -55,6 +55,26 @@ def test_every_watcher_sees_the_same_history_however_fast_it_reads():
     asyncio.run(story())
 
 
+def test_a_cache_that_loads_anew_under_the_initial_events_sends_the_watcher_back():
+    """W2: a position in the old history means nothing in the new one, so nothing is missed in silence."""
+
+    async def story():
+        api = ApiServer(MemoryStore())
+        await api.start()
+        await write(api, 300)
+        cache = await api.caches.of(api.registry.kind("", "configmaps"))
+        response = await api.handle(Request("GET", CONFIGS, {"watch": "true"}), identities.ADMIN)
+        first = await anext(response.stream)
+        await cache._load()
+        await api.handle(Request("POST", CONFIGS, {}, {}, body("later")), identities.ADMIN)
+        rest = b"".join([piece async for piece in response.stream])
+        assert first.count(b"\n") + rest.count(b'"ADDED"') == 300
+        assert b'"ERROR"' in rest.splitlines()[-1] and b'"code":410' in rest.splitlines()[-1]
+        await api.close()
+
+    asyncio.run(asyncio.wait_for(story(), 20))
+
+
 def test_a_watcher_that_does_not_read_is_cut_off_and_nobody_else_notices(tmp_path):
     async def story():
         serving = await serve(ServingOptions(tmp_path / "data", "memory"))

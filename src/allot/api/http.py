@@ -17,6 +17,11 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)  # names in lower case
     body: bytes = b""
 
+    def asks_for(self, option: str) -> bool:
+        """Whether a yes-or-no option is on. As upstream reads them: anything but 0 and false is a yes."""
+        said = self.query.get(option)
+        return said is not None and said.lower() not in ("0", "false")
+
 
 @dataclass(frozen=True, slots=True)
 class Response:

@@ -51,7 +51,7 @@ class Applier:
             Author(call.manager, call.served.api_version, call.target.subresource),
             timestamp(now),
             shape,
-            force=call.request.query.get("force") in ("true", "1"),
+            force=call.request.asks_for("force"),
             convert=self._ownership.converter(call.served),
             settle=lambda fields: _assumed(call, fields, now),
         )

@@ -1,9 +1,12 @@
 """deletecollection: everything that a selector matches, one delete each."""
 
+import asyncio
+
 from allot.api import Response, encode, errors
 
 from .call import Call
 from .deleting import Deleter, delete_options
+from .listing import PIECE
 from .repository import Repository, object_of, prefix_of
 from .selection import parse_selection
 
@@ -19,7 +22,9 @@ class CollectionDeleter:
         options = delete_options(call)
         page = await self._repository.store.range(prefix_of(call.kind, call.target.namespace))
         items = []
-        for object in map(object_of, page.entries):
+        for at, object in enumerate(map(object_of, page.entries)):
+            if at % PIECE == PIECE - 1:
+                await asyncio.sleep(0)
             if not selection.accepts(object):
                 continue
             try:

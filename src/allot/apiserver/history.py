@@ -40,6 +40,23 @@ class Change:
         return found
 
 
+    def farewell(self, form: str, render: Callable[[Object], bytes]) -> bytes:
+        """For a watcher whose selection the object has left: what it was when it was last in it.
+
+        How it is now is none of that watcher's business.
+        """
+        if self.type == "DELETED" or self.previous is None:
+            return self.line(form, render)
+        key = f"left {form}"
+        if self._lines is None:
+            self._lines = {}
+        found = self._lines.get(key)
+        if found is None:
+            last = Object(self.previous.stored, self.revision)
+            found = self._lines[key] = event_line("DELETED", render(last))
+        return found
+
+
 def event_line(type: str, body: bytes) -> bytes:
     return b'{"type":"%b","object":%b}\n' % (type.encode(), body)
 

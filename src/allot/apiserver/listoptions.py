@@ -40,12 +40,13 @@ def read_watch_options(request: Request) -> tuple[WatchOptions, int | None]:
     if problem is not None:
         raise field.refusal("meta.k8s.io", "ListOptions", "", [problem])
     seconds = _number(query.get("timeoutSeconds", ""), "timeoutSeconds")
-    bookmarks = query.get("allowWatchBookmarks") in ("true", "1")
-    begins_with_state = initial == "true" or (initial == "" and not revision)
+    bookmarks = request.asks_for("allowWatchBookmarks")
+    wants_initial = bool(initial) and request.asks_for("sendInitialEvents")
+    begins_with_state = wants_initial or (initial == "" and not revision)
     options = WatchOptions(
         None if begins_with_state else (revision or None),
         bookmarks,
-        initial == "true" and bookmarks,
+        wants_initial and bookmarks,
         float(seconds) or _TIMEOUT_DEFAULT_S,
     )
     return options, revision if text else None

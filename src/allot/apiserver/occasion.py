@@ -18,8 +18,18 @@ from allot.store import Compare, Delete, Put
 from .repository import Found
 
 
+@dataclass(slots=True)
+class Judged:
+    """Verdicts on expressions, found before the rules ask."""
+
+    selectors: dict[str, FieldErrorText | None] = field(default_factory=dict)
+    attributes: dict[str, FieldErrorText | int] = field(default_factory=dict)
+
+
 class Expressions(Protocol):
     """Judges new CEL expressions; see `expressions`."""
+
+    async def study(self, fields: Fields, judged: Judged) -> None: ...
 
     def check_selector(self, expression: str) -> FieldErrorText | None: ...
 
@@ -41,6 +51,7 @@ class WriteOccasion:
     warnings: list[str] = field(default_factory=list)
     compares: list[Compare] = field(default_factory=list)
     extra_writes: list[Put | Delete] = field(default_factory=list)
+    judged: Judged = field(default_factory=Judged)
 
     def namespace(self) -> Fields | None:
         found = self.namespace_found
@@ -59,8 +70,15 @@ class WriteOccasion:
     def authorize(self, action: Action) -> Decision:
         return self.authorizer(self.user, action)
 
+    async def study_expressions(self, fields: Fields) -> None:
+        await self.expressions.study(fields, self.judged)
+
     def check_selector(self, expression: str) -> FieldErrorText | None:
+        if expression in self.judged.selectors:
+            return self.judged.selectors[expression]
         return self.expressions.check_selector(expression)
 
     def check_attribute(self, expression: str) -> FieldErrorText | int:
+        if expression in self.judged.attributes:
+            return self.judged.attributes[expression]
         return self.expressions.check_attribute(expression)

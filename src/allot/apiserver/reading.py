@@ -28,6 +28,7 @@ from .watching import Laggards, Sight, stream
 
 _PIECE = 500
 _REVISION_WAIT_S = 3.0
+_ROW_OBJECTS = ("None", "Metadata", "Object")
 
 
 class Reader:
@@ -107,4 +108,8 @@ def not_found(kind: Kind, name: str) -> errors.NotFound:
 
 
 def renderer_of(served: Served, request: Request, now: datetime) -> Renderer:
-    return Renderer(served, wanted_form(request), now, request.query.get("includeObject", "Metadata"))
+    include = request.query.get("includeObject") or "Metadata"
+    if include not in _ROW_OBJECTS:
+        # Forms are remembered by name: only those that exist.
+        raise errors.BadRequest(f"includeObject is None, Metadata or Object, not {include[:64]!r}")
+    return Renderer(served, wanted_form(request), now, include)

@@ -36,7 +36,7 @@ class Renderer:
     def __init__(self, served: Served, form: Form, now: datetime, include: str = "Metadata") -> None:
         self.served = served
         self.form = form
-        self.form_name = f"{served.api_version} {form.shape} {include}"
+        self.form_name = f"{served.api_version} {form.shape} {form.version} {include}"
         self._now = now
         self._include = include
 

@@ -81,7 +81,7 @@ def _verb(request: Request, name: str, subresource: str) -> str:
     if verb is None:
         raise errors.MethodNotAllowed("the server does not allow this method on the requested resource")
     if not name and verb == "get":
-        return "watch" if request.query.get("watch") in ("true", "1") else "list"
+        return "watch" if request.asks_for("watch") else "list"
     if not name and verb == "delete":
         return "deletecollection"
     return verb

@@ -48,8 +48,16 @@ class Telemetry:
         known = target.served is not None
         group = target.group if known else ""
         resource = target.plural if known else ""
-        subresource = target.subresource if known and len(target.subresource) < 32 else ""
+        subresource = _known_subresource(target)
         version = target.version if known else ""
         self._requests.add(1, target.verb, group, version, resource, subresource, str(code))
         if target.verb != "watch":
             self._seconds.observe(seconds, target.verb, group, resource)
+
+
+def _known_subresource(target: Target) -> str:
+    if target.served is None:
+        return ""
+    kind = target.served.kind
+    known = ("status", "scale", *kind.other_subresources)
+    return target.subresource if target.subresource in known else ""

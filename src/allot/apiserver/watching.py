@@ -56,7 +56,7 @@ class Sight:
         is_ = change.type != "DELETED" and self._selection.accepts(change.object)
         if is_:
             return change.line(self.renderer.form_name, self.renderer.item, "MODIFIED" if was else "ADDED")
-        return change.line(self.renderer.form_name, self.renderer.item, "DELETED") if was else b""
+        return change.farewell(self.renderer.form_name, self.renderer.item) if was else b""
 
     def lines(self, changes: Iterable[Change]) -> bytes:
         return b"".join([self.line(change) for change in changes])
@@ -109,6 +109,7 @@ async def stream(
 ) -> AsyncIterator[bytes]:
     """The body of a watch response."""
     deadline = asyncio.get_running_loop().time() + options.timeout_s
+    epoch = cache.epoch  # positions of one history mean nothing in the next
     try:
         if options.revision is None:
             position, revision, objects = cache.history.end, cache.revision, sorted(cache.objects.items())
@@ -123,10 +124,14 @@ async def stream(
                 async for chunk in _catch_up(store, cache, seen, sight, deadline):
                     yield chunk
                 # Only once the cache has come as far does it know where we continue.
-                while not await cache.reach(seen.revision, timeout_s=1.0):
+                loop = asyncio.get_running_loop()
+                while loop.time() < deadline and not await cache.reach(seen.revision, timeout_s=1.0):
                     pass
-                position = cache.history.position_after(seen.revision)
-        async for chunk in _shared(cache, sight, position, options.bookmarks, deadline, laggards):
+                epoch, position = cache.epoch, cache.history.position_after(seen.revision)
+                if seen.revision < cache.history.complete_after and loop.time() < deadline:
+                    raise FellBehind
+        start = Start(position, epoch)
+        async for chunk in _shared(cache, sight, start, options.bookmarks, deadline, laggards):
             yield chunk
     except (FellBehind, Compacted):
         yield event_line("ERROR", encode(errors.Expired(_TOO_OLD).status()))
@@ -140,17 +145,24 @@ async def _initial(sight: Sight, objects: Sequence[Object]) -> AsyncIterator[byt
         await asyncio.sleep(0)
 
 
+class Start(NamedTuple):
+    """Where in the shared history a stream begins, and in which one."""
+
+    position: int
+    epoch: int
+
+
 async def _shared(
-    cache: Cache, sight: Sight, position: int, bookmarks: bool, deadline: float, laggards: Laggards
+    cache: Cache, sight: Sight, start: Start, bookmarks: bool, deadline: float, laggards: Laggards
 ) -> AsyncIterator[bytes]:
     loop = asyncio.get_running_loop()
-    epoch = cache.epoch
+    position = start.position
     bookmark_at = loop.time() + _BOOKMARK_EVERY_S
     gathered_at = 0.0
     token = laggards.enter(cache, lambda: position)
     try:
         while (now := loop.time()) < deadline:
-            if cache.epoch != epoch:
+            if cache.epoch != start.epoch:
                 raise FellBehind
             changes = cache.history.since(position, _BATCH)
             if changes and len(changes) < _BATCH and now < gathered_at:

@@ -30,6 +30,8 @@ from .security import refusal
 ATTEMPTS = 16
 """How often a write without a resourceVersion starts over when others are faster."""
 
+_GROUP_WITH_EXPRESSIONS = "resource.k8s.io"
+
 Build = Callable[[Object, WriteOccasion], Body]
 """From the stored object to the one that is wanted, in the client's version."""
 
@@ -105,6 +107,8 @@ class Writer:
         await self._admission.admit(
             Attempt(kind, "CREATE", "", call.target.namespace, name, new, None, occasion)
         )
+        if kind.group == _GROUP_WITH_EXPRESSIONS:
+            await occasion.study_expressions(new)
         refuse(kind, name, [*check_metadata(kind, new, None), *kind.rules.validate_create(new, occasion)])
         occasion.warnings += kind.rules.warnings(new, None)
         sent.own(self._ownership, call, None, new, occasion)
@@ -179,6 +183,8 @@ class Writer:
         await self._admission.admit(
             Attempt(kind, "UPDATE", target.subresource, target.namespace, target.name, new, old, occasion)
         )
+        if kind.group == _GROUP_WITH_EXPRESSIONS and new.get("spec") != old.get("spec"):
+            await occasion.study_expressions(new)
         validate = (
             kind.rules.validate_status if target.subresource == "status" else kind.rules.validate_update
         )
