@@ -122,8 +122,8 @@ MEDIA = [
 ]
 QUERIES = [
     "limit", "continue", "resourceVersion", "resourceVersionMatch", "labelSelector", "fieldSelector",
-    "dryRun", "fieldManager", "fieldValidation", "force", "propagationPolicy", "gracePeriodSeconds", "includeObject",
-    "timeoutSeconds", "sendInitialEvents", "allowWatchBookmarks",
+    "dryRun", "fieldManager", "fieldValidation", "force", "propagationPolicy", "gracePeriodSeconds",
+    "includeObject", "timeoutSeconds", "sendInitialEvents", "allowWatchBookmarks",
 ]  # fmt: skip
 
 noise = st.recursive(

@@ -74,6 +74,9 @@ def run_loop(main: Coroutine[Any, Any, int]) -> int:
     """asyncio.run, on the faster event loop."""
     import uvloop
 
+    # The thread that commits needs the interpreter for moments only; five milliseconds, Python's
+    # own choice, are an age for a writer that others wait for.
+    sys.setswitchinterval(0.001)
     return int(uvloop.run(main))
 
 
