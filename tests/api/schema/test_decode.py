@@ -27,11 +27,11 @@ def test_a_body_is_an_object():
     ],
 )  # fmt: skip
 def test_what_is_not_json_is_refused_at_once(body):
-    started = time.perf_counter()
+    started = time.process_time()
     for read in (decode, decode_value):
         with pytest.raises(BadRequest):
             read(body)
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5
 
 
 def nested(depth, opening=b'{"a":', closing=b"}"):
@@ -153,10 +153,10 @@ BOMB = b"a: &a [x,x,x,x,x,x,x,x,x,x]\n" + b"".join(
     ],
 )  # fmt: skip
 def test_hostile_yaml_is_refused_at_once(body):
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(BadRequest):
         decode_yaml(body)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
 
 
 def test_tags_do_not_run_anything():

@@ -102,10 +102,10 @@ def test_a_patch_is_a_list():
     ],
 )
 def test_growth_is_bounded(document, patch):
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(TooLarge):
         json_patch(document, patch)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
 
 
 @pytest.mark.parametrize("operations", [199, 205, 2000])

@@ -166,12 +166,12 @@ def test_a_patch_that_makes_no_sense_is_refused(patch):
 
 def test_long_lists_take_no_time():
     many = [str(i) for i in range(50_000)]
-    started = time.perf_counter()
+    started = time.process_time()
     old = {"metadata": {"finalizers": many}, "spec": {"containers": [{"name": name} for name in many]}}
     patched(old, {"metadata": {"$deleteFromPrimitiveList/finalizers": many, "finalizers": many}})
     patched(old, {"spec": {"containers": [{"name": name, "$patch": "delete"} for name in many]}})
     patched(old, {"spec": {"$setElementOrder/containers": [{"name": name} for name in reversed(many)]}})
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3
 
 
 names = st.sampled_from("abcd")
