@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allot.allocation.flow import Need, matchable, open_places
+from allot.allocation.flow import Need, matchable, most_usable, open_places
 
 needs = st.lists(st.builds(Need, st.integers(0, 31), st.integers(1, 2)), max_size=5)
 rooms = st.lists(st.integers(0, 2), min_size=5, max_size=5)
@@ -48,3 +48,15 @@ def test_moves_others_aside_along_a_chain():
 
     assert matchable(chain, [1, 1, 1, 1])
     assert not matchable([*chain, Need(0b1111, 1)], [1, 1, 1, 1])
+
+
+@given(st.integers(0, 60), st.frozensets(st.integers(1, 12), min_size=1, max_size=3))
+def test_what_pieces_can_use_up_is_what_trying_all_sums_says(amount, sizes):
+    sums = {0}
+    while True:
+        more = {one + size for one in sums for size in sizes if one + size <= amount} | sums
+        if more == sums:
+            break
+        sums = more
+
+    assert most_usable(amount, sizes) == max(sums)

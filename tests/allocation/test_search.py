@@ -191,6 +191,23 @@ def test_a_driver_may_shrink_what_is_in_use_and_then_nothing_more_is_given():
     assert isinstance(answered(inventory, claim(wants()), ledger=held("old")), NoFit)
 
 
+def test_a_device_that_draws_less_than_nothing_makes_room_for_another():
+    """Nobody validates counters. Odd, but it fits: the giver first, then both halves of a card for one."""
+    halves = [partition(name, "card-0", 4, attributes={"half": 1}) for name in ("left", "right")]
+    giver = device(
+        "giver", consumesCounters=[{"counterSet": "card-0", "counters": {"memory": {"value": "-4Gi"}}}]
+    )
+    inventory = stocked(cards(4), slice_of(*halves, giver, slices=2))
+    halves_after = [
+        wants("giver", 1, f'!device.attributes["{DRIVER}"].?half.hasValue()'),
+        *(wants(f"h{n}", 1, f'device.attributes["{DRIVER}"].?half.hasValue()') for n in range(2)),
+    ]
+
+    for policy in POLICIES.values():
+        assert chosen(answered(inventory, claim(*halves_after), policy=policy)) == ["giver", "left", "right"]
+    assert isinstance(answered(inventory, claim(*halves_after[1:])), NoFit)
+
+
 def test_shares_of_a_device_are_given_until_it_is_full():
     shared = device("shared", gib=4, allowMultipleAllocations=True)
     ask = wants(capacity={"requests": {"memory": "2Gi"}})

@@ -20,7 +20,7 @@ from itertools import product
 
 from .demand import Alternative, Constraint
 from .expression import Failure
-from .flow import Need, matchable, open_places
+from .flow import Need, matchable, most_usable, open_places
 from .kind import UNKNOWN_VALUE, Value
 from .question import Question, Row, Standing
 from .shape import Shape
@@ -45,6 +45,7 @@ class _Profile:
     values: Mapping[int, Mapping[int, Value]]  # by constraint, then device; without unknown types
     odd: frozenset[int]  # constraints under which some device has a value of an unknown type
     least: Mapping[str, int]  # of counters and shared capacity, the least that any device takes
+    sizes: Mapping[str, frozenset[int]]  # all that any device takes
     places: dict[tuple[int, One] | None, int] = field(default_factory=dict)  # cells, as bits
 
 
@@ -157,7 +158,8 @@ class Bounds:
             if UNKNOWN_VALUE in found.values():
                 odd.add(index)
         draws = [self._sure_draws(at, row) for at in devices]
-        least = {name: min(one.get(name, 0) for one in draws) for one in draws for name in one}
+        names = {name for one in draws for name in one}
+        least = {name: min(one.get(name, 0) for one in draws) for name in names}
         return _Profile(
             claim=alternative.claim,
             constraints=alternative.constraints,
@@ -165,6 +167,7 @@ class Bounds:
             values=values,
             odd=frozenset(odd),
             least={name: amount for name, amount in least.items() if amount > 0},
+            sizes={name: frozenset(one.get(name, 0) for one in draws) - {0} for name in names},
         )
 
     def _sure_draws(self, at: int, row: Row) -> Mapping[str, int]:
@@ -188,20 +191,29 @@ class Bounds:
 
     def _amounts_suffice(self, rest: Sequence[Rest]) -> bool:
         must: dict[str, int] = {}
+        sizes: dict[str, set[int]] = {}
         for one in rest:
             for name in one.profiles[0].least:
                 least = min(profile.least.get(name, 0) for profile in one.profiles)
-                must[name] = must.get(name, 0) + one.units * least
-        if not any(must.values()):
+                if least:
+                    must[name] = must.get(name, 0) + one.units * least
+                    sizes.setdefault(name, set()).update(*(p.sizes[name] for p in one.profiles))
+        if not must:
             return True
-        there: dict[str, int] = {}
+        there = dict.fromkeys(must, 0)
+        for name, left in self._leftovers():
+            if name in there and left > 0:
+                there[name] += most_usable(left, frozenset(sizes[name]))
+        return all(there[name] >= amount for name, amount in must.items())
+
+    def _leftovers(self) -> Iterator[tuple[str, int]]:
+        """What there is in each place, by name."""
         for pool in range(len(self._question.view.pools)):
             for (_, counter), amount in self._state.left(pool).items():
-                there[f"counter {counter}"] = there.get(f"counter {counter}", 0) + max(0, amount)
+                yield f"counter {counter}", amount
         for at in self._shareable:
             for name, amount in self._capacity_left(at).items():
-                there[f"capacity {name}"] = there.get(f"capacity {name}", 0) + max(0, amount)
-        return all(there.get(name, 0) >= amount for name, amount in must.items())
+                yield f"capacity {name}", amount
 
     def _capacity_left(self, at: int) -> dict[str, int]:
         used = self._state.consumed_of(at)

@@ -1,10 +1,13 @@
 """Whether many needs can be met at once from places with limited room.
 
 A bipartite flow, grown one unit at a time along alternating paths. Sets of places
-are the bits of an integer, so a step looks at all of them at once.
+are the bits of an integer, so a step looks at all of them at once. `most_usable` is
+the same question for amounts: how much of a place can be used up at all.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from math import gcd
 from typing import NamedTuple
 
 
@@ -39,6 +42,26 @@ def _enough(need: Need, room: Sequence[int]) -> bool:
         missing -= room[_lowest(places)]
         places &= places - 1
     return missing <= 0
+
+
+UNITS_MAX = 512
+"""Finer divisions than this are not worked out."""
+
+
+@lru_cache(maxsize=4096)
+def most_usable(amount: int, sizes: frozenset[int]) -> int:
+    """The most of an amount that pieces of these sizes can use up, as many of each as one likes."""
+    unit = gcd(*sizes)
+    units = amount // unit
+    if units > UNITS_MAX:
+        return amount
+    everything = (1 << units + 1) - 1
+    reached, before = 1, 0  # bit n: n units can be used up
+    while reached != before:
+        before = reached
+        for size in sizes:
+            reached |= reached << size // unit & everything
+    return (reached.bit_length() - 1) * unit
 
 
 class _Flow:

@@ -243,7 +243,7 @@ class Search:
             return _EXCEEDED
         self._failures += 1
         is_hard = self._failures > EASY_FAILURES or self.steps > EASY_STEPS
-        if is_hard and self._bounds is None:
+        if is_hard and self._bounds is None and not self._shaped().has_givers:
             raise _Hard
         frame.tried.add(self._twin(frame, frame.option))
         return None

@@ -48,6 +48,11 @@ class Shape:
             if heed_errors and one.all_devices and one.constraints
             for at in question.row(one).selected
         }
+        # Nobody checks published counters: a device that draws less than nothing gives, and then
+        # what is out of reach may come back. Such hardware is judged by its past, and not counted.
+        self.has_givers = any(
+            amount < 0 for at in candidates for _, amount in question.devices[at].kind.draws
+        )
         likeness = {at: self._id(self._likeness(at)) for at in candidates}
         self.cell_of: dict[int, int] = {}
         self._types: list[int] = []
@@ -229,6 +234,7 @@ class Shape:
         self._by_past.append(
             self._heed_errors
             or self._has_admin
+            or self.has_givers
             or (shares and any(question.devices[at].kind.shareable for at in members))
         )
         for at, description in zip(members, described, strict=True):
