@@ -5,7 +5,7 @@ forms, amounts, compiled selectors. Requests that want the same get the same
 `Want`, so that whatever a node remembers about one serves all of them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
@@ -92,6 +92,12 @@ class Alternative:
     derived: Mapping[str, Expression]  # by attribute name
     constraints: tuple[int, ...]  # those of its claim that apply, in list order
 
+    @property
+    def signature(self) -> Hashable:
+        """What it asks for, without any names."""
+        derived = tuple(sorted((name, one.text) for name, one in self.derived.items()))
+        return (self.want, self.all_devices, self.count, self.admin, derived, self.constraints)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
@@ -112,6 +118,23 @@ class ClaimDemand:
 class Demand:
     claims: tuple[ClaimDemand, ...]
     features: Features
+
+    @property
+    def signature(self) -> Hashable:
+        """Equal for demands that fit on the same nodes, at the same cost: all that a ranking needs.
+
+        Pods made from one template have claims of different names and one signature.
+        """
+        return (
+            self.features,
+            tuple(
+                (
+                    tuple(tuple(one.signature for one in request.alternatives) for request in claim.requests),
+                    tuple((one.attribute, one.distinct) for one in claim.constraints),
+                )
+                for claim in self.claims
+            ),
+        )
 
     def alternatives(self) -> Iterator[Alternative]:
         for claim in self.claims:
