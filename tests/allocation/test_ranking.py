@@ -136,6 +136,16 @@ def test_a_refusal_is_kept_by_node():
     assert isinstance(refusal, Refused)
 
 
+def test_a_node_without_an_answer_is_not_one_that_does_not_fit():
+    inventory = stocked(on(NODES[0], 4, 80), on(NODES[1], 80))
+    ranker = Ranker(inventory, Ledger(), demanded(claim(wants("r", 1, larger_than(80)))), budget=0)
+    for node in NODES[:2]:
+        ranker.put(node)
+
+    assert names(ranker.ranked()) == []
+    assert ranker.undecided() == {"n0", "n1"}
+
+
 events = st.lists(
     st.one_of(
         st.tuples(st.just("slice"), st.integers(0, 3), st.lists(st.sampled_from([4, 8]), max_size=3)),

@@ -65,6 +65,7 @@ class Ranker:
         self._ranked: dict[str, Ranked] = {}
         self._order: list[Ranked] = []
         self._refused: dict[str, Refused] = {}
+        self._undecided: set[str] = set()
         self._outlines: dict[Hashable, _Outline] = {}
 
     def put(self, node: Node) -> None:
@@ -100,6 +101,10 @@ class Ranker:
         """Nodes on which the problem itself is wrong, as of the last ranking."""
         return self._refused.items()
 
+    def undecided(self) -> frozenset[str]:
+        """Nodes on which the budget ran out, as of the last ranking: they may fit all the same."""
+        return frozenset(self._undecided)
+
     def answer(self, name: str) -> Answer:
         """The full answer for one node, computed now."""
         return self._asked(self._nodes[name])
@@ -119,13 +124,16 @@ class Ranker:
     def _look_again(self, name: str) -> None:
         self._ranked.pop(name, None)
         self._refused.pop(name, None)
+        self._undecided.discard(name)
         node = self._nodes.get(name)
         if node is None:
             return
         outline = self._outline(node)
         if isinstance(outline, Refused):
             self._refused[name] = outline
-        elif outline is not None and outline.fits:
+        elif outline is None:
+            self._undecided.add(name)
+        elif outline.fits:
             self._ranked[name] = Ranked(outline.preference, outline.cost, name)
 
     def _outline(self, node: Node) -> _Outline | Refused | None:
