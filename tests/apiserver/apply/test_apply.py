@@ -244,6 +244,13 @@ def test_applying_again_moves_nothing_not_even_the_time():
     assert world.live == before
 
 
+def test_another_value_moves_the_time():
+    world = World()
+    world.apply("ann", config(replicas=3))
+    world.apply("ann", config(replicas=4))
+    assert [entry["time"] for entry in world.managed] == ["t002"]
+
+
 def test_a_configuration_that_says_nothing_owns_nothing():
     world = World()
     world.apply("ann", {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}})
