@@ -1,0 +1,18 @@
+"""Replica sets: so many pods of one template, no more and no fewer.
+
+    plan   how many to make, which to delete, and how the set stands
+    loop   adopts and releases by selector, makes and deletes, writes the status
+
+What it promises
+    * W1  A cache that is behind does not make pods twice: what was made counts from the
+          moment the server said so (`workloads.memory`).
+    * W2  Pods of others are never touched; the set's own are deleted by uid.
+    * W3  Once things are quiet, the set has exactly the pods it wants, and its status says so.
+"""
+
+from ..controller import Controller
+from .loop import PODS, REPLICA_SETS, make
+
+CONTROLLER = Controller("replicaset-controller", "replicaset-controller", (REPLICA_SETS, PODS), make)
+
+__all__ = ["CONTROLLER"]
