@@ -193,6 +193,21 @@ def test_counts_shared_capacity_that_is_left():
     assert {change.kind for change in explanation.changes} == {"free", "capacity"}
 
 
+def test_an_alternative_that_fails_is_not_blamed_where_another_would_do():
+    """The second request is the reason; the first could have been served by its second choice."""
+    one = {"deviceClassName": "gpu", "allocationMode": "ExactCount"}
+    listed = {
+        "name": "l",
+        "firstAvailable": [{"name": "two", "count": 2, **one}, {"name": "one", "count": 1, **one}],
+    }
+    never = wants("never", 1, 'device.driver == "other"')
+    _, explanation = explained(world([device("a")], listed, never, features=["PrioritizedList"]))
+
+    assert "request never" in explanation.text()
+    assert "request l/" not in explanation.text()
+    assert [report.request for report in explanation.requests] == ["l/two", "l/one", "never"]
+
+
 def test_an_incomplete_pool_is_named():
     problem = world([device("a")], wants())
     problem["slices"][0]["spec"]["pool"]["resourceSliceCount"] = 2

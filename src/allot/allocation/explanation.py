@@ -62,6 +62,11 @@ class RequestReport:
         return sum(group.devices for group in self.groups if group.reason is Reason.FREE)
 
     @property
+    def whole(self) -> tuple[str, str]:
+        """The request that this is, or is an alternative of."""
+        return self.claim, self.request.partition("/")[0]
+
+    @property
     def suffices(self) -> bool:
         """Whether the request could be served if it were alone."""
         return self.free >= (self.wanted or 1)
@@ -100,7 +105,8 @@ class Explanation:
     def text(self) -> str:
         """A few lines for people."""
         lines = [f"{self.verdict} on {self.node}" + (f": {self.error}" if self.error else "")]
-        short = [one for one in self.requests if not one.suffices] or self.requests
+        served = {one.whole for one in self.requests if one.suffices}  # by one alternative at least
+        short = [one for one in self.requests if one.whole not in served] or self.requests
         lines += [f"  {one.text}" for one in short[:LINES_MAX]]
         if len(short) > LINES_MAX:
             lines.append(f"  and {len(short) - LINES_MAX} more requests")
