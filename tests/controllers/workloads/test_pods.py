@@ -21,7 +21,7 @@ def pod(
         "namespace": "default",
         "creationTimestamp": "2026-01-01T00:00:00Z",
         "annotations": {"controller.kubernetes.io/pod-deletion-cost": str(cost)},
-        **meta,
+        **more,
     }
     conditions = [{"type": "Ready", "status": "True", "lastTransitionTime": ready}] if ready else []
     status = {
@@ -37,7 +37,7 @@ def pod(
 def test_the_pod_that_is_missed_least_goes_first():
     """Each is worth more than the one before it, for the reason in its name."""
     early, late = "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z"
-    others = [pod(f"other-{n}", node="crowded", ready=early) for n in range(3)]
+    others = [pod(f"other-{n}", node="crowded", ready=early) for n in range(9)]
     in_order = [
         pod("unbound", node=""),
         pod("not-ready"),
