@@ -22,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 ALLOCATION = "src/allot/allocation"
-TIMEOUT_S = 300
+TIMEOUT_S = 900
 
 TESTS = (
     "tests/allocation/test_stories.py",
@@ -32,6 +32,13 @@ TESTS = (
     "tests/allocation",
 )
 """In the order in which they are likely to notice; the last line is all of them."""
+
+NEAREST = {
+    "explanation.py": "tests/allocation/test_explanation.py",
+    "remedies.py": "tests/allocation/test_explanation.py",
+    "problem.py": "tests/allocation/test_problem.py",
+}
+"""Where to look first for what is none of the search's business."""
 
 
 @dataclass(frozen=True)
@@ -314,7 +321,8 @@ def judged(mutant: Mutant) -> Verdict:
         if shared.is_dir():
             (Path(folder) / "shared").symlink_to(shared)
         (copy / ALLOCATION / mutant.file).write_text(source.replace(mutant.old, mutant.new))
-        for tests in TESTS:
+        first = NEAREST.get(mutant.file)
+        for tests in (first, *TESTS) if first else TESTS:
             caught = noticed(copy, tests)
             if caught:
                 return Verdict(mutant, "caught", caught, time.monotonic() - started)
