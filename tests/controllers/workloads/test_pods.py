@@ -13,7 +13,7 @@ OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "o
 
 
 def pod(
-    name: str, *, node: str = "n1", ready: str = "", cost: int = 0, restarts: int = 0, **meta: Any
+    name: str, *, node: str = "n1", ready: str = "", cost: int = 0, restarts: int = 0, **more: Any
 ) -> Object:
     metadata = {
         "name": name,
