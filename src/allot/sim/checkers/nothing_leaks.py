@@ -6,6 +6,7 @@ from typing import Any
 from ..recording import Seen
 
 FINISHED = ("Succeeded", "Failed")
+POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
 
 
 class NothingLeaks:
@@ -31,7 +32,21 @@ class NothingLeaks:
             owner = next((one["uid"] for one in owners if one.get("controller")), None)
             if owner is not None and not self._needs(owner):
                 yield f"C3: claim {name} was made for a pod that is gone or finished"
+        yield from self._claims_made_twice()
         yield from self._pods_without_claims()
+
+    def _claims_made_twice(self) -> Iterator[str]:
+        seen: dict[tuple[str, str], str] = {}
+        for claim in self._claims.values():
+            metadata = claim["metadata"]
+            owners = metadata.get("ownerReferences") or ()
+            owner = next((one["uid"] for one in owners if one.get("controller")), None)
+            entry = (metadata.get("annotations") or {}).get(POD_CLAIM_NAME)
+            if owner is None or entry is None:
+                continue
+            other = seen.setdefault((owner, entry), metadata["name"])
+            if other != metadata["name"]:
+                yield f"C3: claims {other} and {metadata['name']} were made for the same entry of one pod"
 
     def _needs(self, uid: str) -> bool:
         pod = self._pods.get(uid)
