@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .cache import Added, Cache, Change
-from .reflector import Audience, Report, Standing
+from .reflector import Audience, Report
 
 Handler = Callable[[Change], None]
 
@@ -73,8 +73,8 @@ class Informer:
 
     @property
     def served(self) -> bool:
-        """The server knew the resource when it was last asked."""
-        return self.synced and self._report().standing is not Standing.ABSENT
+        """The server knew the resource when it last said anything about it."""
+        return self._report().served
 
     @property
     def report(self) -> Report:

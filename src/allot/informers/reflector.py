@@ -90,6 +90,7 @@ class Report:
 
     standing: Standing = Standing.LISTING
     problem: str = ""
+    served: bool = False  # the server knew the resource when it last said anything about it
     lists: int = 0
     watches: int = 0
     failures: int = 0
@@ -194,7 +195,7 @@ class Reflector:
                 await asyncio.sleep(0)
         self._position = version
         self._absences = self._failures_in_a_row = 0
-        self.report = replace(self.report, lists=self.report.lists + 1)
+        self.report = replace(self.report, served=True, lists=self.report.lists + 1)
         self._audience.listed()
 
     async def _watch(self, events: AsyncIterator[WatchEvent]) -> None:
@@ -228,6 +229,7 @@ class Reflector:
         self._absences += 1
         if self._absences > 1:
             self._note(Standing.ABSENT, str(absent))
+            self.report = replace(self.report, served=False)
             for changes in self._cache.replace({}):
                 for change in changes:
                     self._audience.changed(change)

@@ -19,7 +19,7 @@ from allot.client import Client
 
 from .cache import Change, Deleted
 from .informer import Informer, ResourceId
-from .reflector import Pace, Reflector, Sleep, Standing
+from .reflector import Pace, Reflector, Sleep
 
 DEFINITIONS = ResourceId("apiextensions.k8s.io", "v1", "customresourcedefinitions", namespaced=False)
 
@@ -119,7 +119,7 @@ class Informers:
         for what, informer in self._informers.items():
             if f"{what.plural}.{what.group}" != change.object.name or isinstance(change, Deleted):
                 continue
-            if informer.report.standing is Standing.ABSENT and self._group is not None:
+            if informer.synced and not informer.served and self._group is not None:
                 self._group.create_task(self._restart(what), name=f"definition of {what}")
 
     def _start(self, what: ResourceId) -> None:
