@@ -6,6 +6,7 @@ recorded and takes no time.
 
 import asyncio
 import random
+from itertools import pairwise
 from typing import Any
 
 from allot.api import Object, encode, errors
@@ -208,3 +209,30 @@ def test_a_list_that_loses_its_pages_is_taken_whole():
     assert played.names == ["a", "b", "c"]
     assert [one["limit"] for one in played.script.asked if "limit" in one] == [500, 0]
     assert told(played.heard)[:2] == [("added", "a"), ("added", "b")]
+
+
+def test_a_long_list_is_taken_over_in_pieces():
+    """Others run in between: nothing holds the loop for a whole list."""
+    played = Played([*(added(f"m{n}", 1) for n in range(1000)), bookmark(2, True)])
+    turns = 0
+    pieces: list[int] = []
+
+    async def beat() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def whole() -> None:
+        beating = asyncio.ensure_future(beat())
+        running = asyncio.ensure_future(played.reflector.run())
+        while not played.lists:
+            pieces.append(len(played.heard))
+            await asyncio.sleep(0)
+        for task in (running, beating):
+            task.cancel()
+        await asyncio.wait((running, beating))
+
+    asyncio.run(whole())
+    assert turns >= 9
+    assert max(after - before for before, after in pairwise(pieces)) <= 100
