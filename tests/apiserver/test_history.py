@@ -67,3 +67,10 @@ def test_every_change_after_a_position_is_seen_once_or_the_watcher_is_told(steps
     if after < history.complete_after:
         return
     assert revisions(history.since(history.position_after(after), 1000)) == wanted
+
+
+def test_large_changes_are_handed_out_a_few_at_a_time():
+    history = History(complete_after=0)
+    history.append([change(revision, size=400) for revision in range(1, 11)])
+    assert revisions(history.since(0, 10, most_bytes=1000)) == [1, 2]
+    assert revisions(history.since(2, 10, most_bytes=1)) == [3], "one at least, however large"

@@ -153,3 +153,68 @@ def test_a_stream_ends_when_its_reader_leaves(tmp_path):
             await asyncio.wait_for(ended.wait(), 5)
 
     asyncio.run(story())
+
+
+def test_a_request_whose_sender_left_before_the_end_is_not_carried_out(tmp_path):
+    """Else a delete whose preconditions never arrived would be a delete without any."""
+    handled = []
+
+    async def note(request, user):
+        handled.append(request.method)
+        return Response(200, b"{}")
+
+    async def story():
+        async with Ground(tmp_path, note) as ground:
+            _, writer = await ground.connect()
+            writer.write(b"DELETE /a HTTP/1.1\r\nHost: x\r\nContent-Length: 60\r\n\r\n")
+            await writer.drain()
+            await asyncio.sleep(0.1)
+            writer.transport.abort()
+            await asyncio.sleep(0.2)
+            assert (await ground.say(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")).startswith(b"HTTP/1.1 200")
+        assert handled == ["GET"]
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    "sent", [b"", b"GET / HTTP/1.1\r\nHo", b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nx"]
+)
+def test_a_request_that_never_comes_to_its_end_costs_the_connection(tmp_path, monkeypatch, sent):
+    monkeypatch.setattr(listener, "_ARRIVAL_S", 0.3)
+
+    async def story():
+        async with Ground(tmp_path, fine) as ground:
+            reader, writer = await ground.connect()
+            writer.write(sent)
+            with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+                await asyncio.wait_for(reader.readexactly(1), 5)
+            writer.close()
+
+    asyncio.run(story())
+
+
+def test_a_client_that_takes_nothing_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(listener, "_UNREAD_S", 0.3)
+    ended = asyncio.Event()
+
+    async def pieces():
+        try:
+            for _ in range(1000):
+                yield b"x" * 1_000_000
+        finally:
+            ended.set()
+
+    async def streaming(request, user):
+        return Response(200, stream=pieces())
+
+    async def story():
+        async with Ground(tmp_path, streaming) as ground:
+            reader, writer = await ground.connect()
+            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            await reader.readuntil(b"xxx")
+            writer.transport.pause_reading()
+            await asyncio.wait_for(ended.wait(), 5)
+            writer.transport.abort()
+
+    asyncio.run(story())

@@ -7,6 +7,7 @@ from allot.api import Response, encode, errors
 from .call import Call
 from .deleting import Deleter, delete_options
 from .listing import PIECE
+from .pieces import list_response
 from .repository import Repository, object_of, prefix_of
 from .selection import parse_selection
 
@@ -37,4 +38,4 @@ class CollectionDeleter:
                 200, encode({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})
             )
         head = call.renderer.list_head(page.revision, "", 0)
-        return Response(200, head + b",".join(call.renderer.one(item) for item in items) + b"]}")
+        return list_response(head, items, call.renderer.items, b"]}")

@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 
 from allot.api import Object
 
+from .pieces import BYTES
+
 WINDOW_CHANGES = 8192
 WINDOW_BYTES = 64 * 1024 * 1024
 
@@ -38,7 +40,6 @@ class Change:
         if found is None:
             found = self._lines[key] = event_line(type, render(self.object))
         return found
-
 
     def farewell(self, form: str, render: Callable[[Object], bytes]) -> bytes:
         """For a watcher whose selection the object has left: what it was when it was last in it.
@@ -107,11 +108,18 @@ class History:
         self._first += dropped
         self._bytes = sum(len(change.object.stored) for change in self._changes)
 
-    def since(self, position: int, most: int) -> Sequence[Change]:
+    def since(self, position: int, most: int, most_bytes: int = BYTES) -> Sequence[Change]:
+        """What follows a position, as much of it as makes one piece."""
         if position < self._first:
             raise FellBehind
         at = position - self._first
-        return self._changes[at : at + most]
+        changes = self._changes[at : at + most]
+        size = 0
+        for count, change in enumerate(changes):
+            size += len(change.object.stored)
+            if count and size > most_bytes:
+                return changes[:count]
+        return changes
 
     def position_after(self, revision: int) -> int:
         """Where a watcher that has seen everything up to `revision` continues."""

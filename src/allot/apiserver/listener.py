@@ -24,6 +24,10 @@ from .server import error_response
 _KEEP_ALIVE_S = 300
 _HANDSHAKE_S = 10.0
 _LINGER_S = 0.5
+_ARRIVAL_S = 60.0
+"""For a request to arrive once it, or the connection, has begun."""
+_UNREAD_S = 60.0
+"""How long a stream waits for a client that takes nothing."""
 
 BODY_BYTES_MAX = 3 * 1024 * 1024
 HEAD_BYTES_MAX = 128 * 1024
@@ -61,11 +65,14 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 class _Protocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._arriving_since: float | None = self.loop.time()
+        self._look_again = self.loop.call_later(_ARRIVAL_S, self._look)
         self._peer = Peer(transport.get_extra_info("ssl_object"))
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._head_bytes = 0
+        self._arriving_since = self.loop.time()
         self.scope["extensions"] = {"allot.peer": self._peer, "allot.abort": self.transport.abort}  # type: ignore[dict-item]
 
     def on_url(self, url: bytes) -> None:
@@ -75,6 +82,21 @@ class _Protocol(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         self._count_head(len(name) + len(value))
         super().on_header(name, value)
+
+    def on_message_complete(self) -> None:
+        self._arriving_since = None
+        super().on_message_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._look_again.cancel()
+        super().connection_lost(exc)
+
+    def _look(self) -> None:
+        """Now and then, rather than by a timer for each request."""
+        if self._arriving_since is not None and self.loop.time() - self._arriving_since >= _ARRIVAL_S:
+            self.transport.abort()
+        else:
+            self._look_again = self.loop.call_later(_ARRIVAL_S / 2, self._look)
 
     def _count_head(self, size: int) -> None:
         self._head_bytes += size
@@ -143,12 +165,9 @@ async def _read_body(receive: Receive, headers: dict[str, str]) -> bytes:
     declared = headers.get("content-length", "")
     if declared.isdigit() and int(declared) > BODY_BYTES_MAX:
         raise _too_large()
-    message = await receive()
-    body: bytes = message.get("body", b"")
-    if not message.get("more_body"):
-        return body
-    parts, size = [body], len(body)
-    while message.get("more_body"):
+    parts: list[bytes] = []
+    size = 0
+    while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise errors.BadRequest("the client left before its request was complete")
@@ -156,7 +175,8 @@ async def _read_body(receive: Receive, headers: dict[str, str]) -> bytes:
         size += len(parts[-1])
         if size > BODY_BYTES_MAX:
             raise _too_large()
-    return b"".join(parts)
+        if not message.get("more_body"):
+            return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _too_large() -> errors.TooLarge:
@@ -189,10 +209,11 @@ async def _send_stream(response: Response, receive: Receive, send: Send, scope: 
     try:
         async with aclosing(cast(Any, response.stream)) as pieces:
             async for piece in pieces:
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
+                async with asyncio.timeout(_UNREAD_S):
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
         leaving.remove_done_callback(stop)
         await send({"type": "http.response.body", "body": b""})
-    except asyncio.CancelledError:
+    except (asyncio.CancelledError, TimeoutError):
         leaving.remove_done_callback(stop)
         scope["extensions"]["allot.abort"]()
         await asyncio.wait({leaving}, timeout=1)

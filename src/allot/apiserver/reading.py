@@ -9,16 +9,15 @@ A continue token carries the revision of its first page, so that all pages of
 one list show one moment.
 """
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
 
-from allot.api import Fields, Kind, Object, Request, Response, encode, errors
+from allot.api import Fields, Kind, Request, Response, encode, errors
 
 from .cache import Caches
 from .listing import Listed, Lister, too_large
 from .listoptions import read_list_options, read_revision, read_watch_options
 from .negotiate import wanted_form
+from .pieces import Render, list_response
 from .registry import Served
 from .render import Renderer
 from .repository import Repository
@@ -26,7 +25,6 @@ from .selection import parse_selection
 from .target import Target
 from .watching import Laggards, Sight, stream
 
-_PIECE = 500
 _REVISION_WAIT_S = 3.0
 _ROW_OBJECTS = ("None", "Metadata", "Object")
 
@@ -59,9 +57,7 @@ class Reader:
         else:
             head, tail = renderer.list_head(listed.revision, listed.token, listed.remaining), b"]}"
             render = renderer.items
-        if len(listed.objects) <= _PIECE:
-            return Response(200, head + render(listed.objects) + tail)
-        return Response(200, stream=_in_pieces(head, listed.objects, render, tail))
+        return list_response(head, listed.objects, render, tail)
 
     async def watch(self, target: Target, served: Served, request: Request, renderer: Renderer) -> Response:
         query = request.query
@@ -78,27 +74,12 @@ class Reader:
         return Response(200, stream=body)
 
 
-Render = Callable[[Sequence[Object]], bytes]
-
-
 def _table_frame(listed: Listed, renderer: Renderer) -> tuple[bytes, bytes, Render]:
     more: Fields = {"continue": listed.token} if listed.token else {}
     if listed.token and listed.remaining > 0:
         more["remainingItemCount"] = listed.remaining
     empty = encode(renderer.table([], str(listed.revision), more))
     return empty.removesuffix(b"]}"), b"]}", renderer.rows
-
-
-async def _in_pieces(
-    head: bytes, objects: Sequence[Object], render: Render, tail: bytes
-) -> AsyncIterator[bytes]:
-    """So that a long list neither holds the loop nor stands twice in memory."""
-    yield head
-    for start in range(0, len(objects), _PIECE):
-        piece = render(objects[start : start + _PIECE])
-        yield b"," + piece if start else piece
-        await asyncio.sleep(0)
-    yield tail
 
 
 def not_found(kind: Kind, name: str) -> errors.NotFound:

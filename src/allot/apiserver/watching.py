@@ -19,6 +19,7 @@ from allot.store import Compacted, Event, Store, Watch
 
 from .cache import Cache
 from .history import Change, FellBehind, event_line
+from .pieces import pieces
 from .render import Renderer
 from .selection import Selection
 
@@ -138,8 +139,8 @@ async def stream(
 
 
 async def _initial(sight: Sight, objects: Sequence[Object]) -> AsyncIterator[bytes]:
-    for start in range(0, len(objects), _BATCH):
-        chunk = b"".join([sight.initial(object) for object in objects[start : start + _BATCH]])
+    for cut in pieces(objects, _BATCH):
+        chunk = b"".join([sight.initial(object) for object in objects[cut]])
         if chunk:
             yield chunk
         await asyncio.sleep(0)
@@ -165,7 +166,7 @@ async def _shared(
             if cache.epoch != start.epoch:
                 raise FellBehind
             changes = cache.history.since(position, _BATCH)
-            if changes and len(changes) < _BATCH and now < gathered_at:
+            if changes and now < gathered_at and position + len(changes) == cache.history.end:
                 await asyncio.sleep(gathered_at - now)
             elif changes:
                 gathered_at = now + min(_GATHER_S_MAX, _GATHER_S_PER_STREAM * len(laggards))
