@@ -27,6 +27,7 @@ BENCHMARKS = {
     "security": ["security.py"],
     "cel": ["cel.py"],
     "allocation": ["allocation.py"],
+    "claims": ["claims.py"],
     "admission-day": ["admission_day.py"],
 }
 
