@@ -193,6 +193,120 @@ def test_counts_shared_capacity_that_is_left():
     assert {change.kind for change in explanation.changes} == {"free", "capacity"}
 
 
+def partition(name, amount, groups=()):
+    consumes = {"counterSet": "cs", "counters": {"memory": {"value": amount}}}
+    if groups:
+        consumes["compatibilityGroups"] = list(groups)
+    return device(name, consumesCounters=[consumes])
+
+
+def partitioned(devices, *requests, total="40Gi", features=("PartitionableDevices",), **more):
+    problem = world(devices, *requests, features=features, **more)
+    problem["slices"].append(copy.deepcopy(problem["slices"][0]))
+    counters = problem["slices"][1]
+    counters["metadata"]["name"] = "t"
+    del counters["spec"]["devices"]
+    counters["spec"]["sharedCounters"] = [{"name": "cs", "counters": {"memory": {"value": total}}}]
+    for published in problem["slices"]:
+        published["spec"]["pool"]["resourceSliceCount"] = 2
+    return problem
+
+
+def test_counters_are_told_in_the_units_they_are_published_in():
+    problem = partitioned(
+        [partition("a", "30Gi"), partition("b", "20Gi")], wants(), allocatedDevices=["gpu.example.com/n/a"]
+    )
+    _, explanation = explained(problem)
+
+    told = (
+        "1 with too little left of a counter (cs/memory: 20Gi needed, 10Gi left), held by allocatedDevices[0]"
+    )
+    assert told in explanation.text()
+
+
+def test_a_device_beside_an_overdrawn_counter_is_not_called_free():
+    """A driver shrank what is in use; upstream then lets nobody draw from the pool."""
+    problem = partitioned(
+        [partition("a", "30Gi"), partition("b", "0")],
+        wants(),
+        total="20Gi",
+        allocatedDevices=["gpu.example.com/n/a"],
+    )
+    _, explanation = explained(problem)
+
+    assert explanation.requests[0].free == 0
+    assert "cs/memory: overdrawn" in explanation.text()
+
+
+def test_groups_are_judged_against_all_who_draw_together():
+    """Each of the two in use would get on with the third, but what they agree on does not."""
+    devices = [partition("a", "1", "xy"), partition("b", "1", "yz"), partition("c", "1", "xz")]
+    problem = partitioned(
+        devices,
+        wants(),
+        features=["PartitionableDevices", "CompatibilityGroups"],
+        allocatedDevices=["gpu.example.com/n/a", "gpu.example.com/n/b"],
+    )
+    verdict, explanation = explained(problem)
+
+    assert verdict == "does-not-fit"
+    assert explanation.requests[0].free == 0
+
+
+def test_a_request_that_fails_alone_is_not_said_to_be_in_conflict():
+    """All of two, and one is held: nobody else wants anything."""
+    everything = {"name": "r", "exactly": {"deviceClassName": "gpu", "allocationMode": "All"}}
+    problem = world([device("a"), device("b")], everything, allocatedDevices=["gpu.example.com/n/a"])
+    _, explanation = explained(problem)
+
+    assert not explanation.conflicts
+    assert [change.release for change in explanation.changes] == ["allocatedDevices[0]"]
+
+
+def test_values_of_different_types_are_different():
+    values = [{"int": 1}, {"string": "1"}]
+    devices = [device(str(at), attributes={"numa": one}) for at, one in enumerate(values)]
+    constraint = {"matchAttribute": "gpu.example.com/numa"}
+    _, explanation = explained(world(devices, wants("r", 2), constraints=[constraint]))
+
+    assert "no value has more than 1 free (1 (int): 1, 1 (string): 1)" in explanation.text()
+
+
+def test_shares_are_not_counted_as_devices():
+    """Two requests may well have one shareable device; that there is only one is no reason."""
+    shared = device("a", allowMultipleAllocations=True, **memory(40))
+    problem = world([shared], wants("one"), wants("two"), features=["ConsumableCapacity"])
+    verdict, explanation = explained(problem)
+
+    assert verdict == "does-not-fit"
+    assert explanation.conflicts == ("no choice of free devices serves all requests at once",)
+
+
+def test_a_policy_that_forbids_the_amount_is_quoted():
+    capacity = {"value": "16Gi", "requestPolicy": {"default": "4Gi", "validValues": ["4Gi", "8Gi"]}}
+    shared = device("a", allowMultipleAllocations=True, capacity={"memory": capacity})
+    asks = wants(capacity={"requests": {"memory": "9Gi"}})
+    _, explanation = explained(world([shared], asks, features=["ConsumableCapacity"]))
+
+    assert "(memory: 9Gi asked, allowed of 16Gi is 4Gi or 8Gi)" in explanation.text()
+
+
+def test_only_the_taint_that_is_named_is_tolerated():
+    """Two taints with one key: to tolerate the first of them alone would not help."""
+    taints = [{"key": "k", "value": value, "effect": "NoSchedule"} for value in ("v", "w")]
+    _, explanation = explained(world([device("a", taints=taints)], wants(), features=["DeviceTaints"]))
+
+    assert not explanation.changes
+
+
+def test_says_how_many_would_do_however_few():
+    _, explanation = explained(world([device("a"), device("b")], wants("r", 32)))
+
+    assert [change.text for change in explanation.changes] == [
+        "with 2 instead of 32 for claim team/mine, request r"
+    ]
+
+
 def test_an_alternative_that_fails_is_not_blamed_where_another_would_do():
     """The second request is the reason; the first could have been served by its second choice."""
     one = {"deviceClassName": "gpu", "allocationMode": "ExactCount"}

@@ -11,19 +11,18 @@ What it promises
     E2  Every change it names was tried and makes the demand fit.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .answer import NoFit, Plan, Refused, Undecided
 from .clauses import values_seen
-from .demand import Alternative, ClaimDemand, Demand, read_demand
-from .expression import Failure
-from .kind import Device, value_of
+from .conflicts import conflicts, counted, suffices
+from .demand import Alternative, Demand, read_demand
 from .node import BadNodeSelector
 from .pool import PoolView
 from .reasons import Finding, Reason, Situation
-from .remedies import Attempt, Change, Findings, remedies
+from .remedies import Attempt, Change, remedies
 
 EXAMPLES_MAX = 3
 LINES_MAX = 4
@@ -42,10 +41,18 @@ class Group:
 
     @property
     def text(self) -> str:
-        by = f" by {', '.join(self.holders[:HOLDERS_MAX])}" if self.holders else ""
-        more = f" and {len(self.holders) - HOLDERS_MAX} more" if len(self.holders) > HOLDERS_MAX else ""
-        detail = f" ({self.detail})" if self.detail else ""
-        return f"{self.devices} {self.reason.value}{by}{more}{detail}"
+        return f"{self.devices} {_because(self.reason, self.detail, self.holders)}"
+
+
+def _because(reason: Reason, detail: str, holders: Sequence[str]) -> str:
+    """ "in use by X", "with too little left of a counter (cs/memory: 4Gi needed, 1Gi left), held by X"."""
+    words = f"{reason.value} ({detail})" if detail else reason.value
+    if not holders:
+        return words
+    more = f" and {len(holders) - HOLDERS_MAX} more" if len(holders) > HOLDERS_MAX else ""
+    by = "by" if reason is Reason.IN_USE else "held by"
+    comma = "," if detail else ""
+    return f"{words}{comma} {by} {', '.join(holders[:HOLDERS_MAX])}{more}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,7 @@ class RequestReport:
     looked_at: int
     groups: tuple[Group, ...]
     nearest: str
+    suffices: bool  # whether every device that it needs is free, other requests and rules aside
 
     @property
     def free(self) -> int:
@@ -67,16 +75,12 @@ class RequestReport:
         return self.claim, self.request.partition("/")[0]
 
     @property
-    def suffices(self) -> bool:
-        """Whether the request could be served if it were alone."""
-        return self.free >= (self.wanted or 1)
-
-    @property
     def text(self) -> str:
         wants = "all" if self.wanted is None else str(self.wanted)
-        groups = "; ".join(group.text for group in self.groups) or "there is none"
+        groups = "; ".join(group.text for group in self.groups) or "none is offered to this node"
         nearest = f"; nearest miss {self.nearest.partition(',')[0]}" if self.nearest else ""
-        asked = f"{self.claim}, request {self.request} wants {wants} of {self.looked_at} devices"
+        devices = counted(self.looked_at, "device")
+        asked = f"{self.claim}, request {self.request} wants {wants} of {devices}"
         return f"{asked}: {groups}{nearest}"
 
 
@@ -178,7 +182,7 @@ def explain(
         error,
         pools,
         tuple(_report(demand, one, found, named) for one, found in findings.items()),
-        tuple(_conflicts(situation, findings)),
+        tuple(conflicts(situation, findings)),
         tuple(remedies(attempt, demand, findings, named)),
     )
 
@@ -197,6 +201,7 @@ def _report(
         looked_at=len(found),
         groups=tuple(_grouped(found, named)),
         nearest=_nearest(found, named),
+        suffices=suffices(alternative, found),
     )
 
 
@@ -230,87 +235,4 @@ def _nearest(found: Sequence[Finding], named: Callable[[str], str]) -> str:
     if not misses:
         return ""
     near = max(misses, key=lambda one: order.index(one.reason))
-    words = [
-        near.reason.value,
-        f"by {', '.join(map(named, near.holders))}" if near.holders else "",
-        near.detail,
-    ]
-    return f"{near.device.id}, {' '.join(word for word in words if word)}"
-
-
-# What free devices cannot do together
-
-
-def _conflicts(situation: Situation, findings: Findings) -> Iterator[str]:
-    free = {
-        alternative: [one.device for one in found if one.reason is Reason.FREE]
-        for alternative, found in findings.items()
-    }
-    if any(
-        all(len(free[one]) < one.count for one in request.alternatives if not one.all_devices)
-        for claim in situation.demand.claims
-        for request in claim.requests
-        if not any(one.all_devices for one in request.alternatives)
-    ):
-        return  # one request alone is reason enough
-    before = False
-    for claim in situation.demand.claims:
-        for line in _constraint_conflicts(situation, claim, free):
-            before = True
-            yield line
-    yield from _competition(situation, free) if not before else ()
-
-
-def _constraint_conflicts(
-    situation: Situation, claim: ClaimDemand, free: Mapping[Alternative, Sequence[Device]]
-) -> Iterator[str]:
-    for constraint in claim.constraints:
-        covered = [
-            request.alternatives[0]
-            for request in claim.requests
-            if len(request.alternatives) == 1 and constraint.index in request.alternatives[0].constraints
-        ]
-        needed = sum(one.count for one in covered)
-        by_value: dict[str, set[Device]] = {}
-        for alternative in covered:
-            for device in free[alternative]:
-                for value in _values(situation, alternative, constraint.attribute, device):
-                    by_value.setdefault(value, set()).add(device)
-        shown = ", ".join(f"{value}: {len(by_value[value])}" for value in sorted(by_value)[:6])
-        most = max(map(len, by_value.values()), default=0)
-        if constraint.distinct and len(by_value) < needed:
-            yield (
-                f"claim {claim.label}: {needed} different values of {constraint.attribute} are needed, "
-                f"{len(by_value)} are free ({shown})"
-            )
-        elif not constraint.distinct and most < needed:
-            yield (
-                f"claim {claim.label}: {needed} devices with one value of {constraint.attribute} are needed, "
-                f"no value has more than {most} free ({shown})"
-            )
-
-
-def _values(situation: Situation, alternative: Alternative, name: str, device: Device) -> Iterator[str]:
-    derived = alternative.derived.get(name)
-    if derived is not None:
-        found = derived.on(device.kind)
-        values = frozenset() if isinstance(found, Failure) else found
-    else:
-        published = device.kind.attribute(name)
-        lists = situation.features.list_type_attributes
-        values = frozenset() if published is None else value_of(published, lists=lists)
-    for _, value in sorted(values, key=repr):  # type: ignore[call-overload]
-        yield str(value)
-
-
-def _competition(situation: Situation, free: Mapping[Alternative, Sequence[Device]]) -> Iterator[str]:
-    wanted = 0
-    devices: set[Device] = set()
-    for claim in situation.demand.claims:
-        for request in claim.requests:
-            wanted += min(one.count or len(free[one]) for one in request.alternatives)
-            devices.update(device for one in request.alternatives for device in free[one])
-    if wanted > len(devices):
-        yield f"{wanted} devices are wanted together, {len(devices)} different ones are free"
-    else:
-        yield "each request could be served alone, but no choice serves all of them at once"
+    return f"{near.device.id}, {_because(near.reason, near.detail, [named(one) for one in near.holders])}"

@@ -6,14 +6,14 @@ explanation add up to the devices looked at, and the further down the list a dev
 gets, the nearer a miss it was.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 
-from allot.api import Quantity
+from allot.api import Quantity, QuantityFormat
 
-from .capacity import Capacity, CapacityError, consumed
+from .capacity import Capacity, CapacityError, Policy, consumed
 from .clauses import conjuncts
 from .demand import Alternative, ClaimDemand, Demand
 from .expression import Expression, Failure, selector
@@ -21,7 +21,7 @@ from .features import Features
 from .inventory import NodeView
 from .kind import Device
 from .ledger import Ledger, Usage
-from .pool import SPLIT, PoolView, joined, usable
+from .pool import NO_MEMBERS, SPLIT, Groups, PoolView, joined, usable
 from .question import OPTIONAL_NODE_OPERATIONS, untolerated
 
 
@@ -41,6 +41,9 @@ class Reason(Enum):
     GROUPS = "incompatible with what is in use beside it"
     ATTRIBUTE = "lacking an attribute that a constraint compares"
     FREE = "free"
+
+
+COUNTERS_GATED = "shared counters"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,7 @@ def _judged(
     if device.kind.binding and not situation.features.device_binding_and_status:
         return Finding(device, Reason.GATED, "binding conditions")
     if device.kind.consumption and not situation.features.partitionable_devices:
-        return Finding(device, Reason.GATED, "shared counters")
+        return Finding(device, Reason.GATED, COUNTERS_GATED)
     return (
         _unselected(situation, alternative, device)
         or _too_small(situation, alternative, device)
@@ -133,15 +136,28 @@ def _too_small(situation: Situation, alternative: Alternative, device: Device) -
     short = [
         words
         for name, asked in alternative.want.capacity.items()
-        if (words := _shortage(name, asked, device.kind.capacity.get(name)))
+        if (words := _shortage(name, asked, device.kind.capacity.get(name), situation.features))
     ]
-    return Finding(device, Reason.CAPACITY, ", ".join(short) or "less than its policy gives")
+    return Finding(device, Reason.CAPACITY, ", ".join(short) or "its defaults are more than it has")
 
 
-def _shortage(name: str, asked: Quantity, offered: Capacity | None) -> str:
+def _shortage(name: str, asked: Quantity, offered: Capacity | None, features: Features) -> str:
     if offered is None:
         return f"{name}: {asked} asked, none published"
-    return f"{name}: {asked} asked, {offered.value} published" if asked > offered.value else ""
+    if asked > offered.value:
+        return f"{name}: {asked} asked, {offered.value} published"
+    fractional = features.fractional_capacity_range
+    if offered.policy is None or consumed({name: asked}, {name: offered}, fractional=fractional) is not None:
+        return ""
+    return f"{name}: {asked} asked, allowed of {offered.value} is {_allowed(offered.policy)}"
+
+
+def _allowed(policy: Policy) -> str:
+    span = policy.range
+    if span is None:
+        return " or ".join(map(str, policy.values))
+    most = f" to {span.max}" if span.max is not None else " or more"
+    return f"{span.min}{most}" + (f" in steps of {span.step}" if span.step is not None else "")
 
 
 def _consumed(
@@ -187,23 +203,46 @@ def _drained(situation: Situation, device: Device, pool: PoolView) -> Finding | 
         return None  # the shares in use have paid
     used = situation.ledger.usage(pool.id)
     users = list(pool.drawing(used))
-    for counter_set, amounts, groups in device.kind.consumption:
-        for counter, amount in amounts:
-            drawing = [user for user in users if _draws(user, counter_set, counter)]
-            taken = sum(_draws(user, counter_set, counter) for user in drawing)
-            left = pool.totals[counter_set, counter] - taken
-            if amount > left:
-                words = f"{counter_set}/{counter}: {Quantity(amount)} needed, {Quantity(max(left, 0))} left"
-                return Finding(device, Reason.COUNTERS, words, _holders(used, drawing))
-        if situation.features.compatibility_groups:
-            beside = [
-                user for user in users if any(c.counter_set == counter_set for c in user.kind.consumption)
-            ]
-            for user in beside:
-                theirs = next(c.groups for c in user.kind.consumption if c.counter_set == counter_set)
-                if joined(theirs, groups) is SPLIT:
-                    return Finding(device, Reason.GROUPS, counter_set, _holders(used, [user]))
+    for (counter_set, counter), total in pool.totals.items():
+        drawing = [user for user in users if _draws(user, counter_set, counter)]
+        left = total - sum(_draws(user, counter_set, counter) for user in drawing)
+        amount = _draws(device, counter_set, counter)
+        if amount > left:  # also of a counter that is overdrawn: then nothing may draw from the pool
+            format = _written((device, *drawing), counter_set, counter)
+            words = f"{Quantity(amount, format)} needed, {Quantity(left, format)} left"
+            words = f"{counter_set}/{counter}: {words if left >= 0 else 'overdrawn'}"
+            return Finding(device, Reason.COUNTERS, words, _holders(used, drawing))
+    if situation.features.compatibility_groups:
+        for counter_set, _, groups in device.kind.consumption:
+            beside = {user: own for user in users if (own := _groups(user, counter_set)) is not None}
+            if joined(_agreed(beside.values()), groups) is SPLIT:
+                return Finding(device, Reason.GROUPS, counter_set, _holders(used, list(beside)))
     return None
+
+
+def _written(devices: Iterable[Device], counter_set: str, counter: str) -> QuantityFormat:
+    """The family of suffixes that the first of the devices to draw from a counter uses for it."""
+    texts = (
+        one.counters[counter].value
+        for device in devices
+        for one in device.kind.description.consumes_counters
+        if one.counter_set == counter_set and counter in one.counters
+    )
+    return Quantity.parse(next(texts, "0")).format
+
+
+def _groups(device: Device, counter_set: str) -> frozenset[str] | None:
+    return next((one.groups for one in device.kind.consumption if one.counter_set == counter_set), None)
+
+
+def _agreed(members: Iterable[frozenset[str]]) -> Groups:
+    """What those who draw already agree on; one that was let in against the rules does not count."""
+    agreed: Groups = NO_MEMBERS
+    for groups in members:
+        after = joined(agreed, groups)
+        if after is not SPLIT or (agreed and groups):
+            agreed = after
+    return agreed
 
 
 def _draws(device: Device, counter_set: str, counter: str) -> int:

@@ -28,6 +28,7 @@ from .search import allocate
 TRIES_MAX = 60
 TRIES_MAX_OF_A_KIND = 16
 CHANGES_MAX_OF_A_KIND = 3
+COUNTS_TRIED_MAX = 8
 BUDGET_STEPS = 20_000
 """For one try. What cannot be decided in so many steps is not suggested."""
 
@@ -81,7 +82,7 @@ def remedies(
     tries = 0
     for candidates in (
         _releases(findings, named),
-        _counts(attempt, demand),
+        _counts(attempt, findings),
         _relaxed(attempt, findings),
         _tolerated(attempt, findings),
         _smaller(attempt, findings),
@@ -104,12 +105,25 @@ def _releases(findings: Findings, named: Callable[[str], str]) -> Iterator[Chang
         yield Change("free", holder, f"if {named(holder)} let go of its devices", release=holder)
 
 
-def _counts(attempt: Attempt, demand: Demand) -> Iterator[Change]:
-    for alternative in demand.alternatives():
-        for count in range(alternative.count - 1, 0, -1):
-            claims = _with(attempt.claims, alternative, count=count)
-            text = f"with {count} instead of {alternative.count} for {alternative.label}"
-            yield Change("count", alternative.label, text, claims)
+def _counts(attempt: Attempt, findings: Findings) -> Iterator[Change]:
+    """The largest count that fits, by halving: where some number of devices fits, fewer do too."""
+    several = [one for one in findings if one.count > 1]
+    for alternative in several[:COUNTS_TRIED_MAX]:
+        free = sum(one.reason is Reason.FREE for one in findings[alternative])
+        fitting, most = 0, min(free, alternative.count - 1)
+        while fitting < most:
+            middle = (fitting + most + 1) // 2
+            if fits(_counted(attempt, alternative, middle).applied(attempt)):
+                fitting = middle
+            else:
+                most = middle - 1
+        if fitting:
+            yield _counted(attempt, alternative, fitting)
+
+
+def _counted(attempt: Attempt, alternative: Alternative, count: int) -> Change:
+    text = f"with {count} instead of {alternative.count} for {alternative.label}"
+    return Change("count", alternative.label, text, _with(attempt.claims, alternative, count=count))
 
 
 def _relaxed(attempt: Attempt, findings: Findings) -> Iterator[Change]:
@@ -153,7 +167,10 @@ def _tolerated(attempt: Attempt, findings: Findings) -> Iterator[Change]:
     for alternative, found in findings.items():
         taints = Counter(one.detail for one in found if one.reason is Reason.TAINT)
         for taint, _ in taints.most_common():
-            toleration = resource.DeviceToleration(key=taint.partition("=")[0], operator="Exists")
+            key, _, rest = taint.partition("=")
+            value, _, effect = rest.rpartition(":")
+            # Exactly this taint and no other of the key: what is tried is what is said.
+            toleration = resource.DeviceToleration(key=key, operator="Equal", value=value, effect=effect)
             tolerations = (*alternative.tolerations, toleration)
             claims = _with(attempt.claims, alternative, tolerations=tolerations)
             yield Change(
