@@ -4,6 +4,7 @@
     garbagecollection/  what nobody owns any more
     namespaces/         the end of a namespace
     serviceaccounts/    the default account of each namespace
+    deployments/        the pods of one template take the place of another's
     replicasets/        so many pods of one template; workloads/: what such controllers share
 
 The shape, so that whoever knows one knows them all (`resourceclaims` is the model):
@@ -37,7 +38,7 @@ To add one: make the folder, give it a role (the API server's bootstrap roles ha
 for each of upstream's names), and add its CONTROLLER to ALL below.
 """
 
-from . import garbagecollection, namespaces, replicasets, resourceclaims, serviceaccounts
+from . import deployments, garbagecollection, namespaces, replicasets, resourceclaims, serviceaccounts
 from .accounts import AccountClients
 from .controller import Controller, Loop, World
 from .running import Process, run
@@ -47,6 +48,7 @@ ALL: tuple[Controller, ...] = (
     garbagecollection.CONTROLLER,
     namespaces.CONTROLLER,
     serviceaccounts.CONTROLLER,
+    deployments.CONTROLLER,
     replicasets.CONTROLLER,
 )
 """What `allot controllers` runs."""
