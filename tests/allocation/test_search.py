@@ -362,6 +362,29 @@ def test_one_more_than_there_are_is_known_at_once():
     assert answer.steps < 300
 
 
+def test_more_than_there_are_is_more_for_an_admin_too():
+    """Twenty of twelve that are all different took for ever: nobody counted what an admin looks at."""
+    devices = [device(f"d{n}", attributes={"number": n}, gib=n) for n in range(12)]
+    answer = answered(
+        stocked(slice_of(*devices)),
+        claim(wants("one", adminAccess=True), wants("many", 20, adminAccess=True)),
+    )
+
+    assert isinstance(answer, NoFit)
+    assert answer.steps < 100
+
+
+def test_an_admins_requests_are_matched_like_anybodys():
+    devices = [device(f"d{n}", attributes={"number": n}) for n in range(16)]
+    each = [
+        wants(f"r{n}", 1, f'device.attributes["{DRIVER}"].number != {n}', adminAccess=True) for n in range(17)
+    ]
+    answer = answered(stocked(slice_of(*devices)), claim(*each))
+
+    assert isinstance(answer, NoFit)
+    assert answer.steps < 1000
+
+
 def test_requests_that_all_differ_are_counted_too():
     """33 selectors, no two the same, over 32 devices: nothing is alike but the number."""
     devices = [device(f"d{n}", attributes={"number": n}) for n in range(32)]

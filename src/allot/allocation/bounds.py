@@ -106,7 +106,13 @@ class Bounds:
                 broken.gone |= 1 << cell
             elif len(self._shape.cells[cell]) > 1:
                 broken.partly.append(cell)
-        return self._values_suffice(rest) and self._devices_suffice(rest, broken, room)
+        return (
+            self._values_suffice(rest)
+            and self._devices_suffice(rest, broken, room)
+            and all(
+                self._admin_suffices(claim, needs) for claim, needs in self._admin_rest(alternative, filled)
+            )
+        )
 
     def open_cells(self, alternative: Alternative, filled: int) -> int | None:
         """Cells from which the next device may come, as bits; None where this way of counting is blind."""
@@ -138,6 +144,26 @@ class Bounds:
                     units[key] = units.get(key, 0) + min(map(self._question.count, request.alternatives))
             first_request = 0
         return [Rest(profiles, count) for profiles, count in units.items()]
+
+    def _admin_rest(
+        self, alternative: Alternative | None, filled: int
+    ) -> Iterator[tuple[int, list[tuple[Alternative, int]]]]:
+        """By claim, the requests with admin access still to be filled. They have no alternatives."""
+        after = (-1, -1) if alternative is None else (alternative.claim, alternative.request)
+        for at, claim in enumerate(self._question.demand.claims):
+            asked = [request.alternatives[0] for request in claim.requests if request.alternatives[0].admin]
+            later = [(one, self._question.count(one)) for one in asked if (one.claim, one.request) > after]
+            if alternative is not None and alternative.admin and alternative.claim == at:
+                later.append((alternative, self._question.count(alternative) - filled))
+            if later:
+                yield at, later
+
+    def _admin_suffices(self, claim: int, rest: Sequence[tuple[Alternative, int]]) -> bool:
+        """Admin access takes nothing from others, but a claim gets no device twice."""
+        taken = sum(1 << at for at, holders in self._state.holders.items() if claim in holders)
+        needs = [Need(self._of[one].open & ~taken, units) for one, units in rest if units]
+        room = [UNLIMITED if at in self._shareable else 1 for at in range(len(self._question.devices))]
+        return matchable(needs, room)
 
     def _profile(self, alternative: Alternative) -> _Profile:
         derived = tuple(sorted((name, id(one)) for name, one in alternative.derived.items()))

@@ -266,7 +266,16 @@ class Search:
             return _FAILED
         if self._state.sizes[alternative.claim] + count > RESULTS_MAX:
             return _EXCEEDED
+        if self._is_calm(alternative.claim, alternative.request) and not self._has_enough(alternative, count):
+            return _FAILED
         return self._frame(alternative, 0, -1)
+
+    def _has_enough(self, alternative: Alternative, count: int) -> bool:
+        """Whether there are as many free devices as the alternative needs, whatever they are like."""
+        devices = self._question.row(alternative).worth_trying
+        if alternative.all_devices or count == 1 or count > len(devices):
+            return alternative.all_devices or count <= len(devices)
+        return sum(not self._state.is_in_use(alternative, at) for at in devices) >= count
 
     def _follow(self, frame: _Frame, alternative: Alternative) -> _Frame | _Outcome:
         """Where to go once the frame's option is taken."""
