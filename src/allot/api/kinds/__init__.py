@@ -5,6 +5,7 @@ an entry has no rules, its schema says all there is to say.
 """
 
 from . import apps, batch, coordination, core, discovery, policy, scheduling, storage
+from .amounts import is_extended as is_extended_resource
 from .core.pod_columns import summary as pod_summary
 from .event import EVENT, NEW_EVENT
 from .podspec import qos_class
@@ -14,4 +15,4 @@ ALL = (
     *policy.KINDS, *scheduling.KINDS, *storage.KINDS,
 )  # fmt: skip
 
-__all__ = ["ALL", "pod_summary", "qos_class"]
+__all__ = ["ALL", "is_extended_resource", "pod_summary", "qos_class"]

@@ -1,0 +1,56 @@
+"""How much of what a namespace may have is used, as arithmetic over API objects.
+
+    amounts   sums of amounts by name; what is exceeded, and how that is said
+    names     the names that a quota may count, and whose objects count under them
+    compute   what the containers of a pod need together
+    pods, claims, others   what one object of each kind uses
+    scopes    which objects a quota looks at
+    charge    usage of any object; its part that one quota counts
+    tally     the sum over many objects, kept as they come and go
+
+Admission and the quota controller both ask here, so that they cannot count differently.
+Nothing awaits, nothing reads a clock: objects in, amounts out.
+
+What it promises
+    Q2  The sum does not depend on order: adding and removing objects in any order gives what
+        counting the remaining ones gives.
+    Q3  The views of one device class agree. Where a class has an extended resource name,
+        `<class>.deviceclass.resource.k8s.io/devices`, its implicit name and its extended name
+        count the same devices, however they were asked for, and none of them twice.
+
+A terminating pod counts until it is gone or finished: until then it holds what it was given.
+"""
+
+from .amounts import Usage, add, exceeded, excess, mask, positive, subtract, text
+from .charge import Context, Subject, can_grow, charge, usage
+from .claims import Owner, classes_of, is_extended_claim
+from .names import CLAIMS, PODS, Source, sources
+from .pods import unspecified
+from .scopes import covers
+from .tally import Tally
+
+__all__ = [
+    "CLAIMS",
+    "PODS",
+    "Context",
+    "Owner",
+    "Source",
+    "Subject",
+    "Tally",
+    "Usage",
+    "add",
+    "can_grow",
+    "charge",
+    "classes_of",
+    "covers",
+    "exceeded",
+    "excess",
+    "is_extended_claim",
+    "mask",
+    "positive",
+    "sources",
+    "subtract",
+    "text",
+    "unspecified",
+    "usage",
+]

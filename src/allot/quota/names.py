@@ -1,0 +1,67 @@
+"""What a quota may count, and whose objects count under each name.
+
+count/<plural>.<group>                         objects of any kind (core: count/<plural>)
+pods, services, secrets, ...                   objects of the kinds that had names of their own first
+cpu, requests.cpu, limits.memory, ...          what unfinished pods ask for and may use
+requests.<extended resource>                   by pods, and by claims of the class it stands for
+<class>.deviceclass.resource.k8s.io/devices    devices that claims ask for
+requests.storage, services.nodeports, ...      volumes and services
+"""
+
+from typing import Final, NamedTuple
+
+from allot.api import resource
+
+REQUESTS: Final = "requests."
+LIMITS: Final = "limits."
+COUNT: Final = "count/"
+HUGE_PAGES: Final = "hugepages-"
+DEVICES_SUFFIX: Final = ".deviceclass.resource.k8s.io/devices"
+STORAGE_CLASS: Final = ".storageclass.storage.k8s.io/"
+IMPLICIT: Final = REQUESTS + resource.limits.IMPLICIT_EXTENDED_RESOURCE_PREFIX
+
+COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
+
+
+class Source(NamedTuple):
+    """Whose objects count."""
+
+    group: str
+    plural: str
+
+    @property
+    def count_name(self) -> str:
+        return f"{COUNT}{self.plural}.{self.group}" if self.group else f"{COUNT}{self.plural}"
+
+
+PODS: Final = Source("", "pods")
+CLAIMS: Final = Source("resource.k8s.io", "resourceclaims")
+SERVICES: Final = Source("", "services")
+VOLUME_CLAIMS: Final = Source("", "persistentvolumeclaims")
+
+CLASSIC: Final = ("pods", "services", "secrets", "configmaps", "persistentvolumeclaims",
+                  "replicationcontrollers", "resourcequotas")  # fmt: skip
+"""Kinds of the core group that count under their own plural too."""
+
+
+def sources(name: str) -> tuple[Source, ...]:
+    """Whose objects count under `name`; empty for what nothing is counted under."""
+    if name.startswith(COUNT):
+        plural, _, group = name.removeprefix(COUNT).partition(".")
+        return (Source(group, plural),) if plural else ()
+    if name in CLASSIC:
+        return (Source("", name),)
+    if name.endswith(DEVICES_SUFFIX):
+        return (CLAIMS,)
+    if name in ("services.nodeports", "services.loadbalancers"):
+        return (SERVICES,)
+    if name == "requests.storage" or STORAGE_CLASS in name:
+        return (VOLUME_CLAIMS,)
+    return _of_pods(name)
+
+
+def _of_pods(name: str) -> tuple[Source, ...]:
+    if name.startswith(REQUESTS) and "/" in name:
+        return (PODS, CLAIMS)
+    bare = name.removeprefix(REQUESTS).removeprefix(LIMITS)
+    return (PODS,) if bare in COMPUTE or bare.startswith(HUGE_PAGES) else ()

@@ -1,0 +1,94 @@
+"""Claims are charged by class, and the names of one class agree. Digest 6.4, KEP-5004 "Resource Quota"."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allot.api import Quantity
+from allot.quota import CLAIMS, Context, Owner, add, sources, usage
+from quota.objects import DEVICES, EXTENDED, GPU, IMPLICIT, MAPPED, asking, claim, exactly, pod, special, used
+
+
+def test_a_claim_is_charged_for_each_device_that_it_asks_for():
+    found = used(claim({"exactly": exactly(2)}, {"exactly": exactly(3)}))
+    assert found == {"count/resourceclaims.resource.k8s.io": "1", DEVICES: "5", IMPLICIT: "5"}
+
+
+def test_all_counts_as_the_most_that_one_claim_can_hold():
+    assert used(claim({"exactly": exactly(mode="All")}))[DEVICES] == "32"
+
+
+def test_admin_access_is_charged_too():
+    assert used(claim({"exactly": exactly(1, adminAccess=True)}))[DEVICES] == "1"
+
+
+def test_of_alternatives_the_largest_in_each_class_is_charged():
+    options = [exactly(4), exactly(1), exactly(2, "nic.example.com")]
+    found = used(claim({"firstAvailable": options}, {"exactly": exactly(1)}))
+    assert (found[DEVICES], found["nic.example.com.deviceclass.resource.k8s.io/devices"]) == ("5", "2")
+
+
+def test_an_ordinary_claim_is_charged_under_the_extended_name_of_its_class():
+    found = used(claim({"exactly": exactly(2)}), MAPPED)
+    assert (found[DEVICES], found[IMPLICIT], found[EXTENDED]) == ("2", "2", "2")
+
+
+def owned(subject, *claims):
+    return Context(MAPPED.extended_names, lambda claim: Owner(subject.fields, [one.fields for one in claims]))
+
+
+def test_the_claim_of_a_pod_does_not_pay_again_what_the_pod_has_paid():
+    """The pod paid two under the extended name and nothing under the other two."""
+    asker = pod(asking({"example.com/gpu": "2"}))
+    made = special(asker, {"exactly": exactly(2)})
+    found = used(made, owned(asker))
+    assert (found[DEVICES], found[IMPLICIT], found[EXTENDED]) == ("2", "2", "0")
+
+
+def test_a_claim_that_only_looks_like_the_pods_pays():
+    asker = pod(asking({"example.com/gpu": "2"}))
+    other = pod(asking({"example.com/gpu": "2"}), uid="another")
+    assert used(special(other, {"exactly": exactly(2)}), owned(asker))[EXTENDED] == "2"
+    forged = claim(
+        {"exactly": exactly(2)}, annotations={"resource.kubernetes.io/extended-resource-claim": "true"}
+    )
+    assert used(forged, owned(asker))[EXTENDED] == "2"  # fmt: skip
+
+
+def test_of_two_claims_for_one_pod_one_is_paid_for():
+    """A scheduler that started over left the older one; later the pod says which one it has."""
+    asker = pod(asking({"example.com/gpu": "2"}))
+    old = special(asker, {"exactly": exactly(2)}, name="old", made="t1")
+    new = special(asker, {"exactly": exactly(2)}, name="new", made="t2")
+    before = owned(asker, old, new)
+    assert (used(old, before)[EXTENDED], used(new, before)[EXTENDED]) == ("0", "2")
+    asker.fields["status"] = {"extendedResourceClaimStatus": {"resourceClaimName": "new"}}
+    assert (used(old, before)[EXTENDED], used(new, before)[EXTENDED]) == ("2", "0")
+
+
+def test_the_claim_of_a_finished_pod_pays_for_itself():
+    """The pod pays no more, and the devices are still held."""
+    asker = pod(asking({"example.com/gpu": "2"}), phase="Succeeded")
+    assert used(special(asker, {"exactly": exactly(2)}), owned(asker))[EXTENDED] == "2"
+
+
+@given(
+    explicit=st.integers(0, 5),
+    implicit=st.integers(0, 5),
+    ordinary=st.lists(st.integers(1, 5), max_size=4),
+)
+def test_the_three_names_of_a_class_agree(explicit, implicit, ordinary):
+    """Q3, whichever way devices were asked for, once the scheduler has made the pod's claim."""
+    asked = {"example.com/gpu": explicit, f"deviceclass.resource.kubernetes.io/{GPU}": implicit}
+    asker = pod(asking({name: str(count) for name, count in asked.items() if count}))
+    subjects = [asker, *(claim({"exactly": exactly(count)}) for count in ordinary)]
+    if explicit + implicit:
+        subjects.append(special(asker, {"exactly": exactly(explicit + implicit)}))
+    total: dict[str, Quantity] = {}
+    for subject in subjects:
+        total = add(total, usage(subject, owned(asker)))
+    counted = {total.get(name, Quantity(0)).as_int() for name in (DEVICES, IMPLICIT, EXTENDED)}
+    assert counted == {explicit + implicit + sum(ordinary)}
+
+
+def test_claims_are_followed_for_every_name_that_they_use():
+    assert all(CLAIMS in sources(name) for name in used(claim({"exactly": exactly()}), MAPPED))
