@@ -6,7 +6,7 @@ from allot.allocation import BadNodeSelector, Node
 from allot.allocation.node import selects
 from allot.api import meta
 
-NODE = Node("here", {"zone": "a", "cores": "16"})
+NODE = Node("here", {"zone": "a", "cores": "16", "odd": "1_6", "spaced": " 16", "huge": str(2**63)})
 
 
 def selector(*terms):
@@ -30,6 +30,9 @@ def label(key: str, operator: str, *values: str):
         (label("cores", "Gt", "8"), True),
         (label("cores", "Lt", "16"), False),
         (label("zone", "Gt", "8"), False),
+        (label("odd", "Gt", "8"), False),  # digits only, and no more than 64 bits
+        (label("spaced", "Gt", "8"), False),
+        (label("huge", "Gt", "8"), False),
         ({"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["here"]}]}, True),
         ({"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["here"]}]}, False),
         ({}, False),  # a term that asks for nothing selects nothing
@@ -59,6 +62,7 @@ def test_terms_are_alternatives_and_requirements_are_not():
         label("zone", "In"),
         label("zone", "Exists", "a"),
         label("cores", "Gt", "many"),
+        label("cores", "Gt", "1_0"),
         {"matchFields": [{"key": "spec.name", "operator": "In", "values": ["here"]}]},
     ],
 )

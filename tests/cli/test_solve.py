@@ -107,6 +107,13 @@ def test_a_missing_file_is_no_problem(capsys):
     assert line["verdict"] == "error"
 
 
+def test_a_file_without_end_is_no_problem(capsys, monkeypatch):
+    monkeypatch.setattr("allot.allocation.PROBLEM_BYTES_MAX", 1000)
+    assert main(["solve", "/dev/zero"]) == 2
+    (line,) = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert line["error"] == "more than 1000 bytes"
+
+
 def test_a_policy_can_be_named(solve):
     for policy in ("first-fit", "least-waste"):
         assert solve(FITS, options=("--policy", policy))[1][0]["verdict"] == "fits"

@@ -7,9 +7,12 @@ matches nothing.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from re import ASCII, compile
 from typing import Any
 
 from allot.api import meta
+
+_INTEGER = compile(r"[+-]?\d{1,100}", ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +91,8 @@ def _check(term: meta.NodeSelectorTerm) -> None:
 
 
 def _integer(text: str | None) -> int | None:
-    if text is None or len(text) > 20:
+    """A 64-bit integer in ASCII digits, as Kubernetes reads labels; None where the text is no such thing."""
+    if text is None or not _INTEGER.fullmatch(text):
         return None
-    try:
-        return int(text)
-    except ValueError:
-        return None
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else None

@@ -54,9 +54,7 @@ def _failed(file: str, error: str) -> dict[str, Any]:
 
 
 def _answer(file: Path, options: argparse.Namespace) -> dict[str, Any]:
-    if file.stat().st_size > allocation.PROBLEM_BYTES_MAX:
-        raise allocation.NotAProblem("", f"more than {allocation.PROBLEM_BYTES_MAX} bytes")
-    problem = allocation.read_problem(file.read_bytes())
+    problem = allocation.read_problem(_read(file))
     solved = allocation.solve(problem, allocation.POLICIES[options.policy])
     answer: dict[str, Any] = {
         "name": problem.name,
@@ -68,6 +66,15 @@ def _answer(file: Path, options: argparse.Namespace) -> dict[str, Any]:
         explanation = solved.explanation()
         answer["explanation"] = explanation.as_json() if explanation is not None else None
     return answer
+
+
+def _read(file: Path) -> bytes:
+    """The file's bytes, but never more than a problem may have: a device or a pipe need not end."""
+    with file.open("rb") as opened:
+        encoded = opened.read(allocation.PROBLEM_BYTES_MAX + 1)
+    if len(encoded) > allocation.PROBLEM_BYTES_MAX:
+        raise allocation.NotAProblem("", f"more than {allocation.PROBLEM_BYTES_MAX} bytes")
+    return encoded
 
 
 def _result(result: Any) -> dict[str, Any]:
