@@ -21,6 +21,7 @@ from allot.controllers import run as run_controllers
 from allot.informers import Election, Informers
 
 from .apiserver import run_loop
+from .exposing import exposed
 
 LEASE, LEASE_NAMESPACE = "kube-controller-manager", "kube-system"
 
@@ -35,6 +36,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="work only while holding the lease, so that several copies may run (default)",
     )
     parser.add_argument("--identity", default="", help="in the election; default: this host and a random end")
+    parser.add_argument(
+        "--metrics-port", type=int, metavar="P", help="serve /metrics on loopback; 0 picks a free port"
+    )
     parser.add_argument("--lease-duration", type=int, default=15, metavar="S", help="default: 15")
     parser.add_argument("--renew-deadline", type=float, default=10.0, metavar="S", help="default: 10")
     parser.add_argument("--retry-period", type=float, default=2.0, metavar="S", help="default: 2")
@@ -67,7 +71,12 @@ async def _work(access: Access, options: argparse.Namespace) -> None:
     client = Client(HttpsTransport(access), user_agent="allot-controllers")
     clients = AccountClients(access.server, client, clock)
     try:
-        async with Informers(client, rng, metrics=metrics) as informers:
+        async with (
+            exposed(metrics, options.metrics_port) as port,
+            Informers(client, rng, metrics=metrics) as informers,
+        ):
+            if options.metrics_port is not None:
+                print(f"metrics http://127.0.0.1:{port}/metrics", file=sys.stderr, flush=True)
             await run_controllers(
                 Process.of(informers, clients, clock, rng, ids, metrics),
                 ALL,

@@ -64,8 +64,14 @@ async def test_each_entry_of_a_pod_gets_its_claim_and_a_later_record_keeps_the_e
     one = await generated(here, entry="one")
     await here.templates.create(template("second"))
     two = await generated(here, entry="two")
-    assert (await generated(here, entry="one")).uid == one.uid
-    assert one.name != two.name
+    await here.quiet()
+    settled = await here.pods.get("p", NS)
+    assert settled.fields["status"]["resourceClaimStatuses"] == [
+        {"name": "one", "resourceClaimName": one.name},
+        {"name": "two", "resourceClaimName": two.name},
+    ]
+    await here.quiet()
+    assert (await here.pods.get("p", NS)).resource_version == settled.resource_version
 
 
 @story
@@ -162,6 +168,18 @@ async def test_a_pod_that_came_without_the_scheduler_is_reserved_once_there_is_a
         return reserved(await here.claims.get("c", NS)) == ["p"]
 
     await here.until(is_reserved)
+
+
+@story
+async def test_the_claim_of_another_pod_is_not_reserved(here: World):
+    """C4: a pod names a claim that was generated for another one."""
+    await here.templates.create(template())
+    await here.pods.create(pod("owner"))
+    made = await generated(here, "owner")
+    await here.pods.create(pod("thief", claims=direct(made.name), nodeName="n"))
+    await allocate(here, made)
+    await here.quiet()
+    assert reserved(await here.claims.get(made.name, NS)) == []
 
 
 @story

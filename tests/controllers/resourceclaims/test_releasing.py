@@ -3,6 +3,7 @@
 import asyncio
 
 from allot.api import Request
+from allot.controllers.resourceclaims import claim_loop
 from controllers.resourceclaims.objects import (
     FINALIZER,
     allocate,
@@ -259,6 +260,24 @@ async def test_a_cache_that_is_behind_does_not_cost_a_running_pod_its_device(her
     await here.quiet()
     assert reserved(await here.claims.get("c", NS)) == ["p"]
     assert here.wire.count("GET", "/pods/p") >= 1
+
+
+@story
+async def test_a_pod_that_the_cache_never_hears_of_is_looked_at_again(here: World):
+    """C3. The server says that the pod is there; then it goes, and no watch tells of either."""
+    claim_loop.CACHE_BEHIND_S, before = 0.2, claim_loop.CACHE_BEHIND_S
+    try:
+        made = await here.claims.create(claim())
+        await here.quiet()
+        await freeze(here, "pods")
+        running = await here.pods.create(pod(claims=direct(), nodeName="n"))
+        await allocate(here, made, consumer(running))
+        await here.quiet()
+        assert reserved(await here.claims.get("c", NS)) == ["p"]
+        await here.pods.delete("p", NS, grace_period_s=0)
+        await deallocated(here)
+    finally:
+        claim_loop.CACHE_BEHIND_S = before
 
 
 @story

@@ -11,8 +11,11 @@ from .released import Releases
 from .releasing import OwnerStanding, Plan, Verdict
 from .views import Pod, claim_of, owning_pod, pod_of
 
-LOOK_AGAIN_S = 300.0
+WAIT_FOR_NODE_S = 300.0
 """A node's word wakes the loop at once; this is for what no watch tells."""
+
+CACHE_BEHIND_S = 30.0
+"""The server knows a pod that the cache does not. It may end before the cache ever hears of it."""
 
 
 class ClaimLoop:
@@ -31,34 +34,36 @@ class ClaimLoop:
         if claim is None:
             return None
         view = claim_of(claim)
-        leaving = await self._leaving(view)
+        leaving, is_behind = await self._leaving(view)
         plan = releasing.plan(claim, leaving)
         if plan.deallocates and not await self._releases.released(view, leaving.values()):
-            return Again(LOOK_AGAIN_S)
+            return Again(WAIT_FOR_NODE_S)
         try:
             await self._carry_out(claim, plan)
             if plan.is_unreserved:
-                await self._delete_if_unneeded(claim)
+                is_behind |= await self._delete_if_unneeded(claim)
         except errors.NotFound:
             return None  # somebody deleted it, which is where this was going
-        return None
+        return Again(CACHE_BEHIND_S) if is_behind else None
 
     # -- reservations ---------------------------------------------------------------------------
 
-    async def _leaving(self, claim: resource.ResourceClaim) -> dict[str, str]:
-        """The consumers that leave: uid -> the node they ran on, "" where that is not known."""
+    async def _leaving(self, claim: resource.ResourceClaim) -> tuple[dict[str, str], bool]:
+        """The consumers that leave: uid -> the node they ran on, "" where that is not known.
+        And whether the server had to be asked about one that stays."""
         leaving: dict[str, str] = {}
+        is_behind = False
         for consumer in claim.status.reserved_for:
             pod = self._pod(claim.metadata.namespace, consumer.name)
             verdict = releasing.judge(consumer, pod, consumer.uid in self._gone)
             if verdict is Verdict.ASK and await self._is_needed(claim.metadata.namespace, consumer):
-                verdict = Verdict.KEEP
+                verdict, is_behind = Verdict.KEEP, True
             if verdict is not Verdict.KEEP:
                 is_same = pod is not None and pod.metadata.uid == consumer.uid
                 leaving[consumer.uid] = (
                     pod.spec.node_name if pod is not None and is_same else self._gone.node_of(consumer.uid)
                 )
-        return leaving
+        return leaving, is_behind
 
     async def _is_needed(self, namespace: str, consumer: resource.ResourceClaimConsumerReference) -> bool:
         """Ask the server about a pod that the cache does not know."""
@@ -85,26 +90,28 @@ class ClaimLoop:
                 claim.name, {"metadata": {**_this(claim), "finalizers": finalizers}}, claim.namespace
             )
 
-    async def _delete_if_unneeded(self, claim: Object) -> None:
-        """A generated claim of a pod that is done goes now, without waiting for its owner to go."""
+    async def _delete_if_unneeded(self, claim: Object) -> bool:
+        """A generated claim of a pod that is done goes now, without waiting for its owner to go.
+        True if the cache turned out to be behind."""
         view = claim_of(claim)
         owner = owning_pod(view)
         if owner is None or view.metadata.deletion_timestamp:
-            return
+            return False
         pod = self._pod(claim.namespace, owner.name)
         unchanged = ""
         match releasing.owner_standing(owner.uid, pod):
             case OwnerStanding.NEEDS_IT:
                 if pod is None or not self._is_superfluous(view, pod):
-                    return
+                    return False
                 unchanged = claim.resource_version  # nobody may have come to hold it meanwhile
             case OwnerStanding.REPLACED:
                 live = await self._live(claim.namespace, owner.name)
                 if live is None or live.metadata.uid == owner.uid:
-                    return
+                    return live is not None
             case OwnerStanding.UNKNOWN:
-                return
+                return False
         await self._write.delete(claim.name, claim.namespace, uid=claim.uid, resource_version=unchanged)
+        return False
 
     def _is_superfluous(self, claim: resource.ResourceClaim, pod: Pod) -> bool:
         entry = claim.metadata.annotations.get(resource.limits.POD_CLAIM_NAME_ANNOTATION, "")

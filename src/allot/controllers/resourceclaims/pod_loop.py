@@ -12,7 +12,10 @@ from ..controller import World
 from . import generating, releasing
 from .generating import Adopt, Create, Skip, Use
 from .memory import Made
-from .views import Pod, PodClaim, claim_of, is_for, pod_of
+from .views import Pod, PodClaim, claim_of, is_for, owning_pod, pod_of
+
+CACHE_BEHIND_S = 30.0
+"""When to look again at what the cache does not show yet."""
 
 
 class PodLoop:
@@ -38,7 +41,7 @@ class PodLoop:
         if pod.is_done or pod.metadata.deletion_timestamp:
             return None
         problems: list[errors.ApiError] = []
-        fresh: dict[str, str] = {}
+        fresh: dict[str, str] = {}  # to be recorded
         names: list[str] = []
         for entry in pod.spec.resource_claims:
             try:
@@ -56,7 +59,13 @@ class PodLoop:
                 await self._reserve(pod, name)
         if problems:
             raise problems[0]
-        return None
+        return Again(CACHE_BEHIND_S) if self._is_behind(pod, names) else None
+
+    def _is_behind(self, pod: Pod, names: list[str]) -> bool:
+        """A claim of the pod is there and the cache does not show it; it may go before it does."""
+        direct = [entry.resource_claim_name for entry in pod.spec.resource_claims]
+        namespace = pod.metadata.namespace
+        return any(name not in direct and self._claims.cache.get(name, namespace) is None for name in names)
 
     # -- making and finding ---------------------------------------------------------------------
 
@@ -131,8 +140,10 @@ class PodLoop:
         claim = self._claims.cache.get(name, pod.metadata.namespace)
         if claim is None or not releasing.can_be_reserved(claim_of(claim), pod):
             return
-        if name in _generated(pod) and not is_for(claim_of(claim), pod):
-            return
+        view = claim_of(claim)
+        is_generated = name in _generated(pod) or owning_pod(view) is not None
+        if is_generated and not is_for(view, pod):
+            return  # C4
         reserved = (claim.fields.get("status") or {}).get("reservedFor") or []
         await self._write_claims.patch(
             name,

@@ -1,0 +1,59 @@
+"""Informers over HTTPS, while the server and its SQLite store are stopped and started again."""
+
+import asyncio
+import random
+from pathlib import Path
+
+from allot.apiserver import Serving, ServingOptions, serve
+from allot.client import Client, HttpsTransport, kubeconfig
+from allot.informers import Change, Informers
+from components import free_ports
+from informers.world import MAPS, NS, QUICK, config_map, soon, told
+
+
+async def started(folder: Path, port: int) -> Serving:
+    return await serve(ServingOptions(folder / "data", store="sqlite", port=port))
+
+
+def test_a_server_that_restarts_is_followed_again_with_nothing_missed(tmp_path):
+    """Three restarts, with changes right before and right after each; some resume, some list anew."""
+
+    async def story() -> None:
+        (port,) = free_ports(1)
+        serving = await started(tmp_path, port)
+        reader = Client(HttpsTransport(kubeconfig.load(serving.kubeconfig)))
+        async with Informers(reader, random.Random(1), pace=QUICK) as informers:
+            maps = informers.use(MAPS)
+            await informers.synced(maps)
+            heard: list[Change] = []
+            maps.handle(heard.append)
+            heard.clear()
+            for n in range(3):
+                writer = Client(HttpsTransport(kubeconfig.load(serving.kubeconfig)))
+                writing = writer.resource("", "v1", "configmaps")
+                await writing.create({**config_map(f"kept{n}", a="1"), "fromTheFuture": {"n": n}})
+                await writing.create(config_map(f"lost{n}"))
+                await soon(lambda n=n: maps.cache.get(f"lost{n}", NS))
+                await writer.close()
+                await serving.close()
+                await asyncio.sleep(0.05)
+
+                serving = await started(tmp_path, port)
+                writer = Client(HttpsTransport(kubeconfig.load(serving.kubeconfig)))
+                writing = writer.resource("", "v1", "configmaps")
+                await writing.patch(f"kept{n}", {"data": {"a": "2"}}, NS)
+                await writing.delete(f"lost{n}", NS)
+                await soon(lambda n=n: maps.cache.get(f"lost{n}", NS) is None)
+                await writer.close()
+            await soon(lambda: maps.cache.get("kept2", NS).fields["data"] == {"a": "2"})
+            assert maps.cache.get("kept0", NS).fields["fromTheFuture"] == {"n": 0}
+            expected = [(x, f"{y}{n}") for n in range(3) for x, y in STORY]
+            assert sorted(told(heard)) == sorted(expected)
+            assert maps.report.failures >= 3
+        await reader.close()
+        await serving.close()
+
+    asyncio.run(asyncio.wait_for(story(), 60))
+
+
+STORY = [("added", "kept"), ("added", "lost"), ("updated", "kept"), ("deleted", "lost")]
