@@ -1,5 +1,6 @@
 """Pods, templates and claims to tell stories with; every argument has a default."""
 
+import asyncio
 from typing import Any
 
 from allot.api import Object
@@ -66,7 +67,9 @@ def consumer(pod: Object) -> dict[str, str]:
     return {"resource": "pods", "name": pod.name, "uid": pod.uid}
 
 
-async def allocate(here: World, claim: Object, *consumers: dict[str, str], protect: bool = True) -> Object:
+async def allocate(
+    here: World, claim: Object, *consumers: dict[str, str], protect: bool = True, node: str = ""
+) -> Object:
     """As a scheduler does: the finalizer, then allocation and reservation in one write."""
     if protect:
         claim = await here.claims.patch(claim.name, {"metadata": {"finalizers": [FINALIZER]}}, NS)
@@ -74,6 +77,9 @@ async def allocate(here: World, claim: Object, *consumers: dict[str, str], prote
     status: dict[str, Any] = {
         "allocation": {"devices": {"results": [result]}, "allocationTimestamp": "2026-01-01T00:00:00Z"}
     }
+    if node:
+        only = {"key": "metadata.name", "operator": "In", "values": [node]}
+        status["allocation"]["nodeSelector"] = {"nodeSelectorTerms": [{"matchFields": [only]}]}
     if consumers:
         status["reservedFor"] = list(consumers)
     return await here.claims.patch(claim.name, {"status": status}, NS, subresource="status")
@@ -110,3 +116,11 @@ async def gone(here: World, name: str) -> None:
         return await here.find(here.claims, name) is None
 
     await here.until(look)
+
+
+async def freeze(here: World, plural: str) -> None:
+    """The controller hears nothing more of a resource."""
+    for task in asyncio.all_tasks():
+        if task.get_name().startswith(f"informer {plural}."):
+            task.cancel()
+            await asyncio.wait((task,))

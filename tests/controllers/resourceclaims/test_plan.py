@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from allot.api import Object, encode, resource
 from allot.controllers.resourceclaims import releasing
+from allot.controllers.resourceclaims.generating import Adopt, Create, step_for
 from allot.controllers.resourceclaims.memory import GONE_MAX, MADE_S, Gone, Made
 from allot.controllers.resourceclaims.releasing import FINALIZER, Verdict, judge, plan
-from allot.controllers.resourceclaims.views import Pod, pod_of
+from allot.controllers.resourceclaims.views import Pod, PodClaim, pod_of
 
 UIDS = ("u1", "u2", "u3")
 
@@ -99,6 +100,29 @@ def test_a_plan_keeps_its_promises(reserved, gone, allocated, protected, deletin
         assert clears, "C1: the last reservation takes the allocation with it"
     if not reserved and not deleting:
         assert decided == releasing.Plan(is_unreserved=True), "allocated and never reserved is not touched"
+
+
+def orphan(name: str, created: str = "2026-01-01T00:00:00Z", deleting: bool = False) -> Object:
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u1", "controller": True}
+    metadata: dict[str, Any] = {
+        "name": name,
+        "uid": name,
+        "creationTimestamp": created,
+        "ownerReferences": [owner],
+        "annotations": {resource.limits.POD_CLAIM_NAME_ANNOTATION: "gpu"},
+    }
+    if deleting:
+        metadata["deletionTimestamp"] = created
+    return Object(encode({"kind": "ResourceClaim", "metadata": metadata}))
+
+
+def test_the_oldest_orphan_that_stays_is_adopted():
+    entry = PodClaim(name="gpu", resource_claim_template_name="t")
+    leaving = orphan("a", deleting=True)
+    later, earlier = orphan("b", "2026-01-02T00:00:00Z"), orphan("c")
+    assert step_for(pod(), entry, None, [leaving, later, earlier]) == Adopt("c")
+    assert step_for(pod(), entry, None, [leaving]) == Create("t")
+    assert step_for(pod("another"), entry, None, [earlier]) == Create("t")
 
 
 def test_only_our_finalizer_goes():

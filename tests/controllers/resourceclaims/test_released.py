@@ -13,6 +13,7 @@ from controllers.resourceclaims.objects import (
     consumer,
     direct,
     finish,
+    freeze,
     gone,
     pod,
     reserved,
@@ -148,3 +149,29 @@ async def test_deleting_a_prepared_claim_waits_for_the_node_too(here: World):
     assert not await is_free(here)
     await prepared(here).delete("n")
     await gone(here, "c")
+
+
+@story
+async def test_the_node_of_the_pod_is_asked_when_the_cache_is_behind(here: World):
+    """The cache has not heard yet that the node prepared the claim."""
+    made = await here.claims.create(claim())
+    running = await here.pods.create(pod(claims=direct(), nodeName="n"))
+    await allocate(here, made, consumer(running))
+    await node_with(here, "another")
+    await freeze(here, PLURAL)
+    await prepared(here).patch("n", {"status": {"claims": [{"uid": made.uid}]}})
+    await here.pods.delete("p", NS, grace_period_s=0)
+    await here.quiet()
+    assert not await is_free(here)
+
+
+@story
+async def test_the_node_of_the_allocation_is_asked_when_no_pod_is_known(here: World):
+    made = await here.claims.create(claim())
+    await allocate(here, made, node="n")
+    await node_with(here, "another")
+    await freeze(here, PLURAL)
+    await prepared(here).patch("n", {"status": {"claims": [{"uid": made.uid}]}})
+    await here.claims.delete("c", NS)
+    await here.quiet()
+    assert not await is_free(here)

@@ -12,6 +12,7 @@ from controllers.resourceclaims.objects import (
     consumer,
     direct,
     finish,
+    freeze,
     generated,
     gone,
     owned_by,
@@ -94,6 +95,18 @@ async def test_a_reservation_of_a_pod_that_was_replaced_is_removed(here: World):
     made = await here.claims.create(claim())
     await here.pods.create(pod(claims=direct()))
     await allocate(here, made, {"resource": "pods", "name": "p", "uid": "of-an-earlier-pod"})
+    await deallocated(here)
+
+
+@story
+async def test_a_pod_that_holds_a_claim_without_naming_it_gives_it_back_too(here: World):
+    """C3: what counts is the reservation, not what the pod says."""
+    made = await here.claims.create(claim())
+    running = await here.pods.create(pod(claims=[]))
+    await allocate(here, made, consumer(running))
+    await here.quiet()
+    assert reserved(await here.claims.get("c", NS)) == ["p"]
+    await finish(here)
     await deallocated(here)
 
 
@@ -263,6 +276,19 @@ async def test_a_cache_that_is_behind_does_not_cost_a_running_pod_its_device(her
 
 
 @story
+async def test_a_cache_that_is_behind_does_not_cost_a_new_pod_its_claim(here: World):
+    """The cache still has the earlier pod of that name; the claim is the later one's."""
+    await here.pods.create(pod(claims=[]))
+    await here.quiet()
+    await freeze(here, "pods")
+    await here.pods.delete("p", NS, grace_period_s=0)
+    later = await here.pods.create(pod())
+    await here.claims.create(claim(**owned_by(later)))
+    await here.quiet()
+    assert await here.find(here.claims, "c") is not None
+
+
+@story
 async def test_a_pod_that_the_cache_never_hears_of_is_looked_at_again(here: World):
     """C3. The server says that the pod is there; then it goes, and no watch tells of either."""
     claim_loop.CACHE_BEHIND_S, before = 0.2, claim_loop.CACHE_BEHIND_S
@@ -317,11 +343,3 @@ async def test_an_idle_controller_asks_nothing(here: World):
     before = len(here.wire.requests)
     await asyncio.sleep(0.5)
     assert len(here.wire.requests) == before
-
-
-async def freeze(here: World, plural: str) -> None:
-    """The controller hears nothing more of a resource."""
-    for task in asyncio.all_tasks():
-        if task.get_name().startswith(f"informer {plural}."):
-            task.cancel()
-            await asyncio.wait((task,))
