@@ -196,6 +196,33 @@ def test_definitions_that_make_no_sense_are_refused(api):
     ]
 
 
+def with_property(schema):
+    definition = copy.deepcopy(DEFINITION)
+    version = definition["spec"]["versions"][0]
+    version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["x"] = schema
+    return definition
+
+
+def test_a_pattern_that_can_backtrack_is_no_pattern(api):
+    """A few dozen letters against such a pattern would hold up the server for hours."""
+    path = "spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[x]"
+    for pattern in ("(?=a)(a+)+$", r"(a)\1", "("):
+        answer = api("POST", CRDS, with_property({"type": "string", "pattern": pattern}))
+        assert answer.causes == [(f"{path}.pattern", "FieldValueInvalid")], pattern
+        hidden = {"type": "string", "allOf": [{"anyOf": [{"pattern": pattern}]}]}
+        answer = api("POST", CRDS, with_property(hidden))
+        assert answer.causes == [(f"{path}.allOf[0].anyOf[0].pattern", "FieldValueInvalid")], pattern
+    assert api("POST", CRDS, with_property({"type": "string", "pattern": "^(a+)+$"})).status == 201
+    bad = {"metadata": {"name": "w"}, "spec": {"size": 1, "x": "a" * 5000 + "!"}}
+    assert api("POST", WIDGETS, bad).causes == [("spec.x", "FieldValueInvalid")]
+
+
+def test_steps_too_small_to_count_are_no_server_error(api):
+    api("POST", CRDS, with_property({"type": "number", "multipleOf": 1e-320}))
+    good = {"metadata": {"name": "w"}, "spec": {"size": 1, "x": 5.5}}
+    assert api("POST", WIDGETS, good).status == 201
+
+
 def test_names_and_scope_of_a_definition_stay(api):
     made = define(api)
     made["spec"]["scope"] = "Cluster"

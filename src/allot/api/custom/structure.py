@@ -5,11 +5,11 @@ logical keywords, so that a server knows the shape of an object before it
 validates it. Only then can unknown fields be pruned and defaults be set.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..field import FieldError, Path, forbidden, invalid, required, unsupported
+from .patterns import compiled
 
 _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _LIST_TYPES = ("atomic", "set", "map")
@@ -39,9 +39,7 @@ def _check(schema: Any, path: Path, depth: int) -> Iterator[FieldError]:
         yield forbidden(
             path / "additionalProperties", "additionalProperties and properties exclude each other"
         )
-    pattern = schema.get("pattern")
-    if isinstance(pattern, str) and not _compiles(pattern):
-        yield invalid(path / "pattern", pattern, "must be a valid regular expression")
+    yield from _check_pattern(schema, path)
     for name, inner in (schema.get("properties") or {}).items():
         yield from _check(inner, (path / "properties")[name], depth + 1)
     if isinstance(schema.get("additionalProperties"), Mapping):
@@ -97,11 +95,26 @@ def _check_logic(schema: Mapping[str, Any], path: Path) -> Iterator[FieldError]:
             for name in _INSIDE_LOGIC_FORBIDDEN if isinstance(branch, Mapping) else ():
                 if name in branch and not (schema.get("x-kubernetes-int-or-string") and name == "type"):
                     yield forbidden(where / name, "must be empty to be structural")
+            yield from _check_branch(branch, where, 0)
 
 
-def _compiles(pattern: str) -> bool:
-    try:
-        re.compile(pattern)
-    except (re.error, RecursionError, OverflowError):
-        return False
-    return True
+def _check_branch(branch: Any, path: Path, depth: int) -> Iterator[FieldError]:
+    """Within a logical keyword only what will be searched with matters."""
+    if not isinstance(branch, Mapping) or depth > _DEPTH_MAX:
+        yield invalid(path, None, "must be a schema, nested less than a hundred levels")
+        return
+    yield from _check_pattern(branch, path)
+    for name, inner in (branch.get("properties") or {}).items():
+        yield from _check_branch(inner, (path / "properties")[name], depth + 1)
+    for name in ("items", "not"):
+        if branch.get(name) is not None:
+            yield from _check_branch(branch[name], path / name, depth + 1)
+    for name in ("allOf", "anyOf", "oneOf"):
+        for at, inner in enumerate(branch.get(name) or ()):
+            yield from _check_branch(inner, (path / name)[at], depth + 1)
+
+
+def _check_pattern(schema: Mapping[str, Any], path: Path) -> Iterator[FieldError]:
+    pattern = schema.get("pattern")
+    if isinstance(pattern, str) and compiled(pattern) is None:
+        yield invalid(path / "pattern", pattern, "must be a valid regular expression, but isn't")

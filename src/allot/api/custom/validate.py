@@ -4,12 +4,12 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from functools import lru_cache
 from typing import Any
 
 from .. import names
 from ..field import FieldError, Path, Wrong, duplicate, invalid, required, too_many, unsupported
 from ..schema import BY_KEY, SET, Schema, Type
+from .patterns import compiled
 
 ERRORS_MAX = 64
 """A client needs to see some of what is wrong, not all of it."""
@@ -90,8 +90,14 @@ def _number(value: float, rules: Mapping[str, Any], path: Path) -> Iterator[Fiel
         than = "less than" if rules.get("exclusiveMaximum") else "less than or equal to"
         yield invalid(path, value, f"should be {than} {most}")
     step = rules.get("multipleOf")
-    if step and not math.isclose(value / step, round(value / step), abs_tol=1e-9):
+    if step and not _is_multiple(value, step):
         yield invalid(path, value, f"should be a multiple of {step}")
+
+
+def _is_multiple(value: float, step: float) -> bool:
+    quotient = value / step
+    # Beyond what a float holds every number is taken for a multiple.
+    return not math.isfinite(quotient) or math.isclose(quotient, round(quotient), abs_tol=1e-9)
 
 
 def _string(value: str, rules: Mapping[str, Any], path: Path) -> Iterator[FieldError]:
@@ -101,8 +107,10 @@ def _string(value: str, rules: Mapping[str, Any], path: Path) -> Iterator[FieldE
     if most is not None and len(value) > most:
         yield FieldError(Wrong.TOO_LONG, path, f"may not be more than {most} chars")
     pattern = rules.get("pattern")
-    if pattern is not None and not _pattern(pattern).search(value):
-        yield invalid(path, value, f"should match '{pattern}'")
+    if pattern is not None:
+        searched = compiled(pattern)
+        if searched is None or not searched.search(value):
+            yield invalid(path, value, f"should match '{pattern}'")
 
 
 def _size(
@@ -159,17 +167,6 @@ def _is(value: Any, type_: str) -> bool:
     if isinstance(value, bool):
         return type_ == "boolean"
     return isinstance(value, _TYPES.get(type_, object))
-
-
-@lru_cache(maxsize=4096)
-def _pattern(pattern: str) -> Any:
-    """Linear-time where RE2 knows the syntax; a schema's author may only slow their own kind."""
-    import re2
-
-    try:
-        return re2.compile(pattern)
-    except re2.error:
-        return re.compile(pattern)
 
 
 _UUID = re.compile("^[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{12}$")
