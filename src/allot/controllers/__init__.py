@@ -12,7 +12,7 @@ The shape, so that whoever knows one knows them all (`resourceclaims` is the mod
     x/__init__.py   one page: what it does, what it promises, and CONTROLLER
     x/views.py      the few fields it reads of kinds that others own, typed
     x/plan.py ...   what should be: pure functions over values, tested without await
-    x/loop.py       the only file that awaits: reads caches, asks the plan, writes
+    x/loop.py       what awaits: reads caches, asks the plan, writes; y_loop.py where there are several
 
 A controller is a value (`Controller`): its name, the service account whose rights it
 acts with, the resources it follows, and `make`, which is handed a `World` and returns

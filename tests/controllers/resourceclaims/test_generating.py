@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from allot.controllers import resourceclaims
 from allot.controllers.resourceclaims.generating import base_name
+from allot.informers import Limits
 from controllers.resourceclaims.objects import (
     CLAIM_NAME,
     allocate,
@@ -19,7 +21,7 @@ from controllers.resourceclaims.objects import (
     story,
     template,
 )
-from controllers.world import NS, World
+from controllers.world import NS, World, tell
 
 
 @story
@@ -90,6 +92,19 @@ async def test_a_missing_template_is_told_on_the_pod_and_its_arrival_is_enough(h
     assert event.fields["message"].startswith('PodResourceClaim gpu: resource claim template "t":')
     await here.templates.create(template())
     assert (await generated(here)).name.startswith("p-gpu-")
+
+
+def test_a_template_that_arrives_wakes_the_pods_that_wait_for_it(monkeypatch):
+    """However long their next attempt is away."""
+    monkeypatch.setattr(Limits, "failure_s", lambda self, failures: 600.0)
+
+    async def waiting(here: World) -> None:
+        await here.pods.create(pod())
+        await here.quiet()
+        await here.templates.create(template())
+        await generated(here)
+
+    tell(waiting, resourceclaims.CONTROLLER)
 
 
 @story

@@ -218,6 +218,16 @@ async def test_a_generated_claim_goes_when_its_pod_is_done(here: World):
 
 
 @story
+async def test_a_claim_that_was_made_for_a_pod_and_never_recorded_goes_with_it(here: World):
+    """6.1, C3: the controller died between the two writes, and the pod has finished since."""
+    running = await here.pods.create(pod(claims=[]))
+    await here.claims.create(claim(**owned_by(running)))
+    await here.quiet()
+    await finish(here)
+    await gone(here, "c")
+
+
+@story
 async def test_a_generated_claim_of_a_pod_that_was_replaced_goes(here: World):
     """6.1: owned by another uid than the pod of that name has."""
     await here.pods.create(pod(claims=[]))
