@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from allot.api import Request
+from allot.api import Request, errors
 from allot.controllers import resourceclaims
 from controllers.resourceclaims.objects import (
     allocate,
@@ -13,6 +13,7 @@ from controllers.resourceclaims.objects import (
     consumer,
     direct,
     finish,
+    freeze,
     generated,
     gone,
     pod,
@@ -74,6 +75,30 @@ def test_giving_a_generated_claim_back_is_finished_by_the_next(number):
         assert (allocation(await here.claims.get(made.name, NS)) is None) == (number > 1)
         await here.start()
         await gone(here, made.name)
+
+    tell(story, resourceclaims.CONTROLLER)
+
+
+def test_a_claim_that_no_cache_shows_yet_is_not_made_again():
+    """Recording fails a few times, and the watch of claims hangs: the loop remembers what it made."""
+
+    async def story(here: World) -> None:
+        await here.templates.create(template())
+        await here.quiet()
+        await freeze(here, "resourceclaims")
+        refusals = 3
+
+        async def before(request: Request) -> None:
+            nonlocal refusals
+            if request.method == "PATCH" and request.path.endswith("/status") and refusals:
+                refusals -= 1
+                raise errors.Unavailable("not now")
+
+        here.wire.before = before
+        await here.pods.create(pod())
+        await generated(here)
+        assert refusals == 0
+        assert here.wire.count("POST", "/resourceclaims") == 1
 
     tell(story, resourceclaims.CONTROLLER)
 
