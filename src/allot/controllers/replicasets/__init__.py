@@ -11,7 +11,8 @@ What it promises
 """
 
 from ..controller import Controller
-from .loop import PODS, REPLICA_SETS, make
+from ..workloads import PODS
+from .loop import REPLICA_SETS, make
 
 CONTROLLER = Controller("replicaset-controller", "replicaset-controller", (REPLICA_SETS, PODS), make)
 

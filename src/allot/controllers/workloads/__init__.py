@@ -11,13 +11,16 @@ doing        many writes, carefully: first one, then two, then four
 from .adoption import ORPHANS, Family, free_in_namespace, reference, sort_out, with_owner, without_owner
 from .building import pod_from
 from .doing import slow_start
+from .keeping import PODS, Keeper
 from .memory import Unseen
 from .pods import deletion_order, is_active, is_available, is_ready, view_of, wait_s
 from .selecting import accepts
 
 __all__ = [
     "ORPHANS",
+    "PODS",
     "Family",
+    "Keeper",
     "Unseen",
     "accepts",
     "deletion_order",
