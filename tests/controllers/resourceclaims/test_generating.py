@@ -13,6 +13,7 @@ from controllers.resourceclaims.objects import (
     allocation,
     claim,
     direct,
+    finish,
     generated,
     gone,
     owned_by,
@@ -50,6 +51,18 @@ async def test_a_pod_gets_a_claim_of_its_own_and_its_status_names_it(here: World
 @story
 async def test_a_pod_that_names_a_claim_directly_gets_none(here: World):
     await here.pods.create(pod(claims=direct()))
+    await here.quiet()
+    assert (await here.claims.list(NS)).objects == ()
+
+
+@story
+async def test_a_pod_that_leaves_or_is_done_gets_no_claim(here: World):
+    await here.pods.create(pod("leaving", nodeName="n"))
+    await here.pods.create(pod("done"))
+    await here.pods.delete("leaving", NS, grace_period_s=30)
+    await finish(here, "done")
+    await here.quiet()
+    await here.templates.create(template())
     await here.quiet()
     assert (await here.claims.list(NS)).objects == ()
 
