@@ -259,6 +259,12 @@ MUTANTS = (
         "return missing <= 0",
         "return missing < 0",
     ),
+    Mutant(
+        "bounds: what is drawn from several sets is one piece",
+        "bounds.py",
+        "frozenset(n for one in draws for n in one.get(name, ())) - {0}",
+        "frozenset(sum(one.get(name, ())) for one in draws) - {0}",
+    ),
     # The result
     Mutant(
         "result: a claim's configuration for a subrequest that was not chosen",

@@ -181,3 +181,40 @@ def test_least_waste_keeps_the_large_device():
 
     assert given(told, "first-fit") == [("r", "p", "large")]
     assert given(told, "least-waste") == [("r", "p", "small")]
+
+
+def test_a_device_that_draws_from_two_sets_is_counted_piece_by_piece():
+    """Two pieces of two fit where one piece of four would not; a wrong count refused the admin's first choice."""
+    sets = [{"name": name, "counters": {"k": {"value": value}}} for name, value in (("s", "4"), ("t", "5"))]
+
+    def draws(amount):
+        counters = {"k": {"value": amount}}
+        return {"consumesCounters": [{"counterSet": name, "counters": counters} for name in "st"]}
+
+    devices = [
+        {"name": "a", **draws("1")},
+        {"name": "b"},
+        {"name": "c", "attributes": {"main": {"bool": True}}, **draws("2")},
+        {"name": "d"},
+        {"name": "e"},
+    ]
+    slices = [
+        pool("p", devices, count=2),
+        pool("p", [], count=2, slice_name="counters", sharedCounters=sets),
+    ]
+    del slices[1]["spec"]["devices"]
+    one = {"deviceClassName": "any", "allocationMode": "ExactCount", "count": 1}
+    listed = {"name": "r3", "firstAvailable": [{"name": "only", **one}]}
+    only_c = {
+        "selectors": [{"cel": {"expression": 'device.attributes["d.example.com"].?main.orValue(false)'}}]
+    }
+    told = problem(
+        slices,
+        asks(wants("r0"), wants("r1")),
+        asks(wants("r2"), listed, wants("look", adminAccess=True)),
+        asks(wants("main", **only_c)),
+        features=("AdminAccess", "PartitionableDevices", "PrioritizedList"),
+    )
+
+    assert verdict(told) == "fits"
+    assert ("look", "p", "a") in given(told)

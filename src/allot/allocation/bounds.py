@@ -45,7 +45,7 @@ class _Profile:
     values: Mapping[int, Mapping[int, Value]]  # by constraint, then device; without unknown types
     odd: frozenset[int]  # constraints under which some device has a value of an unknown type
     least: Mapping[str, int]  # of counters and shared capacity, the least that any device takes
-    sizes: Mapping[str, frozenset[int]]  # all that any device takes
+    sizes: Mapping[str, frozenset[int]]  # all the pieces that any device takes
     places: dict[tuple[int, One] | None, int] = field(default_factory=dict)  # cells, as bits
 
 
@@ -185,7 +185,7 @@ class Bounds:
                 odd.add(index)
         draws = [self._sure_draws(at, row) for at in devices]
         names = {name for one in draws for name in one}
-        least = {name: min(one.get(name, 0) for one in draws) for name in names}
+        least = {name: min(sum(one.get(name, ())) for one in draws) for name in names}
         return _Profile(
             claim=alternative.claim,
             constraints=alternative.constraints,
@@ -193,20 +193,20 @@ class Bounds:
             values=values,
             odd=frozenset(odd),
             least={name: amount for name, amount in least.items() if amount > 0},
-            sizes={name: frozenset(one.get(name, 0) for one in draws) - {0} for name in names},
+            sizes={name: frozenset(n for one in draws for n in one.get(name, ())) - {0} for name in names},
         )
 
-    def _sure_draws(self, at: int, row: Row) -> Mapping[str, int]:
-        """What is gone whenever the device is chosen, summed up by name.
+    def _sure_draws(self, at: int, row: Row) -> Mapping[str, tuple[int, ...]]:
+        """What is gone whenever the device is chosen, by name: one piece for each set it draws from.
 
         Of several shares only the first draws from counters, but each consumes its part.
         """
         kind = self._question.devices[at].kind
         if self._shares and kind.shareable:
-            return {f"capacity {name}": part.nano for name, part in row.parts.get(at, {}).items()}
-        drawn: dict[str, int] = {}
+            return {f"capacity {name}": (part.nano,) for name, part in row.parts.get(at, {}).items()}
+        drawn: dict[str, tuple[int, ...]] = {}
         for (_, counter), amount in kind.draws:
-            drawn[f"counter {counter}"] = drawn.get(f"counter {counter}", 0) + amount
+            drawn[f"counter {counter}"] = (*drawn.get(f"counter {counter}", ()), amount)
         return drawn
 
     def _value(self, alternative: Alternative, constraint: Constraint, at: int) -> Value | None:

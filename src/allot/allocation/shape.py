@@ -127,9 +127,14 @@ class Shape:
         )
 
     def past_of(self, cell: int) -> tuple[int, ...]:
-        """The devices of a cell that have been chosen, as a whole or in part."""
+        """The devices of a cell that have been chosen, as a whole or in part.
+
+        A device that an admin looks at as well is there twice: it draws from counters twice.
+        """
         holders, shares = self._state.holders, self._state.shares
-        return tuple([at for at in self.cells[cell] if at in holders or at in shares])
+        return tuple(
+            [at for at in self.cells[cell] for _ in range(len(holders.get(at, ())) or (at in shares))]
+        )
 
     def alive_in(self, cell: int) -> tuple[int, ...]:
         """The devices of a cell that could still be chosen."""
