@@ -184,7 +184,7 @@ def test_least_waste_keeps_the_large_device():
 
 
 def test_a_device_that_draws_from_two_sets_is_counted_piece_by_piece():
-    """Two pieces of two fit where one piece of four would not; a wrong count refused the admin's first choice."""
+    """Two pieces of two fit where one of four would not; miscounted, the admin's first choice was refused."""
     sets = [{"name": name, "counters": {"k": {"value": value}}} for name, value in (("s", "4"), ("t", "5"))]
 
     def draws(amount):
