@@ -27,6 +27,10 @@ class Answer:
     error: str = ""
 
 
+OLDEST = {"AdminAccess", "PrioritizedList", "PartitionableDevices", "DeviceTaints"}
+"""While nothing else is on, upstream's oldest allocator serves; it knows no distinctAttribute."""
+
+
 class TooMany(Exception):
     """More than RESULTS_MAX devices for one claim: no other device helps, only another alternative."""
 
@@ -83,7 +87,8 @@ class Oracle:
         if fewest > RESULTS_MAX:
             raise Fatal(f"{fewest} devices are more than a claim may have")
         for constraint in devices_of(claim).get("constraints") or ():
-            if not constraint.get("matchAttribute") and not constraint.get("distinctAttribute"):
+            distinct = constraint.get("distinctAttribute") if set(self.features) - OLDEST else None
+            if not constraint.get("matchAttribute") and not distinct:
                 raise Fatal("empty constraint")
 
     def check_ask(self, ask: Ask) -> None:

@@ -168,7 +168,8 @@ class _Reader:
         namespace = claim.metadata.namespace
         label = f"{namespace}/{claim.metadata.name}" if namespace else claim.metadata.name
         constraints = tuple(
-            _constraint(label, index, one) for index, one in enumerate(claim.spec.devices.constraints)
+            _constraint(label, index, one, self._features)
+            for index, one in enumerate(claim.spec.devices.constraints)
         )
         requests = tuple(
             self._request(at, index, label, one, constraints)
@@ -275,8 +276,10 @@ class _Reader:
             yield Clause(owner, index, selector(one.cel.expression, self._features))
 
 
-def _constraint(claim: str, index: int, one: resource.DeviceConstraint) -> Constraint:
-    attribute = one.match_attribute if one.match_attribute is not None else one.distinct_attribute
+def _constraint(claim: str, index: int, one: resource.DeviceConstraint, features: Features) -> Constraint:
+    attribute = one.match_attribute
+    if attribute is None and features.knows_distinct:
+        attribute = one.distinct_attribute
     if attribute is None:
         raise _Wrong(f"claim {claim}, constraint #{index}: empty constraint (unsupported constraint type?)")
     return Constraint(index, attribute, one.match_attribute is None, frozenset(one.requests))

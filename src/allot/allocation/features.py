@@ -40,6 +40,17 @@ class Features:
         return cls(**{FIELD_BY_NAME[name]: gates[gate] for name, gate in GATE_BY_NAME.items()})
 
     @property
+    def knows_distinct(self) -> bool:
+        """distinctAttribute came with consumable capacity. Upstream's oldest allocator, which serves
+        while nothing newer is on, takes such a constraint for an empty one and refuses the claim."""
+        return (
+            self.consumable_capacity
+            or self.fractional_capacity_range
+            or self.device_binding_and_status
+            or self.newest_rules
+        )
+
+    @property
     def newest_rules(self) -> bool:
         """Upstream has its newest rules in a second allocator, used once one of these is on.
 
