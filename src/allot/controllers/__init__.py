@@ -5,6 +5,7 @@
     namespaces/         the end of a namespace
     serviceaccounts/    the default account of each namespace
     deployments/        the pods of one template take the place of another's
+    jobs/               pods that run until enough of them have succeeded
     replicasets/        so many pods of one template; workloads/: what such controllers share
 
 The shape, so that whoever knows one knows them all (`resourceclaims` is the model):
@@ -38,7 +39,7 @@ To add one: make the folder, give it a role (the API server's bootstrap roles ha
 for each of upstream's names), and add its CONTROLLER to ALL below.
 """
 
-from . import deployments, garbagecollection, namespaces, replicasets, resourceclaims, serviceaccounts
+from . import deployments, garbagecollection, jobs, namespaces, replicasets, resourceclaims, serviceaccounts
 from .accounts import AccountClients
 from .controller import Controller, Loop, World
 from .running import Process, run
@@ -50,6 +51,7 @@ ALL: tuple[Controller, ...] = (
     serviceaccounts.CONTROLLER,
     deployments.CONTROLLER,
     replicasets.CONTROLLER,
+    jobs.CONTROLLER,
 )
 """What `allot controllers` runs."""
 

@@ -1,0 +1,20 @@
+"""Jobs: pods that run until enough of them have succeeded.
+
+    counting   every finished pod is counted exactly once, across crashes (J1)
+    plan       pods to make and delete, and how a job ends
+    loop       does it
+
+What it promises
+    * J1  The numbers in the status are exact, whenever a copy of this controller dies.
+    * J2  A job ends once: Complete or Failed, never both, and it makes no pods afterwards.
+
+Indexed jobs are known; pod failure policies, success policies and limits by index are not.
+"""
+
+from ..controller import Controller
+from ..workloads import PODS
+from .loop import JOBS, make
+
+CONTROLLER = Controller("job-controller", "job-controller", (JOBS, PODS), make)
+
+__all__ = ["CONTROLLER"]

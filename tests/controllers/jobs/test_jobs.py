@@ -1,0 +1,188 @@
+"""Jobs over the real server; the test plays the kubelet."""
+
+from typing import Any
+
+from allot.api import Object
+from allot.client import Propagation
+from allot.controllers import garbagecollection, jobs
+from controllers.world import NS, World, tell
+
+
+def job(**spec: Any) -> dict[str, Any]:
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "app:1"}]}}
+    metadata = {"name": "sum", "namespace": NS}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": metadata,
+        "spec": {"template": template, **spec},
+    }
+
+
+def writing(here: World):
+    return here.client.resource("batch", "v1", "jobs")
+
+
+async def pods(here: World, phase: str = "Pending") -> list[Object]:
+    found = (await here.pods.list(NS)).objects
+    return [pod for pod in found if (pod.fields.get("status") or {}).get("phase") == phase]
+
+
+async def pending(here: World, count: int) -> list[Object]:
+    async def so() -> Any:
+        found = await pods(here)
+        return [found] if len(found) == count else None
+
+    return (await here.until(so))[0]
+
+
+async def finish(
+    here: World, pod: Object, phase: str = "Succeeded", at: str = "2020-01-01T00:00:00Z"
+) -> None:
+    ended = {"name": "main", "state": {"terminated": {"exitCode": 0, "finishedAt": at}}}
+    status = {"phase": phase, "containerStatuses": [{**ended, "image": "", "imageID": "", "ready": False,
+                                                     "restartCount": 0}]}  # fmt: skip
+    await here.pods.patch(pod.name, {"status": status}, NS, subresource="status")
+
+
+async def ended(here: World, condition: str) -> Object:
+    async def so() -> Any:
+        live = await writing(here).get("sum", NS)
+        found = (live.fields.get("status") or {}).get("conditions") or []
+        return live if any(c["type"] == condition and c["status"] == "True" for c in found) else None
+
+    return await here.until(so)
+
+
+def test_a_job_is_complete_when_enough_pods_have_succeeded():
+    async def story(here: World) -> None:
+        await writing(here).create(job(completions=3, parallelism=2))
+        for pod in await pending(here, 2):
+            assert "batch.kubernetes.io/job-tracking" in pod.metadata.finalizers
+            await finish(here, pod)
+        (last,) = await pending(here, 1)
+        await finish(here, last)
+        live = await ended(here, "Complete")
+        status = live.fields["status"]
+        assert (status["succeeded"], status.get("active", 0), status.get("failed", 0)) == (3, 0, 0)
+        assert status["completionTime"] >= status["startTime"]
+        assert not (status.get("uncountedTerminatedPods") or {}).get("succeeded")
+        for pod in await pods(here, "Succeeded"):
+            assert not pod.metadata.finalizers
+
+    tell(story, jobs.CONTROLLER)
+
+
+def test_a_job_that_fails_too_often_has_failed():
+    """The backoff is long over, for the pods say that they ended years ago."""
+
+    async def story(here: World) -> None:
+        await writing(here).create(job(backoffLimit=1))
+        for _ in range(2):
+            (pod,) = await pending(here, 1)
+            await finish(here, pod, "Failed")
+        live = await ended(here, "Failed")
+        assert live.fields["status"]["failed"] == 2
+        reasons = {c["type"]: c["reason"] for c in live.fields["status"]["conditions"]}
+        assert reasons["Failed"] == "BackoffLimitExceeded"
+        assert "Complete" not in reasons
+        await here.quiet()
+        assert not await pods(here)
+
+    tell(story, jobs.CONTROLLER)
+
+
+def test_what_is_active_when_a_job_fails_is_ended():
+    async def story(here: World) -> None:
+        await writing(here).create(job(parallelism=3, completions=3, backoffLimit=0))
+        first, *_ = await pending(here, 3)
+        await finish(here, first, "Failed")
+        await ended(here, "Failed")
+        assert not await pods(here)
+
+    tell(story, jobs.CONTROLLER)
+
+
+def test_indexes_are_given_out_once_each_and_noted_as_done():
+    async def story(here: World) -> None:
+        await writing(here).create(job(completions=4, parallelism=4, completionMode="Indexed"))
+        found = await pending(here, 4)
+        label = "batch.kubernetes.io/job-completion-index"
+        by_index = {int(pod.metadata.annotations[label]): pod for pod in found}
+        assert sorted(by_index) == [0, 1, 2, 3]
+        assert by_index[2].fields["spec"]["hostname"] == "sum-2"
+        env = by_index[2].fields["spec"]["containers"][0]["env"]
+        assert env[0]["name"] == "JOB_COMPLETION_INDEX"
+        await finish(here, by_index[1], "Failed")
+        await finish(here, by_index[2])
+        await finish(here, by_index[3])
+
+        async def again() -> Any:
+            return [p for p in await pods(here) if p.metadata.annotations[label] == "1"]
+
+        (second,) = await here.until(again)
+        await finish(here, second)
+        await finish(here, by_index[0])
+        live = await ended(here, "Complete")
+        assert live.fields["status"]["completedIndexes"] == "0-3"
+        assert (live.fields["status"]["succeeded"], live.fields["status"]["failed"]) == (4, 1)
+
+    tell(story, jobs.CONTROLLER)
+
+
+def test_a_suspended_job_has_no_pods():
+    async def story(here: World) -> None:
+        await writing(here).create(job(suspend=True))
+        await ended(here, "Suspended")
+        assert not await pods(here)
+        await writing(here).patch("sum", {"spec": {"suspend": False}}, NS)
+        await pending(here, 1)
+        await writing(here).patch("sum", {"spec": {"suspend": True}}, NS)
+        await pending(here, 0)
+
+    tell(story, jobs.CONTROLLER)
+
+
+def test_a_job_that_takes_too_long_fails():
+    async def story(here: World) -> None:
+        await writing(here).create(job(activeDeadlineSeconds=1))
+        await pending(here, 1)
+        live = await ended(here, "Failed")
+        reasons = {c["type"]: c["reason"] for c in live.fields["status"]["conditions"]}
+        assert reasons["Failed"] == "DeadlineExceeded"
+        assert not await pods(here)
+
+    tell(story, jobs.CONTROLLER)
+
+
+def test_every_pod_is_counted_once_though_the_controller_dies_again_and_again():
+    """J1."""
+
+    async def story(here: World) -> None:
+        await writing(here).create(job(completions=20, parallelism=5))
+        done = 0
+        while done < 20:
+            for pod in await pending(here, min(5, 20 - done)):
+                await finish(here, pod)
+                done += 1
+                if done % 4 == 0:
+                    await here.stop()
+                    await here.start()
+        live = await ended(here, "Complete")
+        assert live.fields["status"]["succeeded"] == 20
+        assert len(await pods(here, "Succeeded")) == 20
+
+    tell(story, jobs.CONTROLLER)
+
+
+def test_pods_of_a_deleted_job_are_let_go():
+    """Their finalizer would hold them for ever."""
+
+    async def story(here: World) -> None:
+        await writing(here).create(job(parallelism=2, completions=2))
+        await pending(here, 2)
+        await writing(here).delete("sum", NS, propagation=Propagation.BACKGROUND)
+        await pending(here, 0)
+        assert not (await here.pods.list(NS)).objects
+
+    tell(story, jobs.CONTROLLER, garbagecollection.CONTROLLER)
