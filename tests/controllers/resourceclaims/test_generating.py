@@ -14,6 +14,7 @@ from controllers.resourceclaims.objects import (
     claim,
     direct,
     finish,
+    freeze,
     generated,
     gone,
     owned_by,
@@ -143,6 +144,24 @@ async def test_a_recorded_claim_that_vanished_is_made_again(here: World):
         return found.uid != first.uid and found
 
     assert (await here.until(another)).name != first.name
+
+
+@story
+async def test_a_recorded_claim_that_the_cache_does_not_show_is_asked_for_before_it_is_made_again(
+    here: World,
+):
+    """6.1: falls back to a live GET."""
+    made = await here.pods.create(pod())
+    await here.quiet()
+    await freeze(here, "resourceclaims")
+    await here.claims.create(claim(**owned_by(made)))
+    recorded = [{"name": "gpu", "resourceClaimName": "c"}]
+    await here.pods.patch("p", {"status": {"resourceClaimStatuses": recorded}}, NS, subresource="status")
+    await here.quiet()
+    await here.templates.create(template())
+    await here.quiet()
+    assert [one.name for one in (await here.claims.list(NS)).objects] == ["c"]
+    assert here.wire.count("GET", "/resourceclaims/c") >= 1
 
 
 @story
