@@ -45,6 +45,7 @@ from .ownership import Ownership
 from .pages import KUBERNETES_VERSION, Check, Pages
 from .patching import Patcher
 from .podverbs import Binder, Evictor
+from .quotas import Quotas
 from .reading import Reader
 from .registry import Registry
 from .repository import Repository, key_of, object_of
@@ -119,7 +120,8 @@ class ApiServer:
         )
         admission = self._admission()
         self._ownership = Ownership(self.registry)
-        self.writer = Writer(self._repository, occasions, admission, self._ownership, self._guard)
+        quotas = Quotas(self._repository, self.caches, self._kind)
+        self.writer = Writer(self._repository, occasions, admission, self._ownership, self._guard, quotas)
         self.deleter = Deleter(self._repository, occasions, admission, self._guard)
         self._patcher = Patcher(self.writer, Applier(self.writer, self._ownership))
         self._reader = Reader(self._repository, self.caches, self.laggards)
@@ -220,7 +222,7 @@ class ApiServer:
     def _observed(self) -> list[Kind]:
         """Whose objects decide what callers may do, or what tokens are good for."""
         wanted = [*sorted(Authorizer.OBSERVED), ("scheduling.k8s.io", "priorityclasses")]
-        wanted += [("", name) for name in ("nodes", "secrets", "serviceaccounts")]
+        wanted += [("", name) for name in ("nodes", "resourcequotas", "secrets", "serviceaccounts")]
         return [kind for key in wanted if (kind := self.registry.kind(*key))]
 
     def _observer(self, kind: Kind) -> Callable[[Change], None]:

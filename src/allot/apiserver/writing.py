@@ -23,6 +23,7 @@ from .metadata import carry_over_update, check_metadata, fill_in_create, metadat
 from .occasion import WriteOccasion
 from .occasions import Occasions
 from .ownership import Ownership
+from .quotas import Quotas
 from .reading import not_found
 from .repository import Found, Repository, key_of
 from .security import refusal
@@ -60,11 +61,13 @@ class Writer:
         admission: Admission,
         ownership: Ownership,
         guard: DeviceGuard,
+        quotas: Quotas,
     ) -> None:
         self._repository = repository
         self._occasions = occasions
         self._admission = admission
         self._guard = guard
+        self._quotas = quotas
         self._ownership = ownership
 
     def now(self) -> datetime:
@@ -79,16 +82,19 @@ class Writer:
             sent = body()
             occasion = await self._occasions.open(call, sent.warnings, fresh=attempt > 0)
             new, key, generated = await self._prepare_create(call, sent, occasion)
-            if call.dry_run:
-                if (await self._repository.find_key(key)).object is not None:
-                    raise already_exists(call.kind, new["metadata"]["name"])
-                return Outcome(Object(encode(new)), True, occasion.warnings)
-            stored = stored_form(new)
-            outcome = await self._commit(occasion, Compare(key, 0), Put(key, stored))
+            name = new["metadata"]["name"]
+            this = Attempt(call.kind, "CREATE", "", call.target.namespace, name, new, None, occasion)
+            async with self._quotas.charged(this):
+                if call.dry_run:
+                    if (await self._repository.find_key(key)).object is not None:
+                        raise already_exists(call.kind, name)
+                    return Outcome(Object(encode(new)), True, occasion.warnings)
+                stored = stored_form(new)
+                outcome = await self._commit(occasion, Compare(key, 0), Put(key, stored))
             if isinstance(outcome, Committed):
                 return Outcome(Object(stored, outcome.revision), True, occasion.warnings)
             if outcome.current.get(key) is not None and not generated:
-                raise already_exists(call.kind, new["metadata"]["name"])
+                raise already_exists(call.kind, name)
         raise errors.TooManyRequests("too many writers are busy with the same objects", retry_after_s=1)
 
     async def _prepare_create(
@@ -146,15 +152,20 @@ class Writer:
         current = found.object
         old, new = current.fresh(), sent.hub
         await self._prepare_change(call, current, old, new, sent, occasion)
-        if call.dry_run:
-            return Outcome(Object(encode(new)), False, occasion.warnings)
-        stored = stored_form(new)
         gone = _let_go(call.kind, new)
         if new == old and not gone:
             return Outcome(current, False, occasion.warnings)
-        await self._guard.guard(call.kind, old, None if gone else new, occasion)
-        write = Delete(found.key) if gone else Put(found.key, stored)
-        outcome = await self._commit(occasion, found.compare, write)
+        target = call.target
+        this = Attempt(
+            call.kind, "UPDATE", target.subresource, target.namespace, target.name, new, old, occasion
+        )
+        async with self._quotas.charged(this):
+            if call.dry_run:
+                return Outcome(Object(encode(new)), False, occasion.warnings)
+            await self._guard.guard(call.kind, old, None if gone else new, occasion)
+            stored = stored_form(new)
+            write = Delete(found.key) if gone else Put(found.key, stored)
+            outcome = await self._commit(occasion, found.compare, write)
         if isinstance(outcome, Refused):
             return outcome
         return Outcome(Object(stored, outcome.revision), False, occasion.warnings)

@@ -21,10 +21,10 @@ What it promises
 A terminating pod counts until it is gone or finished: until then it holds what it was given.
 """
 
-from .amounts import Usage, add, exceeded, excess, mask, positive, subtract, text
+from .amounts import Usage, add, exceeded, excess, mask, parse, positive, subtract, text, written
 from .charge import Context, Subject, can_grow, charge, usage
-from .claims import Owner, classes_of, is_extended_claim
-from .names import CLAIMS, PODS, Source, sources
+from .claims import Owner, claims_for, classes_of, is_extended_claim, owning_pod
+from .names import CLAIMS, PODS, Source, is_shared_name, sources
 from .pods import unspecified
 from .scopes import covers
 from .tally import Tally
@@ -41,16 +41,21 @@ __all__ = [
     "add",
     "can_grow",
     "charge",
+    "claims_for",
     "classes_of",
     "covers",
     "exceeded",
     "excess",
     "is_extended_claim",
+    "is_shared_name",
     "mask",
+    "owning_pod",
+    "parse",
     "positive",
     "sources",
     "subtract",
     "text",
     "unspecified",
     "usage",
+    "written",
 ]

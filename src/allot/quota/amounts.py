@@ -16,6 +16,11 @@ def parse(written: Mapping[str, Any] | None) -> Usage:
     return {name: Quantity.parse(amount) for name, amount in (written or {}).items()}
 
 
+def written(usage: Mapping[str, Quantity]) -> dict[str, str]:
+    """Amounts as an object writes them, sorted by name."""
+    return {name: str(usage[name]) for name in sorted(usage)}
+
+
 def add(left: Mapping[str, Quantity], right: Mapping[str, Quantity]) -> Usage:
     total = dict(left)
     for name, amount in right.items():

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from allot.api import Fields, Quantity
 
@@ -16,8 +17,7 @@ NOT_COUNTED = (Source("", "events"), Source("events.k8s.io", "events"))
 """They are many, they go by themselves, and refusing them would hide what went wrong."""
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(NamedTuple):
     """An object, and whose it is."""
 
     source: Source

@@ -9,7 +9,7 @@ the pod has been charged for already, under the name that it used. The claim the
 the rest, so that each name counts each device once (Q3).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,6 +69,12 @@ def owning_pod(claim: Fields) -> Mapping[str, Any] | None:
         if owner.get("controller") and owner.get("kind") == "Pod" and owner.get("apiVersion") == "v1":
             return owner  # type: ignore[no-any-return]
     return None
+
+
+def claims_for(pod_uid: str, claims: Iterable[Fields]) -> list[Fields]:
+    """Those that were made for the extended resources of a pod."""
+    made = (claim for claim in claims if is_extended_claim(claim))
+    return [claim for claim in made if (owning_pod(claim) or {}).get("uid") == pod_uid]
 
 
 def _requests(claim: Fields) -> Sequence[Fields]:

@@ -60,8 +60,13 @@ def sources(name: str) -> tuple[Source, ...]:
     return _of_pods(name)
 
 
+def is_shared_name(name: str) -> bool:
+    """Whether pods and claims both count under `name`."""
+    return name.startswith(REQUESTS) and "/" in name
+
+
 def _of_pods(name: str) -> tuple[Source, ...]:
-    if name.startswith(REQUESTS) and "/" in name:
+    if is_shared_name(name):
         return (PODS, CLAIMS)
     bare = name.removeprefix(REQUESTS).removeprefix(LIMITS)
     return (PODS,) if bare in COMPUTE or bare.startswith(HUGE_PAGES) else ()
