@@ -7,13 +7,32 @@ from allot.api import Kind, Request, Response, Version, encode, errors
 
 from .registry import Registry
 
-_AGGREGATED = "g=apidiscovery.k8s.io"
-_VERSIONS_NEWEST_FIRST = ("v2", "v2beta1")
+_AGGREGATED_VERSIONS = ("v2", "v2beta1")
 _GROUP_ORDER = (
     "", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "batch", "policy",
     "rbac.authorization.k8s.io", "storage.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io",
     "coordination.k8s.io", "discovery.k8s.io", "resource.k8s.io",
 )  # fmt: skip
+
+
+def _aggregated_version(accept: str) -> str:
+    """The first version of the aggregated form that the client asks for and we know; "" is the plain form.
+
+    A client that knows only v2beta1 cannot read v2, and one that insists on neither can read the plain form.
+    """
+    for clause in accept.split(","):
+        media, *parameters = (part.strip() for part in clause.split(";"))
+        if media not in ("application/json", "*/*", "application/*"):
+            continue
+        said = dict(parameter.partition("=")[::2] for parameter in parameters)
+        if said.get("as") is None:
+            return ""
+        known = said.get("g") == "apidiscovery.k8s.io" and said["as"] == "APIGroupDiscoveryList"
+        if known and said.get("v") in _AGGREGATED_VERSIONS:
+            return said["v"]
+    if "as=" in accept:
+        raise errors.NotAcceptable(f"aggregated discovery is served as {' or '.join(_AGGREGATED_VERSIONS)}")
+    return ""
 
 
 class Discovery:
@@ -29,9 +48,10 @@ class Discovery:
         if self._revision != self._registry.revision:
             self._documents, self._revision = {}, self._registry.revision
         path = request.path.rstrip("/")
-        accept = request.headers.get("accept", "")
-        if path in ("/api", "/apis") and _AGGREGATED in accept:
-            return self._aggregated(path, accept)
+        if path in ("/api", "/apis"):
+            version = _aggregated_version(request.headers.get("accept", ""))
+            if version:
+                return self._aggregated(path, version)
         if path not in self._documents:
             document = self._plain(path)
             if document is None:
@@ -39,12 +59,7 @@ class Discovery:
             self._documents[path] = encode(document)
         return Response(200, self._documents[path])
 
-    def _aggregated(self, path: str, accept: str) -> Response:
-        version = next((v for v in _VERSIONS_NEWEST_FIRST if f"v={v}" in accept), "")
-        if not version:
-            raise errors.NotAcceptable(
-                f"aggregated discovery is served as {' or '.join(_VERSIONS_NEWEST_FIRST)}"
-            )
+    def _aggregated(self, path: str, version: str) -> Response:
         key = f"{path} {version}"
         if key not in self._documents:
             groups = [""] if path == "/api" else [g for g in self._groups() if g]
