@@ -113,3 +113,30 @@ def test_of_many_writers_at_once_one_wins(api):
 
     statuses = sorted(answer.status for answer in api.run(race()))
     assert statuses == [200] + [409] * 7
+
+
+def test_writers_of_different_devices_of_one_pool_do_not_conflict(api):
+    """They meet at the pool's record, which is no reason to say that their claims were modified."""
+    made = [claim(api, f"c{i}") for i in range(6)]
+
+    def status(device):
+        result = {"request": "gpu", "driver": "gpu.example.com", "pool": "node-1", "device": device}
+        return {"allocation": {"devices": {"results": [result]}}}
+
+    async def race():
+        import asyncio
+
+        return await asyncio.gather(
+            *(
+                api.ask("PUT", f"{CLAIMS}/c{i}/status", {**one, "status": status(f"gpu-{i}")})
+                for i, one in enumerate(made)
+            )
+        )
+
+    assert [answer.status for answer in api.run(race())] == [200] * 6
+
+
+def test_pools_that_nobody_publishes_are_not_remembered(api):
+    made = claim(api, "first")
+    assert allocate(api, made, "gpu-0").status == 200
+    assert not api.server._guard.pools._stock

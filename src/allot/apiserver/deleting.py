@@ -111,8 +111,6 @@ class Deleter:
             done = await self._attempt(call, namespace, name, found, options, fresh=attempt > 0)
             if done is not None:
                 return done
-            if options.resource_version:
-                raise conflict(call.kind, name)
         raise conflict(call.kind, name)
 
     async def _attempt(

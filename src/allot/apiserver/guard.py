@@ -55,7 +55,9 @@ class PoolSlices:
     def stock(self, pool: holds.PoolId) -> holds.Stock:
         found = self._stock.get(pool)
         if found is None:
-            slices = self._slices.get(pool, {}).values()
+            if pool not in self._slices:
+                return holds.stock([])  # not kept: anybody can name pools that nobody publishes
+            slices = self._slices[pool].values()
             decoded = [msgspec.json.decode(stored, type=resource.ResourceSlice) for stored in slices]
             found = self._stock[pool] = holds.stock(decoded)
         return found

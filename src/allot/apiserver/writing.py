@@ -141,8 +141,9 @@ class Writer:
             outcome = await self._replace(call, found, sent, occasion)
             if isinstance(outcome, Outcome):
                 return outcome
-            if sent.conditional:
+            if sent.conditional and found.key in outcome.current:
                 raise conflict(kind, target.name)
+            # What moved is something else that was read, e.g. the record of a pool: decide anew.
         raise conflict(kind, target.name)
 
     async def _replace(
