@@ -1,6 +1,9 @@
 """`allot solve`: one JSON line a file, whatever the file is."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -105,6 +108,28 @@ def test_a_missing_file_is_no_problem(capsys):
     assert main(["solve", "/no/such/file.json"]) == 2
     (line,) = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert line["verdict"] == "error"
+
+
+def test_a_name_that_is_no_utf8_is_escaped(tmp_path, capsys):
+    file = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.json")
+    with open(file, "w") as opened:
+        json.dump(FITS, opened)
+    assert main(["solve", file]) == 0
+    (line,) = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert line["file"].endswith("/\\xff.json")
+    assert line["verdict"] == "fits"
+
+
+def test_a_reader_who_leaves_early_is_no_fault(tmp_path):
+    """As under `allot solve ... | head -1`."""
+    file = tmp_path / "problem.json"
+    file.write_text(json.dumps(FITS))
+    start = "import sys; from allot.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", start, "solve", *[str(file)] * 50]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert b"Traceback" not in process.stderr.read()
+    assert process.returncode == 0
 
 
 def test_a_file_without_end_is_no_problem(capsys, monkeypatch):

@@ -6,6 +6,7 @@ files always pair up. So does a file that we fail on ourselves; that is status 1
 """
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -43,9 +44,20 @@ def run(options: argparse.Namespace) -> int:
         except Exception as error:  # the edge of the process: one file must not cost the others their answer
             status = status or OUR_FAULT
             answer = _failed(file, f"internal error, please report it: {type(error).__name__}: {error}")
-        line = {"file": file, **answer, "seconds": round(clock.monotonic_s() - started_s, 6)}
-        print(msgspec.json.encode(line).decode(), flush=True)
+        if options.explain:
+            answer.setdefault("explanation", None)
+        line = {"file": _printable(file), **answer, "seconds": round(clock.monotonic_s() - started_s, 6)}
+        try:
+            print(msgspec.json.encode(line).decode(), flush=True)
+        except BrokenPipeError:  # whoever read us has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            break
     return status
+
+
+def _printable(file: str) -> str:
+    """A name as JSON can say it: bytes that are no UTF-8 are escaped."""
+    return os.fsencode(file).decode("utf-8", "backslashreplace")
 
 
 def _failed(file: str, error: str) -> dict[str, Any]:
