@@ -6,6 +6,7 @@
     serviceaccounts/    the default account of each namespace
     deployments/        the pods of one template take the place of another's
     jobs/               pods that run until enough of them have succeeded
+    podgc/              pods that nobody will end
     replicasets/        so many pods of one template; workloads/: what such controllers share
 
 The shape, so that whoever knows one knows them all (`resourceclaims` is the model):
@@ -39,7 +40,16 @@ To add one: make the folder, give it a role (the API server's bootstrap roles ha
 for each of upstream's names), and add its CONTROLLER to ALL below.
 """
 
-from . import deployments, garbagecollection, jobs, namespaces, replicasets, resourceclaims, serviceaccounts
+from . import (
+    deployments,
+    garbagecollection,
+    jobs,
+    namespaces,
+    podgc,
+    replicasets,
+    resourceclaims,
+    serviceaccounts,
+)
 from .accounts import AccountClients
 from .controller import Controller, Loop, World
 from .running import Process, run
@@ -52,6 +62,7 @@ ALL: tuple[Controller, ...] = (
     deployments.CONTROLLER,
     replicasets.CONTROLLER,
     jobs.CONTROLLER,
+    podgc.CONTROLLER,
 )
 """What `allot controllers` runs."""
 

@@ -11,12 +11,23 @@ doing        many writes, carefully: first one, then two, then four
 from .adoption import ORPHANS, Family, free_in_namespace, reference, sort_out, with_owner, without_owner
 from .building import pod_from
 from .doing import slow_start
+from .ending import disrupt
 from .keeping import PODS, Keeper
 from .memory import Unseen
-from .pods import deletion_order, is_active, is_available, is_ready, view_of, wait_s
+from .pods import (
+    NODE_INDEX,
+    deletion_order,
+    is_active,
+    is_available,
+    is_ready,
+    node_name,
+    view_of,
+    wait_s,
+)
 from .selecting import accepts
 
 __all__ = [
+    "NODE_INDEX",
     "ORPHANS",
     "PODS",
     "Family",
@@ -24,10 +35,12 @@ __all__ = [
     "Unseen",
     "accepts",
     "deletion_order",
+    "disrupt",
     "free_in_namespace",
     "is_active",
     "is_available",
     "is_ready",
+    "node_name",
     "pod_from",
     "reference",
     "slow_start",

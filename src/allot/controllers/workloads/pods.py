@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 from allot.api import Object, age, core, meta
 
+NODE_INDEX = "node name"
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
@@ -18,6 +19,12 @@ _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 
 def view_of(pod: Object) -> core.Pod:
     return pod.view(core.Pod)
+
+
+def node_name(pod: Object) -> tuple[str, ...]:
+    """An index function: pods by the node they are bound to. `cache.index(NODE_INDEX, ...)`."""
+    name = view_of(pod).spec.node_name
+    return (name,) if name else ()
 
 
 def is_active(pod: Object) -> bool:

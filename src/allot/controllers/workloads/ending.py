@@ -1,0 +1,40 @@
+"""The end of a pod that somebody else than its owner decides on: told first, then deleted."""
+
+from typing import Any
+
+from allot.api import Object, age, errors
+from allot.base import Clock
+from allot.client import Resource
+
+from .pods import view_of
+
+
+async def disrupt(
+    pods: Resource, pod: Object, clock: Clock, reason: str, message: str, *, at_once: bool = False
+) -> None:
+    """Say in the pod's conditions why it goes, then delete it. `at_once`: no node will end it."""
+    try:
+        if not view_of(pod).is_finished:
+            await pods.patch(
+                pod.name, _told(pod, age.timestamp(clock.now()), reason, message, at_once), pod.namespace,
+                subresource="status",
+            )  # fmt: skip
+        await pods.delete(pod.name, pod.namespace, uid=pod.uid, grace_period_s=0 if at_once else None)
+    except errors.NotFound:
+        return
+
+
+def _told(pod: Object, now: str, reason: str, message: str, is_over: bool) -> dict[str, Any]:
+    before = (pod.fields.get("status") or {}).get("conditions") or []
+    target = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": now,
+    }
+    conditions = [*(one for one in before if one.get("type") != "DisruptionTarget"), target]
+    status: dict[str, Any] = {"conditions": conditions}
+    if is_over:
+        status["phase"] = "Failed"
+    return {"metadata": {"uid": pod.uid, "resourceVersion": pod.resource_version}, "status": status}
