@@ -2,6 +2,8 @@
 
 import pytest
 
+from allot.store import Refused
+
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 SLICES = "/apis/resource.k8s.io/v1/resourceslices"
 
@@ -115,25 +117,21 @@ def test_of_many_writers_at_once_one_wins(api):
     assert statuses == [200] + [409] * 7
 
 
-def test_writers_of_different_devices_of_one_pool_do_not_conflict(api):
-    """They meet at the pool's record, which is no reason to say that their claims were modified."""
-    made = [claim(api, f"c{i}") for i in range(6)]
+@pytest.mark.parametrize(
+    ("moved", "status"),
+    [("/holds/gpu.example.com/node-1", 200), ("/objects/resource.k8s.io/resourceclaims/default/first", 409)],
+)
+def test_a_conflict_is_about_the_claim_and_not_about_its_pool(api, monkeypatch, moved, status):
+    """Writers of one pool meet at its record, which is no reason to say that their claims were modified."""
+    made = claim(api, "first")
+    repository = api.server._repository
+    commit, refusals = repository.commit, [Refused({moved: None})]
 
-    def status(device):
-        result = {"request": "gpu", "driver": "gpu.example.com", "pool": "node-1", "device": device}
-        return {"allocation": {"devices": {"results": [result]}}}
+    async def refused_once(compares, writes):
+        return refusals.pop() if refusals else await commit(compares, writes)
 
-    async def race():
-        import asyncio
-
-        return await asyncio.gather(
-            *(
-                api.ask("PUT", f"{CLAIMS}/c{i}/status", {**one, "status": status(f"gpu-{i}")})
-                for i, one in enumerate(made)
-            )
-        )
-
-    assert [answer.status for answer in api.run(race())] == [200] * 6
+    monkeypatch.setattr(repository, "commit", refused_once)
+    assert allocate(api, made, "gpu-0").status == status
 
 
 def test_pools_that_nobody_publishes_are_not_remembered(api):
