@@ -41,7 +41,7 @@ from .features import FIELD_BY_NAME, Features
 from .inventory import Inventory, NodeView
 from .kind import BadSlice, Device, DeviceId, Kind, PoolId
 from .ledger import Hold, Ledger, Overlap, Taken, Usage, taken_by
-from .node import BadNodeSelector, Node
+from .node import BadNodeSelector, Node, selects
 from .policy import FIRST_FIT, LEAST_WASTE, POLICIES, SPREAD, Candidate, Cost, Policy
 from .pool import PoolView
 from .problem import BYTES_MAX as PROBLEM_BYTES_MAX
@@ -111,6 +111,7 @@ __all__ = [
     "rank",
     "read_demand",
     "read_problem",
+    "selects",
     "solve",
     "taken_by",
 ]
