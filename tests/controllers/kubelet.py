@@ -47,11 +47,12 @@ class Kubelet:
         pods = self._client.resource("", "v1", "pods")
         while True:
             found = (await pods.list(NS)).objects
-            ready = [pod for pod in found if (pod.fields.get("status") or {}).get("phase") == "Running"]
+            phase = {pod.uid: (pod.fields.get("status") or {}).get("phase") for pod in found}
+            ready = [pod for pod in found if phase[pod.uid] == "Running"]
             self.most_pods = max(self.most_pods, len(found))
             self.least_ready = min(self.least_ready, len(ready))
             for pod in found:
-                if pod not in ready and self._accepts(pod):
+                if phase[pod.uid] == "Pending" and self._accepts(pod):
                     with contextlib.suppress(errors.NotFound, errors.Conflict):
                         await make_ready(self._client, pod.name)
             await asyncio.sleep(0.01)

@@ -1,0 +1,19 @@
+"""Daemon sets: one pod on every node that suits.
+
+    suiting     which nodes, and how a pod is made for one
+    revisions   every template the set ever had
+    plan        which nodes lack a pod, which pods go, and rolling updates
+    loop        does it
+
+Pods are made for a node and bound by the scheduler, like all others.
+"""
+
+from ..controller import Controller
+from ..workloads import PODS
+from .loop import DAEMON_SETS, NODES, REVISIONS, make
+
+CONTROLLER = Controller(
+    "daemonset-controller", "daemon-set-controller", (DAEMON_SETS, REVISIONS, NODES, PODS), make
+)
+
+__all__ = ["CONTROLLER"]

@@ -1,0 +1,47 @@
+"""The few fields of daemon sets that their controller reads."""
+
+from allot.api import Object, core, meta
+
+HASH_LABEL = "controller-revision-hash"
+
+
+class RollingUpdate(meta.View, frozen=True):
+    max_unavailable: int | str = 1
+    max_surge: int | str = 0
+
+
+class UpdateStrategy(meta.View, frozen=True):
+    type: str = "RollingUpdate"
+    rolling_update: RollingUpdate = RollingUpdate()
+
+
+class Template(meta.View, frozen=True):
+    spec: core.PodSpec = core.PodSpec()
+
+
+class DaemonSetSpec(meta.View, frozen=True):
+    selector: meta.LabelSelector = meta.LabelSelector()
+    template: Template = Template()
+    update_strategy: UpdateStrategy = UpdateStrategy()
+    min_ready_seconds: int = 0
+    revision_history_limit: int = 10
+
+
+class DaemonSet(meta.View, frozen=True):
+    metadata: meta.ObjectMeta = meta.ObjectMeta()
+    spec: DaemonSetSpec = DaemonSetSpec()
+
+    def unavailable(self, nodes: int) -> int:
+        return _count(self.spec.update_strategy.rolling_update.max_unavailable, nodes)
+
+    def surge(self, nodes: int) -> int:
+        return _count(self.spec.update_strategy.rolling_update.max_surge, nodes)
+
+
+def _count(written: int | str, of: int) -> int:
+    """A count, or a share such as `25%`, rounded up."""
+    return written if isinstance(written, int) else -(-int(written.removesuffix("%")) * of // 100)
+
+
+def set_of(object: Object) -> DaemonSet:
+    return object.view(DaemonSet)
