@@ -140,6 +140,7 @@ int(0.0 / 0.0) == 0
 uint(-1) == 0u
 uint("-1") == 0u
 double("abc") == 0.0
+double("1e999") == 0.0
 bool("yes")
 string(b"\xff") == ""
 [1][1] == 1

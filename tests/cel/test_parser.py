@@ -112,6 +112,7 @@ def test_reads_literals(text, value):
         ("a.in", 2, "expecting IDENTIFIER"),
         ("'abc", 0, "token recognition"),
         ("9223372036854775808", 0, "invalid int literal"),
+        ("1e400 > 1.0", 0, "invalid double literal"),
         ("18446744073709551616u", 0, "invalid uint literal"),
         (r"'\q'", 0, "unescape"),
         (r"'\ud800'", 0, "code point"),

@@ -1,5 +1,6 @@
 """What a literal stands for: numbers in their bounds, strings without escapes."""
 
+from math import isfinite
 from re import compile
 from typing import Final
 
@@ -25,7 +26,7 @@ def value_of(lexeme: Lexeme, negative: bool = False) -> int | float | str | byte
         case Token.UINT:
             return UInt(_bounded(lexeme, _integer(lexeme.text[:-1]), 0, UINT_MAX, "uint"))
         case Token.FLOAT:
-            return -float(lexeme.text) if negative else float(lexeme.text)
+            return _double(lexeme, negative)
         case Token.STRING:
             return _text(lexeme)
         case _:
@@ -39,6 +40,13 @@ def _integer(digits: str) -> int:
         return int(digits or "0", 16) if len(digits) <= 16 else 1 << 64
     digits = digits.lstrip("0")
     return int(digits or "0") if len(digits) <= 20 else 1 << 64
+
+
+def _double(lexeme: Lexeme, negative: bool) -> float:
+    number = float(lexeme.text)
+    if not isfinite(number):
+        raise SyntaxProblem(lexeme.at, "invalid double literal")
+    return -number if negative else number
 
 
 def _bounded(lexeme: Lexeme, number: int, low: int, high: int, kind: str) -> int:

@@ -76,9 +76,12 @@ def string_to_double(text: str) -> float:
     if text != text.strip() or "_" in text or not (stripped[:1].isascii() and stripped):
         raise EvaluationError(f"type conversion error from {text[:64]!r} to 'double'")
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         raise EvaluationError(f"type conversion error from {text[:64]!r} to 'double'") from None
+    if math.isinf(number) and not stripped[:1].isalpha():  # written in digits, and more than a double holds
+        raise EvaluationError(f"type conversion error from {text[:64]!r} to 'double'")
+    return number
 
 
 def double_to_int(number: float) -> int:
