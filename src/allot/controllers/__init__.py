@@ -4,9 +4,11 @@
     garbagecollection/  what nobody owns any more
     namespaces/         the end of a namespace
     serviceaccounts/    the default account of each namespace
+    daemonsets/         one pod on every node that suits
     deployments/        the pods of one template take the place of another's
     jobs/               pods that run until enough of them have succeeded
     podgc/              pods that nobody will end
+    quota/              what a namespace uses of what it may
     replicasets/        so many pods of one template; workloads/: what such controllers share
 
 The shape, so that whoever knows one knows them all (`resourceclaims` is the model):
@@ -41,11 +43,13 @@ for each of upstream's names), and add its CONTROLLER to ALL below.
 """
 
 from . import (
+    daemonsets,
     deployments,
     garbagecollection,
     jobs,
     namespaces,
     podgc,
+    quota,
     replicasets,
     resourceclaims,
     serviceaccounts,
@@ -61,8 +65,10 @@ ALL: tuple[Controller, ...] = (
     serviceaccounts.CONTROLLER,
     deployments.CONTROLLER,
     replicasets.CONTROLLER,
+    daemonsets.CONTROLLER,
     jobs.CONTROLLER,
     podgc.CONTROLLER,
+    quota.CONTROLLER,
 )
 """What `allot controllers` runs."""
 
