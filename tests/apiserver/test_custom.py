@@ -196,6 +196,35 @@ def test_definitions_that_make_no_sense_are_refused(api):
     ]
 
 
+def test_schemas_that_could_not_be_kept_are_refused(api):
+    where = "spec.versions[0].schema.openAPIV3Schema.properties"
+
+    def refused(change):
+        definition = copy.deepcopy(DEFINITION)
+        change(definition, definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"])
+        answer = api("POST", CRDS, definition)
+        assert answer.status == 422, answer.body
+        return [field for field, _ in answer.causes]
+
+    def wrong_default(definition, properties):
+        properties["spec"]["properties"]["size"]["default"] = True
+
+    def closed(definition, properties):
+        properties["spec"]["additionalProperties"] = False
+
+    def labelled(definition, properties):
+        properties["metadata"] = {"type": "object", "properties": {"labels": {"type": "object"}}}
+
+    def official(definition, properties):
+        definition["metadata"]["name"] = "widgets.example.k8s.io"
+        definition["spec"]["group"] = "example.k8s.io"
+
+    assert refused(wrong_default) == [f"{where}[spec].properties[size].default"]
+    assert refused(closed) == [f"{where}[spec].additionalProperties"]
+    assert refused(labelled) == [f"{where}[metadata]"]
+    assert refused(official) == ["metadata.annotations[api-approved.kubernetes.io]"]
+
+
 def with_property(schema):
     definition = copy.deepcopy(DEFINITION)
     version = definition["spec"]["versions"][0]

@@ -77,7 +77,8 @@ def _stored(spec: Mapping[str, Any]) -> list[str]:
 
 def _validate_create(new: Fields, occasion: Occasion) -> list[FieldError]:
     spec = new.get("spec") or {}
-    problems = _check_names(spec, new["metadata"].get("name", ""))
+    metadata = new["metadata"]
+    problems = _check_names(spec, metadata.get("name", ""), metadata.get("annotations") or {})
     if spec.get("scope") not in _SCOPES:
         problems.append(
             unsupported(_SPEC / "scope", spec["scope"], _SCOPES)
@@ -115,7 +116,20 @@ def _name(spec: Mapping[str, Any], name: str) -> Any:
     return (spec.get("names") or {}).get(name)
 
 
-def _check_names(spec: Mapping[str, Any], name: str) -> list[FieldError]:
+_PROTECTED = ("k8s.io", "kubernetes.io")
+_APPROVAL = "api-approved.kubernetes.io"
+
+
+def _check_approval(group: str, annotations: Mapping[str, str]) -> list[FieldError]:
+    """Groups of Kubernetes itself are for those who say where the API was approved."""
+    ours = any(group == domain or group.endswith(f".{domain}") for domain in _PROTECTED)
+    if not ours or annotations.get(_APPROVAL):
+        return []
+    path = (Path("metadata") / "annotations")[_APPROVAL]
+    return [required(path, "protected groups must have an approval annotation")]
+
+
+def _check_names(spec: Mapping[str, Any], name: str, annotations: Mapping[str, str]) -> list[FieldError]:
     group, names = spec.get("group") or "", spec.get("names") or {}
     problems = []
     if not group:
@@ -135,6 +149,7 @@ def _check_names(spec: Mapping[str, Any], name: str) -> list[FieldError]:
             ]
     for at, short in enumerate(names.get("shortNames") or ()):
         problems += [invalid((path / "shortNames")[at], short, text) for text in shapes.label_1035(short)]
+    problems += _check_approval(group, annotations)
     wanted = f"{names.get('plural') or ''}.{group}"
     if name != wanted:
         text = 'must be spec.names.plural+"."+spec.group'

@@ -22,7 +22,16 @@ def check_structural(schema: Mapping[str, Any], path: Path) -> list[FieldError]:
     """Everything that keeps a root schema from being structural."""
     if schema.get("type") != "object":
         return [invalid(path / "type", schema.get("type", ""), "must be object at the root")]
-    return list(_check(schema, path, 0))
+    return [*_check_metadata(schema, path), *_check(schema, path, 0)]
+
+
+def _check_metadata(schema: Mapping[str, Any], path: Path) -> Iterator[FieldError]:
+    """Metadata is the same for every kind; a schema may narrow the name and nothing else."""
+    metadata = (schema.get("properties") or {}).get("metadata")
+    said = (metadata.get("properties") or {}) if isinstance(metadata, Mapping) else {}
+    if [name for name in said if name not in ("name", "generateName")]:
+        text = "must not specify anything other than name and generateName"
+        yield forbidden((path / "properties")["metadata"], text)
 
 
 def _check(schema: Any, path: Path, depth: int) -> Iterator[FieldError]:
@@ -35,11 +44,12 @@ def _check(schema: Any, path: Path, depth: int) -> Iterator[FieldError]:
         yield forbidden(path / "uniqueItems", "uniqueItems cannot be set to true: checking it costs too much")
     if "$ref" in schema:
         yield forbidden(path / "$ref", "$ref is not supported")
-    if schema.get("properties") and schema.get("additionalProperties"):
+    if schema.get("properties") and schema.get("additionalProperties") is not None:
         yield forbidden(
             path / "additionalProperties", "additionalProperties and properties exclude each other"
         )
     yield from _check_pattern(schema, path)
+    yield from _check_default(schema, path)
     for name, inner in (schema.get("properties") or {}).items():
         yield from _check(inner, (path / "properties")[name], depth + 1)
     if isinstance(schema.get("additionalProperties"), Mapping):
@@ -60,6 +70,26 @@ def _check_type(schema: Mapping[str, Any], path: Path) -> Iterator[FieldError]:
         yield invalid(path / "type", type_, "must be empty if x-kubernetes-int-or-string is true")
     if schema.get("x-kubernetes-embedded-resource") and type_ != "object":
         yield invalid(path / "type", type_, "must be object if x-kubernetes-embedded-resource is true")
+
+
+_SHAPES: Mapping[str, type | tuple[type, ...]] = {
+    "array": list,
+    "boolean": bool,
+    "integer": int,
+    "number": (int, float),
+    "object": dict,
+    "string": str,
+}
+
+
+def _check_default(schema: Mapping[str, Any], path: Path) -> Iterator[FieldError]:
+    """A default is written into objects, so it must be what the schema asks of them."""
+    default, type_ = schema.get("default"), schema.get("type", "")
+    if default is None or type_ not in _SHAPES:
+        return
+    fits = isinstance(default, _SHAPES[type_]) and isinstance(default, bool) == (type_ == "boolean")
+    if not fits:
+        yield invalid(path / "default", default, f"must be of type {type_}")
 
 
 def _check_list(schema: Mapping[str, Any], path: Path) -> Iterator[FieldError]:
