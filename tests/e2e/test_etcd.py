@@ -77,6 +77,37 @@ def test_a_device_is_given_once_whichever_server_is_asked(pair):
     asyncio.run(story())
 
 
+def test_a_quota_is_not_overdrawn_whichever_server_is_asked(pair):
+    """Q1 with two API servers: fifty writers, ten places."""
+
+    async def story():
+        clients = [client_of(server) for server in pair]
+        quotas, secrets = (clients[0][0].resource("", "v1", name) for name in ("resourcequotas", "secrets"))
+        taken = len((await secrets.list("default")).objects)
+        hard = {"secrets": str(taken + 10)}
+        made = await quotas.create({"metadata": {"name": "q"}, "spec": {"hard": hard}}, "default")
+        status = {"hard": hard, "used": {"secrets": str(taken)}}  # the controller would have counted
+        await quotas.update_status({**made.fields, "status": status})
+
+        async def create(which: int) -> bool:
+            there = clients[which % 2][0].resource("", "v1", "secrets")
+            try:
+                await there.create({"metadata": {"name": f"s{which}"}}, "default")
+            except errors.Forbidden as refused:
+                assert "exceeded quota: q, requested: secrets=1" in str(refused)
+                return False
+            return True
+
+        assert sum(await asyncio.gather(*(create(which) for which in range(50)))) == 10
+        assert len((await secrets.list("default")).objects) == taken + 10
+        assert (await quotas.get("q", "default")).fields["status"]["used"] == hard
+        await quotas.delete("q", "default")
+        for _, transport in clients:
+            await transport.close()
+
+    asyncio.run(story())
+
+
 def test_nothing_is_lost_when_the_leader_is_killed_under_load(three, pair):
     """S1 on etcd: kill -9 of the leader of three while both servers write."""
 
