@@ -49,8 +49,10 @@ class Following:
         return [source for source in wanted if self.informer(source) is None]
 
     def leave_all_but(self, sources: Iterable[quota.Source]) -> None:
-        for source in self._followed.keys() - set(sources):
-            self._leave(source)
+        wanted = set(sources)
+        for source in tuple(self._followed):
+            if source not in wanted:
+                self._leave(source)
 
     def end(self) -> None:
         for source in tuple(self._followed):
