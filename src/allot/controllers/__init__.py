@@ -7,6 +7,7 @@
     daemonsets/         one pod on every node that suits
     deployments/        the pods of one template take the place of another's
     jobs/               pods that run until enough of them have succeeded
+    nodelifecycle/      nodes that fall silent, and their pods
     podgc/              pods that nobody will end
     quota/              what a namespace uses of what it may
     replicasets/        so many pods of one template; workloads/: what such controllers share
@@ -48,6 +49,7 @@ from . import (
     garbagecollection,
     jobs,
     namespaces,
+    nodelifecycle,
     podgc,
     quota,
     replicasets,
@@ -68,6 +70,7 @@ ALL: tuple[Controller, ...] = (
     daemonsets.CONTROLLER,
     jobs.CONTROLLER,
     podgc.CONTROLLER,
+    nodelifecycle.CONTROLLER,
     quota.CONTROLLER,
 )
 """What `allot controllers` runs."""

@@ -16,7 +16,7 @@ from allot.informers import (
 )
 
 from ..controller import Loop, World
-from ..workloads import Keeper, pod_from, slow_start
+from ..workloads import Keeper, later, pod_from, slow_start
 from . import revisions
 from .plan import Plan, look_again_s, plan, situation, status
 from .suiting import for_node
@@ -86,8 +86,7 @@ class Daemons:
             await self._writing.patch(daemon_set.name, patch, daemon_set.namespace, subresource="status")
         if error is not None:
             raise error
-        again_s = look_again_s(here)
-        return Again(again_s) if again_s is not None else None
+        return later(look_again_s(here))
 
     async def _act(self, daemon_set: Object, mark: str, steps: Plan) -> None:
         template = daemon_set.fields["spec"].get("template") or {}

@@ -21,7 +21,16 @@ from allot.informers import (
 )
 
 from ..controller import Loop, World
-from ..workloads import ORPHANS, accepts, free_in_namespace, sort_out, view_of, with_owner, without_owner
+from ..workloads import (
+    ORPHANS,
+    accepts,
+    free_in_namespace,
+    later,
+    sort_out,
+    view_of,
+    with_owner,
+    without_owner,
+)
 from . import revisions, rollout
 from .rollout import Sizes
 from .status import counts, deadline_in_s, is_complete, status
@@ -103,8 +112,7 @@ class Rollouts:
         if wish.spec.paused or is_complete(wish, counts(new, sets)):
             await self._forget(wish.spec.revision_history_limit, _others(sets, new))
         written = await self._report(deployment, new, sets, is_made)
-        left_s = deadline_in_s(written, self._world.clock.now())
-        return Again(left_s) if left_s is not None else None
+        return later(deadline_in_s(written, self._world.clock.now()))
 
     async def _roll(
         self, deployment: Object, new: Object | None, sets: Sequence[Object]

@@ -17,7 +17,7 @@ from allot.informers import (
 )
 
 from ..controller import Loop, World
-from ..workloads import PODS, Keeper, pod_from, slow_start
+from ..workloads import PODS, Keeper, later, pod_from, slow_start
 from .plan import Plan, plan
 from .views import INDEX, TRACKING, is_tracked, job_of
 
@@ -78,7 +78,7 @@ class Jobs:
             await self._untrack(pod)
         if error is not None:
             raise error
-        return Again(steps.again_s) if steps.again_s is not None else None
+        return later(steps.again_s)
 
     async def _act(self, job: Object, steps: Plan) -> None:
         async def create(index: int | None) -> None:

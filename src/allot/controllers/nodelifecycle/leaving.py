@@ -4,7 +4,7 @@ from allot.api import Object, core, errors
 from allot.informers import Again, Change, Deleted, Index, Key, Reconciler, ResourceId, Updated
 
 from ..controller import World
-from ..workloads import NODE_INDEX, PODS, disrupt, node_name
+from ..workloads import NODE_INDEX, PODS, disrupt, later, node_name
 from .eviction import leaves_in_s
 
 NODES = ResourceId("", "v1", "nodes", namespaced=False)
@@ -45,14 +45,14 @@ class Leaving:
         if node is None or left_s is None:
             return None
         if left_s > 0:
-            return Again(left_s)
+            return later(left_s)
         try:
             live = await self._reading_nodes.get(node.name)
         except errors.NotFound:
             return None  # then it is the business of whoever collects pods
         left_s = leaves_in_s(pod, live, self._world.clock.now())
         if left_s is None or left_s > 0:
-            return Again(left_s) if left_s is not None else None
+            return later(left_s)
         why = f"the node {node.name} has a taint that the pod does not tolerate any longer"
         await disrupt(self._writing, pod, self._world.clock, "DeletionByTaintManager", why)
         return None

@@ -7,7 +7,7 @@ from allot.api import Object, age, errors
 from allot.informers import Again, Change, Deleted, Reconciler, ResourceId
 
 from ..controller import Loop, World
-from ..workloads import NODE_INDEX, PODS, is_ready, node_name
+from ..workloads import NODE_INDEX, PODS, is_ready, later, node_name
 from .health import GRACE_S, are_too_many, heartbeat, is_unwell, patience_s, silenced
 from .leaving import NODES, Leaving
 from .taints import tainted
@@ -85,7 +85,7 @@ class Listening:
         taints = tainted(node, now, evicts=self._evicts)
         if taints is not None:
             await self._patch(node, {"spec": {"taints": taints or None}}, "")
-        return Again(left_s) if left_s > 0 else None
+        return later(left_s) if left_s > 0 else None
 
     async def _mark_pods(self, node: Object, now: str) -> None:
         """Nobody knows whether they are ready: they must not be counted on."""

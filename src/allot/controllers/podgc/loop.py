@@ -6,7 +6,7 @@ from allot.api import Object, core, errors
 from allot.informers import Again, Change, Deleted, Key, Reconciler, ResourceId
 
 from ..controller import Loop, World
-from ..workloads import NODE_INDEX, PODS, disrupt, node_name
+from ..workloads import NODE_INDEX, PODS, disrupt, later, node_name
 from .plan import FINISHED_MAX, Fate, fate, surplus
 
 NODES = ResourceId("", "v1", "nodes", namespaced=False)
@@ -71,7 +71,7 @@ class Collecting:
                 now_s = self._world.clock.monotonic_s()
                 left_s = self._missing_since_s.setdefault(node, now_s) + self._quarantine_s - now_s
                 if left_s > 0:
-                    return Again(left_s)
+                    return later(left_s)
                 if await self._is_gone(node):
                     await self._end(pod, f"the node {node} does not exist")
             case Fate.SHUT_DOWN:

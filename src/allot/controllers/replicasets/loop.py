@@ -6,7 +6,7 @@ from allot.api import Object, errors
 from allot.informers import OWNER_INDEX, Again, Key, Reconciler, ResourceId, controller_of, owner_uids
 
 from ..controller import Loop, World
-from ..workloads import Keeper, pod_from, slow_start
+from ..workloads import Keeper, later, pod_from, slow_start
 from .plan import Failure, Plan, look_again_s, plan, status
 from .views import set_of
 
@@ -48,8 +48,7 @@ class Replication:
         await self._report(replica_set, pods, failure)
         if error is not None:
             raise error
-        again_s = look_again_s(replica_set, pods, self._world.clock.now())
-        return Again(again_s) if again_s is not None else None
+        return later(look_again_s(replica_set, pods, self._world.clock.now()))
 
     def _related(self, replica_set: Object) -> list[Object]:
         """The pods of all sets of the same deployment."""

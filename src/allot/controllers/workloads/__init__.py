@@ -5,6 +5,9 @@ adoption     who belongs to whom: owned, to be adopted, to be released
 pods         how a pod stands: active, ready, available; which to delete first
 memory       what was made or deleted and the cache does not show yet
 building     a pod from a template, as its owner
+keeping      the part that awaits: an owner's pods, adopted, made and deleted
+ending       the end of a pod that somebody else decides on: told first, then deleted
+pausing      looking again later, and never at once
 doing        many writes, carefully: first one, then two, then four
 """
 
@@ -14,6 +17,7 @@ from .doing import slow_start
 from .ending import disrupt
 from .keeping import PODS, Keeper
 from .memory import Unseen
+from .pausing import later
 from .pods import (
     NODE_INDEX,
     deletion_order,
@@ -40,6 +44,7 @@ __all__ = [
     "is_active",
     "is_available",
     "is_ready",
+    "later",
     "node_name",
     "pod_from",
     "reference",
