@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allot.api import Object, encode, meta
-from allot.controllers.workloads import Unseen, accepts, deletion_order, sort_out
+from allot.controllers.workloads import Unseen, accepts, deletion_order, later, sort_out
 from allot.informers import Added, Deleted, Updated
 
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "owner", "controller": True}
@@ -110,3 +110,11 @@ def test_after_a_minute_the_cache_is_believed():
     unseen.came(one, "owner", 0.0)
     unseen.left("b", "owner", 0.0)
     assert unseen.complete("owner", [pod("b")], 61.0)[0].name == "b"
+
+
+@given(st.floats(-10, 100))
+def test_looking_again_later_is_never_at_once(wait_s):
+    """A wait of 1e-13 s moves no clock: the work would be done for ever at one moment."""
+    assert later(None) is None
+    again = later(wait_s)
+    assert again is not None and again.after_s >= max(wait_s, 0.01)
