@@ -40,7 +40,7 @@ def config_map(name: str) -> dict[str, Any]:
 
 
 def pod(name: str) -> dict[str, Any]:
-    env = [{"name": f"VARIABLE_{i}", "value": "y" * 60} for i in range(12)]
+    env = [{"name": f"VARIABLE_{i}", "value": "y" * 60} for i in range(8)]
     container = {
         "name": "main",
         "image": "registry.example/app:1",

@@ -196,3 +196,21 @@ def test_bodies_made_to_hurt_are_refused_quickly(api):
     assert api("POST", CONFIGS, b"\xff\xfe").status == 400
     assert api("POST", CONFIGS, b"[]").status == 400
     assert api("POST", CONFIGS, config()).status == 201
+
+
+def test_objects_that_are_alike_have_records_of_their_own(api):
+    """The fields of alike objects are found once; who wrote each, and when, is not."""
+    for name, manager in (("a", "first"), ("b", "second"), ("c", "second")):
+        api("POST", CONFIGS, config(name), fieldManager=manager)
+    api("PUT", f"{CONFIGS}/b", {**config("b"), "data": {"y": "2"}}, fieldManager="third")
+    records = {
+        name: {entry["manager"]: entry["fieldsV1"] for entry in managed}
+        for name in "abc"
+        for managed in [api("GET", f"{CONFIGS}/{name}").body["metadata"]["managedFields"]]
+    }
+    whole = {"f:data": {".": {}, "f:x": {}}}
+    assert records["a"] == {"first": whole} and records["c"] == {"second": whole}
+    assert records["b"]["third"] == {"f:data": {"f:y": {}}}
+    labelled = api("POST", CONFIGS, config("d", metadata={"labels": {"app": "x"}}), fieldManager="first").body
+    owned = labelled["metadata"]["managedFields"][0]["fieldsV1"]
+    assert owned == {**whole, "f:metadata": {"f:labels": {".": {}, "f:app": {}}}}

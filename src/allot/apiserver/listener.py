@@ -244,6 +244,7 @@ class Listener:
             lifespan="off",
             log_config=None,
             access_log=False,
+            proxy_headers=False,  # who is calling is not for a header to say
             timeout_keep_alive=_KEEP_ALIVE_S,
         )
         config.load()
