@@ -1,7 +1,6 @@
 """Identities and rights as a person at a terminal meets them: real kubectl, real processes."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,9 +9,7 @@ import pytest
 import yaml
 
 from allot.apiserver import security
-
-KUBECTL = shutil.which("kubectl")
-pytestmark = pytest.mark.skipif(KUBECTL is None, reason="kubectl is not installed")
+from components import binary
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +33,14 @@ def data_dir(tmp_path_factory):
 
 
 def run(config, *arguments, stdin=""):
-    assert KUBECTL is not None
     environment = {**os.environ, "KUBECONFIG": str(config), "HOME": str(Path(config).parent)}
     done = subprocess.run(
-        [KUBECTL, *arguments], env=environment, input=stdin, capture_output=True, text=True, timeout=60
+        [binary("kubectl"), *arguments],
+        env=environment,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     return done.returncode, done.stdout.strip() + done.stderr.strip()
 
