@@ -6,6 +6,7 @@ resource upstream's rule holds, which the other tests show.
 
 from typing import Any
 
+from allot.api import errors
 from controllers.resourceclaims.objects import (
     allocate,
     allocation,
@@ -71,7 +72,7 @@ async def node_with(here: World, *uids: str, name: str = "n") -> None:
     async def served() -> bool:
         try:
             await prepared(here).create(body)
-        except Exception:
+        except errors.ApiError:
             return False
         return True
 
