@@ -17,12 +17,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from allot.api import resource
+from allot.base import Journal, Overlay
 
 from .features import Features
-from .journal import Journal
 from .kind import Device, DeviceId, Kinds, PoolId, Taints
 from .node import Node
-from .overlay import Overlay
 from .pool import Pool, PoolView, Shelf
 
 

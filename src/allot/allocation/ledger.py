@@ -32,11 +32,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from allot.api import Quantity, resource
-from allot.base import require
+from allot.base import Journal, Overlay, require
 
-from .journal import Journal
 from .kind import DeviceId, PoolId
-from .overlay import Overlay
 
 ClaimUid = str
 

@@ -3,8 +3,10 @@
 from .clock import Clock, SystemClock
 from .ids import Ids, RandomIds
 from .invariants import InvariantBroken, require
+from .journal import Journal
 from .loopwatch import LoopWatch
 from .metrics import Counter, Gauge, Histogram, Metrics
+from .overlay import Overlay
 
 __all__ = [
     "Clock",
@@ -13,8 +15,10 @@ __all__ = [
     "Histogram",
     "Ids",
     "InvariantBroken",
+    "Journal",
     "LoopWatch",
     "Metrics",
+    "Overlay",
     "RandomIds",
     "SystemClock",
     "require",

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allot.allocation.overlay import Overlay
+from allot.base import Overlay
 
 changes = st.lists(st.tuples(st.sampled_from(["set", "drop", "fork"]), st.sampled_from("abc"), st.integers()))
 
