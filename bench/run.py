@@ -28,6 +28,7 @@ BENCHMARKS = {
     "cel": ["cel.py"],
     "allocation": ["allocation.py"],
     "claims": ["claims.py"],
+    "write-cycle": ["write_cycle.py"],
     "admission-day": ["admission_day.py"],
 }
 
