@@ -25,6 +25,8 @@ def test_counters_are_shown_and_nothing_else_is():
             shown = await ask(port, b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n")
             assert shown.startswith(b"HTTP/1.1 200 OK")
             assert b'things_total{kind="small"} 2\n' in shown
+            assert b"process_resident_memory_bytes " in shown
+            assert b"process_cpu_seconds_total " in shown
             assert b"ok" in await ask(port, b"GET /healthz?verbose HTTP/1.1\r\n\r\n")
             assert b" 404 " in await ask(port, b"GET /secrets HTTP/1.1\r\n\r\n")
             assert b" 405 " in await ask(port, b"DELETE /metrics HTTP/1.1\r\n\r\n")

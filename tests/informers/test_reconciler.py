@@ -8,6 +8,9 @@ import pytest
 from allot.api import errors
 from allot.base import InvariantBroken, Metrics, SystemClock
 from allot.informers import Again, Limits, Reconciler, Telemetry
+from allot.informers.reconciler import AGAIN_LEAST_S
+from allot.sim.loop import VirtualClock
+from allot.sim.loop import run as run_virtual
 from informers.world import soon
 
 QUICK = Limits(first_s=0.001, longest_s=0.05, conflict_longest_s=0.002)
@@ -20,8 +23,8 @@ def tell(story) -> None:
 class Running:
     """A reconciler at work; `async with` ends it."""
 
-    def __init__(self, reconcile, workers: int = 4) -> None:
-        self.metrics, clock = Metrics(), SystemClock()
+    def __init__(self, reconcile, workers: int = 4, clock=None) -> None:
+        self.metrics, clock = Metrics(), clock or SystemClock()
         telemetry = Telemetry(self.metrics, clock)
         self.loop = Reconciler("test", reconcile, clock, telemetry, workers=workers, limits=QUICK)
 
@@ -144,6 +147,28 @@ def test_a_key_can_ask_to_be_looked_at_again():
             assert runs == 4
 
     tell(story)
+
+
+@pytest.mark.parametrize("after_s", [0.0, -5.0, 1e-12])
+def test_a_key_that_always_asks_for_no_wait_does_not_spin(after_s):
+    """Time is made up here and moves only when nobody has work: a loop that spins would never let it."""
+    runs = 0
+
+    async def reconcile(key: str) -> Again:
+        nonlocal runs
+        runs += 1
+        if runs > 5000:
+            raise InvariantBroken("it spins")  # ends the loop, where a failed test would hang
+        return Again(after_s)
+
+    async def story() -> None:
+        running = Running(reconcile, clock=VirtualClock(asyncio.get_running_loop()))
+        async with running as loop:
+            loop.add("k")
+            await asyncio.sleep(10)
+
+    run_virtual(story())
+    assert 100 <= runs <= 10 / AGAIN_LEAST_S + 1
 
 
 def test_the_metrics_have_upstreams_names():

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 from allot.base import Metrics, RandomIds, SystemClock
-from allot.client import Access, BadAccess, Client, HttpsTransport, LeaseSettings, kubeconfig
+from allot.client import Access, BadAccess, Client, HttpsTransport, LeaseSettings, Measured, kubeconfig
 from allot.controllers import ALL, AccountClients, Process
 from allot.controllers import run as run_controllers
 from allot.informers import Election, Informers
@@ -68,8 +68,9 @@ async def _serve(access: Access, options: argparse.Namespace) -> int:
 async def _work(access: Access, options: argparse.Namespace) -> None:
     clock, rng, metrics = SystemClock(), random.Random(), Metrics()
     ids = RandomIds(rng)
-    client = Client(HttpsTransport(access), user_agent="allot-controllers")
-    clients = AccountClients(access.server, client, clock)
+    transport = Measured(HttpsTransport(access), metrics, clock, access.server.authority)
+    client = Client(transport, user_agent="allot-controllers")
+    clients = AccountClients(access.server, client, clock, metrics)
     try:
         async with (
             exposed(metrics, options.metrics_port) as port,

@@ -11,6 +11,8 @@ from contextlib import asynccontextmanager
 
 from allot.base import Metrics
 
+from .process import show_process
+
 _HEAD_BYTES_MAX = 8192
 _PATIENCE_S = 5.0
 
@@ -21,6 +23,7 @@ async def exposed(metrics: Metrics, port: int | None) -> AsyncIterator[int]:
     if port is None:
         yield 0
         return
+    show_process(metrics)
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(

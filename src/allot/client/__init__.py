@@ -10,8 +10,9 @@ which may be a real Kubernetes.
 
 Reading order: `client` and `resource` are what callers see; `listing`, `watch` and
 `options` are what goes over the wire; `inprocess` and `https` carry it, the latter
-over `connection`; `kubeconfig`, `access`, `tokenfile` and `execplugin` say where to
-and as whom; `election` decides who leads, and `lease` does it.
+over `connection`, and `measured` counts what goes over either; `kubeconfig`, `access`,
+`tokenfile` and `execplugin` say where to and as whom; `election` decides who leads, and
+`lease` does it.
 """
 
 from . import kubeconfig
@@ -22,6 +23,7 @@ from .https import HttpsTransport, Limits
 from .inprocess import Handler, InProcessTransport
 from .lease import LeadershipLost, lead
 from .listing import Page
+from .measured import Measured
 from .options import Patch, Propagation
 from .resource import Resource
 from .retry import Backoff, retry_on_conflict
@@ -42,6 +44,7 @@ __all__ = [
     "LeadershipLost",
     "LeaseSettings",
     "Limits",
+    "Measured",
     "Page",
     "Patch",
     "Propagation",

@@ -8,8 +8,8 @@ may not. Tokens live an hour and are renewed well before they run out.
 import asyncio
 
 from allot.api import age, errors
-from allot.base import Clock
-from allot.client import Access, Client, Credential, HttpsTransport, Server
+from allot.base import Clock, Metrics
+from allot.client import Access, Client, Credential, HttpsTransport, Measured, Server
 
 from .controller import Controller
 
@@ -68,10 +68,11 @@ class AccountToken:
 class AccountClients:
     """One client a controller, each with its own rights; `close` ends them all."""
 
-    def __init__(self, server: Server, process: Client, clock: Clock) -> None:
+    def __init__(self, server: Server, process: Client, clock: Clock, metrics: Metrics) -> None:
         self._server = server
         self._process = process
         self._clock = clock
+        self._metrics = metrics
         self._clients: dict[str, Client] = {}
 
     def __call__(self, controller: Controller) -> Client:
@@ -79,7 +80,8 @@ class AccountClients:
         if client is None:
             token = AccountToken(controller.account, self._process, self._clock)
             transport = HttpsTransport(Access(self._server, token), clock=self._clock)
-            client = self._clients[controller.account] = Client(transport, user_agent=controller.name)
+            measured = Measured(transport, self._metrics, self._clock, self._server.authority)
+            client = self._clients[controller.account] = Client(measured, user_agent=controller.name)
         return client
 
     async def close(self) -> None:

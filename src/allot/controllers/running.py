@@ -17,6 +17,9 @@ from allot.informers import Election, Events, Informers, Telemetry, lead_forever
 
 from .controller import Controller, Loop, World
 
+MANAGER = "kube-controller-manager"
+"""The name that dashboards know this process by."""
+
 
 @dataclass(frozen=True, slots=True)
 class Process:
@@ -56,11 +59,24 @@ async def run(
     `standing` is called when the caches are ready, `leading` whenever a term begins.
     """
     warm = [process.informers.use(what) for controller in controllers for what in controller.needs]
+    leads = process.metrics.gauge("leader_election_master_status", "1 while this copy leads.", "name")
+    running = process.metrics.gauge("running_managed_controllers", "1 while it runs.", "name", "manager")
+    lease = election.settings.name if election is not None else ""
 
     async def term() -> None:
         leading()
-        await _term(process, controllers)
+        tell(1)
+        try:
+            await _term(process, controllers)
+        finally:
+            tell(0)
 
+    def tell(leading: int) -> None:
+        leads.set(leading, lease)
+        for controller in controllers:
+            running.set(leading, controller.name, MANAGER)
+
+    tell(0)
     try:
         await process.informers.synced(*warm)
         standing()

@@ -3,7 +3,8 @@
 Reconciling is level-based: it is told which key to look at, never what happened to
 it, and reads the world itself. The type of an error decides what follows:
 
-    nothing, or Again(s)     it went well; look again after `s` seconds
+    nothing, or Again(s)     it went well; look again after `s` seconds, and never at once:
+                             a key that always asks for no wait does not hold the loop
     Conflict                 somebody was faster: try again soon
     any other ApiError       try again, after a wait that doubles each time
     InvariantBroken          this program contradicted itself: the loop ends, loudly
@@ -31,6 +32,8 @@ log = logging.getLogger(__name__)
 
 K = TypeVar("K", bound=Hashable)
 WORKERS = 16
+AGAIN_LEAST_S = 0.01
+"""A shorter wait may be none by the clock, and the same work would be done for ever at one moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +160,7 @@ class Reconciler(Generic[K]):
     def _went_well(self, key: K, answer: Again | None) -> None:
         self.queue.forget(key)
         if answer is not None:
-            self.queue.add_at(key, self._clock.monotonic_s() + answer.after_s)
+            self.queue.add_at(key, self._clock.monotonic_s() + max(answer.after_s, AGAIN_LEAST_S))
 
     def _failed(self, key: K, why: Exception, wait_s: float) -> None:
         self._telemetry.errors.add(1, self.name, type(why).__name__)
