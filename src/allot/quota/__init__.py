@@ -2,7 +2,6 @@
 
     amounts   sums of amounts by name; what is exceeded, and how that is said
     names     the names that a quota may count, and whose objects count under them
-    compute   what the containers of a pod need together
     pods, claims, others   what one object of each kind uses
     scopes    which objects a quota looks at
     charge    usage of any object; its part that one quota counts

@@ -1,31 +1,21 @@
 """Amounts by name, added, subtracted and compared."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
-from allot.api import Quantity
+from allot.api import Quantity, podresources
 
-Usage = dict[str, Quantity]
+Usage = podresources.Amounts
 """Resource name -> amount. A name that is absent counts nothing."""
 
 ZERO = Quantity(0)
 
-
-def parse(written: Mapping[str, Any] | None) -> Usage:
-    """Amounts as an object writes them."""
-    return {name: Quantity.parse(amount) for name, amount in (written or {}).items()}
+parse = podresources.parse
+add = podresources.added
 
 
 def written(usage: Mapping[str, Quantity]) -> dict[str, str]:
     """Amounts as an object writes them, sorted by name."""
     return {name: str(usage[name]) for name in sorted(usage)}
-
-
-def add(left: Mapping[str, Quantity], right: Mapping[str, Quantity]) -> Usage:
-    total = dict(left)
-    for name, amount in right.items():
-        total[name] = total[name] + amount if name in total else amount
-    return total
 
 
 def subtract(left: Mapping[str, Quantity], right: Mapping[str, Quantity]) -> Usage:

@@ -10,12 +10,12 @@ requests.storage, services.nodeports, ...      volumes and services
 
 from typing import Final, NamedTuple
 
-from allot.api import resource
+from allot.api import podresources, resource
 
 REQUESTS: Final = "requests."
 LIMITS: Final = "limits."
 COUNT: Final = "count/"
-HUGE_PAGES: Final = "hugepages-"
+HUGE_PAGES: Final = podresources.HUGE_PAGES
 DEVICES_SUFFIX: Final = ".deviceclass.resource.k8s.io/devices"
 STORAGE_CLASS: Final = ".storageclass.storage.k8s.io/"
 IMPLICIT: Final = REQUESTS + resource.limits.IMPLICIT_EXTENDED_RESOURCE_PREFIX

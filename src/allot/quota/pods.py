@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
-from allot.api import Fields, Quantity, kinds, resource
+from allot.api import Fields, Quantity, podresources
 
 from .amounts import Usage
-from .compute import container_needs, pod_level_needs, pod_needs
 from .names import COMPUTE, HUGE_PAGES, LIMITS, REQUESTS
 
 FINISHED = ("Succeeded", "Failed")
@@ -24,7 +23,10 @@ def pod_usage(pod: Fields) -> Usage:
     if is_finished(pod):
         return {}
     spec = pod.get("spec") or {}
-    return {"pods": Quantity.of(1), **_named(pod_needs(spec, "requests"), pod_needs(spec, "limits"))}
+    return {
+        "pods": Quantity.of(1),
+        **_named(podresources.pod_needs(spec, "requests"), podresources.pod_needs(spec, "limits")),
+    }
 
 
 def _named(requests: Usage, limits: Usage) -> Usage:
@@ -33,25 +35,27 @@ def _named(requests: Usage, limits: Usage) -> Usage:
     for name, amount in requests.items():
         if name in COMPUTE or name.startswith(HUGE_PAGES):
             found[name] = found[REQUESTS + name] = amount
-        elif _is_extended(name):
+        elif podresources.is_extended_resource(name):
             found[REQUESTS + name] = amount
     found |= {LIMITS + name: amount for name, amount in limits.items() if name in COMPUTE}
     return found
 
 
-def _is_extended(name: str) -> bool:
-    implicit = name.startswith(resource.limits.IMPLICIT_EXTENDED_RESOURCE_PREFIX)
-    return implicit or kinds.is_extended_resource(name)
-
-
 def unspecified(pod: Fields, names: Iterable[str]) -> str | None:
     """What containers leave unsaid that a quota with these names counts, as upstream tells it."""
     spec = pod.get("spec") or {}
-    for_all = _named(pod_level_needs(spec, "requests"), pod_level_needs(spec, "limits"))
+    for_all = _named(
+        podresources.pod_level_needs(spec, "requests"), podresources.pod_level_needs(spec, "limits")
+    )
     required = sorted(name for name in set(names) if name in _MUST_BE_SAID and name not in for_all)
     containers: list[Any] = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
     said = [
-        (one["name"], _named(container_needs(one, "requests"), container_needs(one, "limits")))
+        (
+            one["name"],
+            _named(
+                podresources.container_needs(one, "requests"), podresources.container_needs(one, "limits")
+            ),
+        )
         for one in containers
     ]
     missing = {name: sorted(one for one, usage in said if name not in usage) for name in required}
