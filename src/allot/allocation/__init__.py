@@ -42,6 +42,7 @@ from .inventory import Inventory, NodeView
 from .kind import BadSlice, Device, DeviceId, Kind, PoolId
 from .ledger import Hold, Ledger, Overlap, Taken, Usage, taken_by
 from .node import BadNodeSelector, Node, selects
+from .outline import Outline, Outlines
 from .policy import FIRST_FIT, LEAST_WASTE, POLICIES, SPREAD, Candidate, Cost, Policy
 from .pool import PoolView
 from .problem import BYTES_MAX as PROBLEM_BYTES_MAX
@@ -84,6 +85,8 @@ __all__ = [
     "Node",
     "NodeView",
     "NotAProblem",
+    "Outline",
+    "Outlines",
     "Overlap",
     "Pick",
     "Plan",

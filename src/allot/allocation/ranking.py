@@ -8,25 +8,21 @@ What it promises
     R1  The order is the one that asking every node afresh would give: alternatives
         that the claims prefer first, then the policy's cost, then the node's name.
     R2  Only nodes that may have moved since the last time are looked at again.
-    R3  Nodes in the same situation are worked out once: equal devices, used equally,
-        fit equally well, unless the policy cares for names.
+    R3  Nodes in the same situation are worked out once (`outline`).
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from .answer import Answer, NoFit, Plan, Refused
+from .answer import Answer, Refused
 from .demand import Demand
-from .inventory import Inventory, NodeView
-from .kind import DeviceId
+from .inventory import Inventory
 from .ledger import Ledger
-from .node import BadNodeSelector, Node
+from .node import Node
+from .outline import Outlines
 from .policy import LEAST_WASTE, Cost, Policy
-from .question import OPTIONAL_NODE_OPERATIONS, ask
-from .search import BUDGET_STEPS, answer
-
-SITUATIONS_MAX = 4096
+from .search import BUDGET_STEPS
 
 
 class Ranked(NamedTuple):
@@ -35,14 +31,6 @@ class Ranked(NamedTuple):
     preference: int  # how far down the lists of alternatives the plan had to go
     cost: Cost
     node: str
-
-
-class _Outline(NamedTuple):
-    """An answer without the names."""
-
-    fits: bool
-    preference: int
-    cost: Cost
 
 
 class Ranker:
@@ -56,9 +44,7 @@ class Ranker:
     ) -> None:
         self._inventory = inventory
         self._ledger = ledger
-        self._demand = demand
-        self._policy = policy
-        self._budget = budget
+        self._outlines = Outlines(inventory, ledger, demand, policy, budget)
         self._nodes: dict[str, Node] = {}
         self._moved: set[str] = set()
         self._seen = (inventory.revision, ledger.revision)
@@ -66,7 +52,6 @@ class Ranker:
         self._order: list[Ranked] = []
         self._refused: dict[str, Refused] = {}
         self._undecided: set[str] = set()
-        self._outlines: dict[Hashable, _Outline] = {}
 
     def put(self, node: Node) -> None:
         """A node was added or changed."""
@@ -107,7 +92,7 @@ class Ranker:
 
     def answer(self, name: str) -> Answer:
         """The full answer for one node, computed now."""
-        return self._asked(self._nodes[name])
+        return self._outlines.answer(self._nodes[name])
 
     def _movers(self) -> set[str]:
         inventory, ledger = self._inventory, self._ledger
@@ -128,59 +113,13 @@ class Ranker:
         node = self._nodes.get(name)
         if node is None:
             return
-        outline = self._outline(node)
+        outline = self._outlines.of(node)
         if isinstance(outline, Refused):
             self._refused[name] = outline
         elif outline is None:
             self._undecided.add(name)
         elif outline.fits:
             self._ranked[name] = Ranked(outline.preference, outline.cost, name)
-
-    def _outline(self, node: Node) -> _Outline | Refused | None:
-        situation = self._situation(node)
-        if situation is not None and situation in self._outlines:
-            return self._outlines[situation]
-        found = self._asked(node)
-        if isinstance(found, Refused):
-            return found
-        if not isinstance(found, Plan | NoFit):
-            return None
-        outline = _outlined(found)
-        if situation is not None:
-            if len(self._outlines) >= SITUATIONS_MAX:
-                self._outlines.clear()
-            self._outlines[situation] = outline
-        return outline
-
-    def _asked(self, node: Node) -> Answer:
-        question = ask(node, self._inventory, self._ledger, self._demand)
-        return question if isinstance(question, Refused) else answer(question, self._policy, self._budget)
-
-    def _situation(self, node: Node) -> Hashable:
-        """Everything that an outline depends on; None where it depends on names as well."""
-        if not self._policy.anonymous:
-            return None
-        try:
-            view = self._inventory.view(node)
-        except BadNodeSelector:
-            return None
-        devices = _devices_of(view)
-        if devices is None:
-            return None
-        taken: list[tuple[int, bool, int, tuple[tuple[str, int], ...]]] = []
-        for pool in view.pools:
-            used = self._ledger.usage(pool.id)
-            if used and pool.elsewhere:
-                return None
-            for name, usage in used.items():
-                at = view.index.get(DeviceId(*pool.id, name))
-                if at is None:
-                    if pool.totals:
-                        return None
-                    continue
-                shares = tuple(sorted(usage.consumed.items()))
-                taken.append((at, bool(usage.owners), len(usage.sharers), shares))
-        return (devices, tuple(sorted(taken)))
 
 
 def rank(
@@ -196,34 +135,3 @@ def rank(
     for node in nodes:
         ranker.put(node)
     return ranker.ranked()
-
-
-def _outlined(found: Plan | NoFit) -> _Outline:
-    if isinstance(found, NoFit):
-        return _Outline(fits=False, preference=0, cost=())
-    chosen = {
-        (pick.alternative.claim, pick.alternative.request): pick.alternative.index for pick in found.picks
-    }
-    return _Outline(fits=True, preference=sum(chosen.values()), cost=found.cost)
-
-
-def _devices_of(view: NodeView) -> Hashable:
-    """The devices of a view without their names; None where being on this very node matters."""
-    key = "devices without names"
-    if key not in view.remembered:
-        view.remembered[key] = _anonymous(view)
-    return view.remembered[key]
-
-
-def _anonymous(view: NodeView) -> Hashable:
-    if any(pool.incomplete or pool.invalid for pool in view.pools):
-        return None
-    if any(device.place.per_device for device in view.devices):
-        return None
-    return (
-        view.pool_of,
-        tuple(frozenset(pool.totals.items()) for pool in view.pools),
-        # A kind is known by itself: it lives at least as long as the view.
-        tuple((device.kind, device.taints, device.place.skip_node_operations) for device in view.devices),
-        OPTIONAL_NODE_OPERATIONS in view.node.declared_features,
-    )

@@ -315,6 +315,7 @@ class NodeStatus(View, frozen=True):
     capacity: Mapping[str, Amount] = {}
     allocatable: Mapping[str, Amount] = {}
     conditions: tuple[NodeCondition, ...] = ()
+    declared_features: tuple[str, ...] = ()
     addresses: tuple[NodeAddress, ...] = ()
 
 

@@ -1,0 +1,125 @@
+"""An answer without the names: does it fit, and how well?
+
+Nodes in the same situation are worked out once: equal devices, used equally, fit
+equally well, unless the policy cares for names (R3). `ranking` and the scheduler
+compare nodes by outlines and work out the full answer for the chosen one alone.
+"""
+
+from collections.abc import Hashable
+from typing import NamedTuple
+
+from .answer import Answer, NoFit, Plan, Refused
+from .demand import Demand
+from .inventory import Inventory, NodeView
+from .kind import DeviceId
+from .ledger import Ledger
+from .node import BadNodeSelector, Node
+from .policy import LEAST_WASTE, Cost, Policy
+from .question import OPTIONAL_NODE_OPERATIONS, ask
+from .search import BUDGET_STEPS, answer
+
+SITUATIONS_MAX = 4096
+
+
+class Outline(NamedTuple):
+    fits: bool
+    preference: int  # how far down the lists of alternatives the plan had to go
+    cost: Cost
+
+
+class Outlines:
+    """Of one demand, on any node."""
+
+    def __init__(
+        self,
+        inventory: Inventory,
+        ledger: Ledger,
+        demand: Demand,
+        policy: Policy = LEAST_WASTE,
+        budget: int = BUDGET_STEPS,
+    ) -> None:
+        self._inventory = inventory
+        self._ledger = ledger
+        self._demand = demand
+        self._policy = policy
+        self._budget = budget
+        self._known: dict[Hashable, Outline] = {}
+
+    def answer(self, node: Node) -> Answer:
+        """The full answer, computed now."""
+        question = ask(node, self._inventory, self._ledger, self._demand)
+        return question if isinstance(question, Refused) else answer(question, self._policy, self._budget)
+
+    def of(self, node: Node) -> Outline | Refused | None:
+        """The outline, or None where the budget ran out."""
+        situation = self._situation(node)
+        if situation is not None and situation in self._known:
+            return self._known[situation]
+        found = self.answer(node)
+        if isinstance(found, Refused):
+            return found
+        if not isinstance(found, Plan | NoFit):
+            return None
+        outline = _outlined(found)
+        if situation is not None:
+            if len(self._known) >= SITUATIONS_MAX:
+                self._known.clear()
+            self._known[situation] = outline
+        return outline
+
+    def _situation(self, node: Node) -> Hashable:
+        """Everything that an outline depends on; None where it depends on names as well."""
+        if not self._policy.anonymous:
+            return None
+        try:
+            view = self._inventory.view(node)
+        except BadNodeSelector:
+            return None
+        devices = _devices_of(view)
+        if devices is None:
+            return None
+        taken: list[tuple[int, bool, int, tuple[tuple[str, int], ...]]] = []
+        for pool in view.pools:
+            used = self._ledger.usage(pool.id)
+            if used and pool.elsewhere:
+                return None
+            for name, usage in used.items():
+                at = view.index.get(DeviceId(*pool.id, name))
+                if at is None:
+                    if pool.totals:
+                        return None
+                    continue
+                shares = tuple(sorted(usage.consumed.items()))
+                taken.append((at, bool(usage.owners), len(usage.sharers), shares))
+        return (devices, tuple(sorted(taken)))
+
+
+def _outlined(found: Plan | NoFit) -> Outline:
+    if isinstance(found, NoFit):
+        return Outline(fits=False, preference=0, cost=())
+    chosen = {
+        (pick.alternative.claim, pick.alternative.request): pick.alternative.index for pick in found.picks
+    }
+    return Outline(fits=True, preference=sum(chosen.values()), cost=found.cost)
+
+
+def _devices_of(view: NodeView) -> Hashable:
+    """The devices of a view without their names; None where being on this very node matters."""
+    key = "devices without names"
+    if key not in view.remembered:
+        view.remembered[key] = _anonymous(view)
+    return view.remembered[key]
+
+
+def _anonymous(view: NodeView) -> Hashable:
+    if any(pool.incomplete or pool.invalid for pool in view.pools):
+        return None
+    if any(device.place.per_device for device in view.devices):
+        return None
+    return (
+        view.pool_of,
+        tuple(frozenset(pool.totals.items()) for pool in view.pools),
+        # A kind is known by itself: it lives at least as long as the view.
+        tuple((device.kind, device.taints, device.place.skip_node_operations) for device in view.devices),
+        OPTIONAL_NODE_OPERATIONS in view.node.declared_features,
+    )

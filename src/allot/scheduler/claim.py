@@ -1,0 +1,43 @@
+"""A claim as the scheduler reads it."""
+
+from dataclasses import dataclass, field
+
+from allot.api import Object, resource
+from allot.informers import Key
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClaimInfo:
+    object: Object
+    uid: str
+    key: Key
+    view: resource.ResourceClaim = field(repr=False)
+
+    @classmethod
+    def of(cls, object: Object) -> "ClaimInfo":
+        return cls(object, object.uid, Key.of(object), object.view(resource.ResourceClaim))
+
+    @property
+    def allocation(self) -> resource.AllocationResult | None:
+        return self.view.status.allocation
+
+    @property
+    def is_deleting(self) -> bool:
+        return bool(self.view.metadata.deletion_timestamp)
+
+    @property
+    def reserved_for(self) -> tuple[resource.ResourceClaimConsumerReference, ...]:
+        return self.view.status.reserved_for
+
+    def is_reserved_for(self, uid: str) -> bool:
+        return any(one.uid == uid for one in self.reserved_for)
+
+    def is_controlled_by(self, uid: str) -> bool:
+        return any(one.controller and one.uid == uid for one in self.view.metadata.owner_references)
+
+    def is_newer_than(self, other: "ClaimInfo") -> bool:
+        """Versions of one server are numbers that grow; where they are not, what comes later is newer."""
+        mine, theirs = self.object.resource_version, other.object.resource_version
+        if mine.isdigit() and theirs.isdigit():
+            return int(mine) > int(theirs)
+        return mine != theirs

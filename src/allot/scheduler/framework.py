@@ -1,0 +1,147 @@
+"""What a plugin is: the extension points, and the values that pass through them.
+
+Where it sits
+    `cycle` asks plugins in the order of `plugins.DEFAULT`; the loop carries out what
+    they answer. The points carry upstream's names, so that a reader of one knows the
+    other. What is different is that a point is asked about a *signature*, not a pod:
+    pods that are equal in everything that decides where they fit share one, and what
+    was worked out for the first of them serves all.
+
+        PreEnqueue   may the pod be tried at all?             one pod
+        Sign         everything that decides where it fits    one pod
+        PreFilter    a check of nodes, made for a signature   once a signature
+        Filter       that check, on one node                  once a signature and state of a node
+        Score        a rating of the nodes that pass          likewise
+        PostFilter   nothing fits: what could be done?        one pod
+        Reserve      hold what was chosen                     one pod
+        PreBind      the writes that must precede the binding (values; `binding` makes them)
+
+What a plugin promises
+    F1  It sees only what it is handed: no client, no informer, no clock.
+    F2  Its check and rating depend on nothing but the signature and the snapshot, and
+        change for a node only when `Snapshot.moved_since` names that node.
+    F3  A rejection of a node is `resolvable` when fewer pods on it could change the answer.
+    F4  What `reserve` holds, `unreserve` gives back, however far the binding came.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from .node import NodeInfo
+from .pod import PodInfo
+
+if TYPE_CHECKING:
+    from .snapshot import Snapshot
+    from .writes import Remedy, Write
+
+
+class Event(Enum):
+    """What happened in the cluster that may help a pod that did not fit."""
+
+    NODE_ADDED = "a node was added"
+    NODE_CHANGED = "a node's labels, taints or capacity changed"
+    POD_GONE = "a pod left its node"
+    POD_CHANGED = "the pod itself changed"
+    CLAIM_ADDED = "a claim was created"
+    CLAIM_CHANGED = "a claim changed, and holds what it held"
+    DEVICES_FREED = "a claim gave devices back"
+    SLICE_CHANGED = "devices were published"
+    CLASS_CHANGED = "a device class was created or changed"
+    TAINT_RULE_CHANGED = "a device taint rule changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """Why a node, or the whole cluster, does not take a pod."""
+
+    plugin: str
+    reason: str  # counted over nodes: the same words for the same cause
+    resolvable: bool = False
+    undecided: bool = False  # the search gave up: it may fit all the same
+
+
+class Tier(IntEnum):
+    """What a rating is about. A lower tier decides only between nodes that are equal above."""
+
+    WISH = 0  # what the user preferred: alternatives, preferred affinity, taints to avoid
+    DEVICES = 1  # what keeps devices useful for others
+    RESOURCES = 2  # how full the node gets
+
+
+Check = Callable[[NodeInfo], Rejection | None]
+Rating = float | tuple[float, ...]
+Rate = Callable[[NodeInfo], Rating]
+"""Less is better, so that ratings sort; numbers of one tier are added up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """What PreFilter makes of a signature."""
+
+    check: Check
+    nodes: frozenset[str] | None = None  # only these can pass; None: any
+
+
+@dataclass(slots=True)
+class CycleState:
+    """What the plugins have read of one pod in one cycle, by plugin name."""
+
+    pod: PodInfo
+    read: dict[str, Any] = field(default_factory=dict)
+
+
+class Plugin(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+@runtime_checkable
+class PreEnqueuePlugin(Plugin, Protocol):
+    def pre_enqueue(self, pod: PodInfo, snapshot: "Snapshot") -> str | None:
+        """Why the pod cannot be tried yet, or None."""
+
+
+@runtime_checkable
+class SignPlugin(Plugin, Protocol):
+    def sign(self, state: CycleState, snapshot: "Snapshot") -> Hashable | Rejection:
+        """Everything about the pod that this plugin's checks and ratings depend on."""
+
+
+@runtime_checkable
+class FilterPlugin(SignPlugin, Protocol):
+    @property
+    def events(self) -> frozenset[Event]:
+        """What may turn this plugin's rejection into consent."""
+
+    def pre_filter(self, state: CycleState, snapshot: "Snapshot") -> Checks | None:
+        """The check for this signature; None when the plugin has nothing to say about it."""
+
+
+@runtime_checkable
+class ScorePlugin(SignPlugin, Protocol):
+    @property
+    def tier(self) -> Tier: ...
+
+    def pre_score(self, state: CycleState, snapshot: "Snapshot") -> Rate | None:
+        """The rating for this signature; None when the plugin has nothing to say about it."""
+
+
+@runtime_checkable
+class PostFilterPlugin(Plugin, Protocol):
+    def post_filter(
+        self, state: CycleState, snapshot: "Snapshot", rejections: Sequence[tuple[str, Rejection]]
+    ) -> "Remedy | None":
+        """What would make room, given why each node said no. The first answer is carried out."""
+
+
+@runtime_checkable
+class ReservePlugin(Plugin, Protocol):
+    def reserve(
+        self, state: CycleState, node: NodeInfo, snapshot: "Snapshot"
+    ) -> "tuple[Write, ...] | Rejection":
+        """Hold what the pod needs on the node, and say what must be written before it is bound."""
+
+    def unreserve(self, state: CycleState, snapshot: "Snapshot") -> None:
+        """Give back what was held and not written."""

@@ -1,0 +1,71 @@
+"""A node as the scheduler reads it, with what its pods take of it.
+
+A value: whoever places a pod gets another one. What a pod takes is counted from the
+moment the scheduler decides, not from the moment the server hears of it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from allot import allocation
+from allot.api import Object, core
+
+from .amounts import Amounts, less, measured, plus
+from .pod import PodInfo
+
+NO_PODS: Mapping[str, PodInfo] = {}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeInfo:
+    name: str
+    place: allocation.Node  # as far as devices care
+    taints: tuple[core.Taint, ...]
+    unschedulable: bool
+    allocatable: Amounts
+    used: Amounts
+    pods: Mapping[str, PodInfo]  # by uid
+
+    @classmethod
+    def of(cls, object: Object) -> "NodeInfo":
+        view = object.view(core.Node)
+        place = allocation.Node(
+            object.name, view.metadata.labels, frozenset(view.status.declared_features)
+        )
+        return cls(
+            name=object.name,
+            place=place,
+            taints=view.spec.taints,
+            unschedulable=view.spec.unschedulable,
+            allocatable=measured(view.status.allocatable),
+            used={},
+            pods=NO_PODS,
+        )
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return self.place.labels
+
+    def like(self, other: "NodeInfo") -> bool:
+        """Whether scheduling could not tell them apart, pods aside. Heartbeats change nothing here."""
+        return (
+            self.place == other.place
+            and self.taints == other.taints
+            and self.unschedulable == other.unschedulable
+            and self.allocatable == other.allocatable
+        )
+
+    def with_pods_of(self, other: "NodeInfo") -> "NodeInfo":
+        return replace(self, used=other.used, pods=other.pods)
+
+    def with_pod(self, pod: PodInfo) -> "NodeInfo":
+        before = self.pods.get(pod.uid)
+        used = less(self.used, before.requests) if before is not None else self.used
+        return replace(self, used=plus(used, pod.requests), pods={**self.pods, pod.uid: pod})
+
+    def without_pod(self, uid: str) -> "NodeInfo":
+        pod = self.pods.get(uid)
+        if pod is None:
+            return self
+        rest = {other: info for other, info in self.pods.items() if other != uid}
+        return replace(self, used=less(self.used, pod.requests), pods=rest)

@@ -1,0 +1,57 @@
+"""A pod as the scheduler reads it: once, when it arrives."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from allot.api import Object, core
+from allot.informers import Key
+
+from .amounts import Amounts, pod_requests
+
+DEFAULT_SCHEDULER = "default-scheduler"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PodInfo:
+    """Pods are told apart by uid: a later one of the same name is another."""
+
+    object: Object
+    uid: str
+    key: Key
+    priority: int
+    view: core.Pod = field(repr=False)
+    requests: Amounts = field(repr=False)
+
+    @classmethod
+    def of(cls, object: Object) -> "PodInfo":
+        view = object.view(core.Pod)
+        return cls(
+            object, object.uid, Key.of(object), view.spec.priority or 0, view, pod_requests(view.spec)
+        )
+
+    @property
+    def spec(self) -> core.PodSpec:
+        return self.view.spec
+
+    @property
+    def status(self) -> core.PodStatus:
+        return self.view.status
+
+    @property
+    def scheduler(self) -> str:
+        return self.view.spec.scheduler_name or DEFAULT_SCHEDULER
+
+    @property
+    def is_deleting(self) -> bool:
+        return bool(self.view.metadata.deletion_timestamp)
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return self.view.metadata.labels
+
+    @property
+    def may_preempt(self) -> bool:
+        return self.view.spec.preemption_policy != "Never"
+
+    def __repr__(self) -> str:
+        return f"PodInfo({self.key} {self.uid})"

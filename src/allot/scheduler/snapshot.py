@@ -1,0 +1,211 @@
+"""The cluster as one cycle sees it.
+
+Where it sits
+    `intake` tells it what the server said, the cycle tells it what was decided, and
+    plugins ask it. It is owned by the scheduling task: nothing changes while a pod is
+    being placed, and what is decided is visible to the next pod at once.
+
+What it promises
+    V1  What the server accepted and what was decided and not yet written are one
+        picture: a node's pods include those on their way to it, the ledger's holds
+        include flights.
+    V2  `moved_since` names every node about which anything that a plugin may read has
+        changed; heartbeats change nothing. Cost follows what changed.
+    V3  A fork costs what is changed on it, and its parent never notices. Preemption,
+        capacity answers and what-if questions are forks.
+    V4  News of a claim that is older than what is known of it is ignored.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from allot.allocation import Features, Inventory, Ledger, taken_by
+from allot.api import Object, resource
+from allot.base import Journal, Overlay
+from allot.informers import Key
+
+from .claim import ClaimInfo
+from .extended import ExtendedResources
+from .node import NodeInfo
+from .pod import PodInfo
+
+
+class Mark(NamedTuple):
+    """A moment in the life of a snapshot."""
+
+    nodes: int
+    inventory: int
+    ledger: int
+
+
+class Snapshot:
+    def __init__(self, features: Features) -> None:
+        self.features = features
+        self.inventory = Inventory(features)
+        self.ledger = Ledger()
+        self.extended = ExtendedResources()
+        self.classes: dict[str, resource.DeviceClass] = {}
+        self._nodes: Overlay[str, NodeInfo] = Overlay()
+        self._claims: Overlay[Key, ClaimInfo] = Overlay()
+        self._places: Overlay[str, str] = Overlay()  # node by pod uid
+        self._homeless: Overlay[str, dict[str, PodInfo]] = Overlay()  # pods by a node that is not known
+        self._journal: Journal[str] = Journal()
+        self.generation = 0
+        """Grows with what concerns every node at once: the classes."""
+
+    def fork(self) -> "Snapshot":
+        """A copy that pays for its own changes only. Leave the parent alone while it is used."""
+        child = Snapshot.__new__(Snapshot)
+        child.features = self.features
+        child.inventory = self.inventory.fork()
+        child.ledger = self.ledger.fork()
+        child.extended = self.extended
+        child.classes = self.classes
+        child._nodes = self._nodes.fork()
+        child._claims = self._claims.fork()
+        child._places = self._places.fork()
+        child._homeless = self._homeless.fork()
+        child._journal = Journal(self._journal.revision)
+        child.generation = self.generation
+        return child
+
+    # -- questions ------------------------------------------------------------------------------
+
+    def node(self, name: str) -> NodeInfo | None:
+        return self._nodes.get(name)
+
+    def nodes(self) -> Iterator[NodeInfo]:
+        for _, node in self._nodes.items():
+            yield node
+
+    def node_names(self) -> Iterator[str]:
+        return iter(self._nodes)
+
+    def claim(self, key: Key) -> ClaimInfo | None:
+        return self._claims.get(key)
+
+    def claims(self) -> Iterator[ClaimInfo]:
+        for _, claim in self._claims.items():
+            yield claim
+
+    def place_of(self, uid: str) -> str | None:
+        """The node that a pod is on, or on its way to."""
+        return self._places.get(uid)
+
+    def mark(self) -> Mark:
+        return Mark(self._journal.revision, self.inventory.revision, self.ledger.revision)
+
+    def moved_since(self, mark: Mark) -> frozenset[str] | None:
+        """Nodes about which something changed; None when it may be any (V2)."""
+        moved = self._journal.since(mark.nodes)
+        seen = self.inventory.moved_since(mark.inventory)
+        pools = self.ledger.moved_since(mark.ledger)
+        if moved is None or seen is None or pools is None:
+            return None
+        reached: set[str] = set()
+        for pool in pools:
+            nodes = self.inventory.nodes_of(pool)
+            if nodes is None:
+                return None
+            reached |= nodes
+        return moved | seen | reached
+
+    # -- nodes and pods -------------------------------------------------------------------------
+
+    def put_node(self, node: NodeInfo) -> bool:
+        """A node was added or changed. False when scheduling cannot tell the difference."""
+        before = self._nodes.get(node.name)
+        if before is not None:
+            if node.like(before):
+                return False
+            node = node.with_pods_of(before)
+        else:
+            for pod in (self._homeless.get(node.name) or {}).values():
+                node = node.with_pod(pod)
+            self._homeless.drop(node.name)
+        self._set(node)
+        return True
+
+    def drop_node(self, name: str) -> None:
+        """A node is gone. Its pods stay until they are gone too: it may come back."""
+        node = self._nodes.get(name)
+        if node is None:
+            return
+        if node.pods:
+            self._homeless.set(name, dict(node.pods))
+        self._nodes.drop(name)
+        self._journal.add(name)
+
+    def place(self, pod: PodInfo, name: str) -> None:
+        """A pod is on a node, or was just sent there."""
+        before = self._places.get(pod.uid)
+        if before is not None and before != name:
+            self.remove(pod.uid)
+        self._places.set(pod.uid, name)
+        node = self._nodes.get(name)
+        if node is None:
+            self._homeless.set(name, {**(self._homeless.get(name) or {}), pod.uid: pod})
+            return
+        self._set(node.with_pod(pod))
+
+    def remove(self, uid: str) -> bool:
+        """A pod takes nothing any more. False when it took nothing."""
+        name = self._places.get(uid)
+        if name is None:
+            return False
+        self._places.drop(uid)
+        node = self._nodes.get(name)
+        if node is not None:
+            self._set(node.without_pod(uid))
+        else:
+            rest = {one: pod for one, pod in (self._homeless.get(name) or {}).items() if one != uid}
+            self._homeless.set(name, rest) if rest else self._homeless.drop(name)
+        return True
+
+    def _set(self, node: NodeInfo) -> None:
+        self._nodes.set(node.name, node)
+        self._journal.add(node.name)
+
+    # -- claims ---------------------------------------------------------------------------------
+
+    def put_claim(self, object: Object) -> ClaimInfo | None:
+        """What the server says of a claim. None when that is old news (V4)."""
+        claim = ClaimInfo.of(object)
+        before = self._claims.get(claim.key)
+        if before is not None and before.uid == claim.uid and not claim.is_newer_than(before):
+            return None
+        if before is not None and before.uid != claim.uid:
+            self.ledger.release(before.uid)
+        self._claims.set(claim.key, claim)
+        if claim.allocation is not None:
+            self.ledger.settle(claim.uid, taken_by(claim.allocation))
+        else:
+            self._let_go(claim.uid)
+        return claim
+
+    def drop_claim(self, key: Key, uid: str) -> bool:
+        """A claim is gone. False when that was known."""
+        known = self._claims.get(key)
+        if known is not None and known.uid == uid:
+            self._claims.drop(key)
+        held = self.ledger.hold(uid)
+        self.ledger.release(uid)
+        return held is not None or (known is not None and known.uid == uid)
+
+    def _let_go(self, uid: str) -> None:
+        """The server says that the claim has no allocation: what is in flight is still in flight (V1)."""
+        hold = self.ledger.hold(uid)
+        if hold is not None and hold.settled:
+            self.ledger.release(uid)
+
+    # -- classes --------------------------------------------------------------------------------
+
+    def put_class(self, view: resource.DeviceClass) -> None:
+        self.classes[view.metadata.name] = view
+        self.extended.put(view)
+        self.generation += 1
+
+    def drop_class(self, name: str) -> None:
+        if self.classes.pop(name, None) is not None:
+            self.extended.remove(name)
+            self.generation += 1

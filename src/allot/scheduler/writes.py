@@ -1,0 +1,69 @@
+"""What a cycle asks the loop to write: values, in the order in which they must happen.
+
+`binding` makes the writes; nothing here awaits. Before a pod is bound come the
+`Write`s; where nothing fits, a `Remedy` may make room.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from allot.api import resource
+from allot.informers import Key
+
+from .claim import ClaimInfo
+from .pod import PodInfo
+
+
+@dataclass(frozen=True, slots=True)
+class AllocateClaim:
+    """Protect the claim from deletion, write its allocation and reserve it for the pod."""
+
+    claim: ClaimInfo
+    allocation: resource.AllocationResult
+
+
+@dataclass(frozen=True, slots=True)
+class ReserveClaim:
+    """The claim has its devices: list the pod among those who use them."""
+
+    claim: ClaimInfo
+
+
+@dataclass(frozen=True, slots=True)
+class CreateExtendedClaim:
+    """Make the claim that serves the pod's extended resources, allocate it, and tell the pod."""
+
+    uid: str  # the one the ledger knows until the server has given another
+    body: Mapping[str, Any]
+    allocation: resource.AllocationResult
+    mappings: tuple[Mapping[str, str], ...]  # of containers and resources to requests
+
+
+Write = AllocateClaim | ReserveClaim | CreateExtendedClaim
+
+
+@dataclass(frozen=True, slots=True)
+class Deallocate:
+    """Take back a claim that nobody uses, from where this pod cannot use it."""
+
+    claim: ClaimInfo
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteClaim:
+    """Remove an extended-resource claim that an earlier attempt left."""
+
+    key: Key
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Preempt:
+    """Evict pods so that this one can have their place."""
+
+    node: str
+    victims: tuple[PodInfo, ...]
+
+
+Remedy = Deallocate | DeleteClaim | Preempt
