@@ -42,13 +42,14 @@ class Definitions:
         self._repository = repository
         self._deleter = deleter
         self._writer = writer
+        self._built_in = frozenset((kind.group, kind.plural) for kind in registry.kinds())
         self._endings: dict[str, asyncio.Task[None]] = {}
 
     def observe(self, change: Change) -> None:
         definition = dict(change.object.fields)
         spec = definition["spec"]
         group, plural = spec["group"], spec["names"]["plural"]
-        if self._is_built_in(group, plural):
+        if (group, plural) in self._built_in:
             # Whoever may define kinds must not thereby take over, or delete, one of ours.
             if change.type != "DELETED" and change.object.metadata.deletion_timestamp:
                 self._end(change.object, None)
@@ -64,10 +65,6 @@ class Definitions:
             kind = replace(kind, verbs=tuple(verb for verb in kind.verbs if verb != "create"))
             self._end(change.object, kind)
         self._registry.add(kind)
-
-    def _is_built_in(self, group: str, plural: str) -> bool:
-        known = self._registry.kind(group, plural)
-        return known is not None and known.versions[0].custom is None
 
     def _clashes(self, kind: Kind) -> bool:
         """Another kind of the group has one of the names: the one that was first keeps it."""

@@ -1,12 +1,11 @@
 """N2: a device is offered again only after its node has let go of it, or is gone.
 
-Nodes publish what they have prepared in `preparedclaims.node.allot.dev`; without that
-resource upstream's rule holds, which the other tests show.
+Nodes publish what they have prepared in `preparedclaims.node.allot.dev`. Of a node that
+publishes nothing upstream's rule holds, which the other tests show.
 """
 
 from typing import Any
 
-from allot.api import errors
 from controllers.resourceclaims.objects import (
     allocate,
     allocation,
@@ -23,31 +22,6 @@ from controllers.resourceclaims.objects import (
 from controllers.world import NS, World
 
 GROUP, VERSION, PLURAL = "node.allot.dev", "v1alpha1", "preparedclaims"
-DEFINITION = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": f"{PLURAL}.{GROUP}"},
-    "spec": {
-        "group": GROUP,
-        "scope": "Cluster",
-        "names": {
-            "plural": PLURAL,
-            "singular": "preparedclaims",
-            "kind": "PreparedClaims",
-            "listKind": "PreparedClaimsList",
-        },
-        "versions": [
-            {
-                "name": VERSION,
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-                },
-            }
-        ],
-    },
-}
 
 
 def prepared(here: World):
@@ -55,11 +29,7 @@ def prepared(here: World):
 
 
 async def node_with(here: World, *uids: str, name: str = "n") -> None:
-    """A node that has prepared these claims, on a server that knows how to say so."""
-    definitions = here.client.resource(
-        "apiextensions.k8s.io", "v1", "customresourcedefinitions", namespaced=False
-    )
-    await definitions.create(DEFINITION)
+    """A node that has prepared these claims."""
     nodes = here.client.resource("", "v1", "nodes", namespaced=False)
     await nodes.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
     body: dict[str, Any] = {
@@ -69,14 +39,7 @@ async def node_with(here: World, *uids: str, name: str = "n") -> None:
         "status": {"claims": [{"uid": uid} for uid in uids]},
     }
 
-    async def served() -> bool:
-        try:
-            await prepared(here).create(body)
-        except errors.ApiError:
-            return False
-        return True
-
-    await here.until(served)
+    await prepared(here).create(body)
     await here.quiet()
 
 
@@ -97,7 +60,7 @@ async def test_a_claim_waits_until_its_node_has_let_go(here: World):
     assert allocation(held) is not None
     assert reserved(held) == ["p"]  # C1: the last reservation goes with the allocation, not before
 
-    await prepared(here).patch("n", {"status": {"claims": [{"uid": "another"}]}})
+    await prepared(here).patch("n", {"status": {"claims": [{"uid": "another"}]}}, subresource="status")
     await here.until(lambda: is_free(here))
 
 
@@ -160,7 +123,7 @@ async def test_the_node_of_the_pod_is_asked_when_the_cache_is_behind(here: World
     await allocate(here, made, consumer(running))
     await node_with(here, "another")
     await freeze(here, PLURAL)
-    await prepared(here).patch("n", {"status": {"claims": [{"uid": made.uid}]}})
+    await prepared(here).patch("n", {"status": {"claims": [{"uid": made.uid}]}}, subresource="status")
     await here.pods.delete("p", NS, grace_period_s=0)
     await here.quiet()
     assert not await is_free(here)
@@ -172,7 +135,7 @@ async def test_the_node_of_the_allocation_is_asked_when_no_pod_is_known(here: Wo
     await allocate(here, made, node="n")
     await node_with(here, "another")
     await freeze(here, PLURAL)
-    await prepared(here).patch("n", {"status": {"claims": [{"uid": made.uid}]}})
+    await prepared(here).patch("n", {"status": {"claims": [{"uid": made.uid}]}}, subresource="status")
     await here.claims.delete("c", NS)
     await here.quiet()
     assert not await is_free(here)

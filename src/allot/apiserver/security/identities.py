@@ -21,6 +21,7 @@ SCHEDULER_NAME = "system:kube-scheduler"
 CONTROLLER_MANAGER_NAME = "system:kube-controller-manager"
 AUTOSCALER_NAME = "allot:autoscaler"
 DASHBOARD_NAME = "allot:dashboard"
+HOLLOW_NODES_NAME = "allot:hollow-nodes"
 SYSTEM_NAMESPACE = "kube-system"
 
 _NODE_PREFIX = "system:node:"
@@ -55,6 +56,7 @@ SCHEDULER = user(SCHEDULER_NAME)
 CONTROLLER_MANAGER = user(CONTROLLER_MANAGER_NAME)
 AUTOSCALER = user(AUTOSCALER_NAME)
 DASHBOARD = user(DASHBOARD_NAME)
+HOLLOW_NODES = user(HOLLOW_NODES_NAME)
 
 
 def well_known_groups(name: str) -> tuple[str, ...]:

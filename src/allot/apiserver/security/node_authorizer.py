@@ -124,6 +124,14 @@ def _csi_node(graph: NodeGraph, node: str, action: Action) -> Decision:
     return _YES
 
 
+def _prepared(graph: NodeGraph, node: str, action: Action) -> Decision:
+    if action.verb not in _OWN_VERBS:
+        return _no("can only get, create, update, patch, or delete what the node has prepared")
+    if action.verb != "create" and action.name != node:
+        return _no("can only access PreparedClaims with the same name as the requesting node")
+    return _YES
+
+
 _NODE_FIELD = {"resourceslices": "spec.nodeName", "noderesourcecapacities": "nodeName"}
 
 
@@ -188,6 +196,7 @@ _BY_RESOURCE: Mapping[tuple[str, str], Callable[[NodeGraph, str, Action], Decisi
     ("storage.k8s.io", "csinodes"): _csi_node,
     ("resource.k8s.io", "resourceslices"): _published,
     ("resource.k8s.io", "noderesourcecapacities"): _published,
+    ("node.allot.dev", "preparedclaims"): _prepared,
     ("", "nodes"): _node,
     ("", "pods"): _pod,
 }

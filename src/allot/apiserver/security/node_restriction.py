@@ -3,7 +3,7 @@
 `node_authorizer` has let the request line pass; here every write of a node is
 held against the object: its own Node without the labels and taints that would
 draw other people's pods to it, its own pods and nothing a pod refers to, its own
-slices, lease and CSINode, tokens for its own pods.
+slices, prepared claims, lease and CSINode, tokens for its own pods.
 
 `refuse_node` is asked after defaulting and before storing, for each object that
 a write touches (also for each one of a deletecollection).
@@ -109,6 +109,9 @@ def _check(
         case "storage.k8s.io", "csinodes", _:
             if name != node:
                 raise _No("can only access CSINode with the same name as the requesting node")
+        case "node.allot.dev", "preparedclaims", _:
+            if name != node:
+                raise _No("can only access PreparedClaims with the same name as the requesting node")
         case "resource.k8s.io", "resourceslices" | "noderesourcecapacities", _:
             _check_published(node, operation, new, old)
 

@@ -11,6 +11,7 @@ from .notation import (
     APPS,
     BATCH,
     EVENTS,
+    NODE,
     POLICY,
     RBAC,
     READ,
@@ -86,7 +87,7 @@ _DEVICES: Mapping[str, tuple[Rule, ...]] = {
         may(READ, "podgroups", SCHEDULING),
         may("patch update", "podgroups/status", SCHEDULING),
         may("get", "nodes"),
-        may(READ, "preparedclaims", "node.allot.dev"),
+        may(READ, "preparedclaims", NODE),
         EVENTS,
     ),
     "device-taint-eviction-controller": (

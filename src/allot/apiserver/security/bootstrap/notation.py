@@ -19,6 +19,7 @@ RESOURCE = "resource.k8s.io"
 SCHEDULING = "scheduling.k8s.io"
 STORAGE = "storage.k8s.io"
 COMPUTE = "compute.allot.dev"
+NODE = "node.allot.dev"
 
 
 def may(verbs: str, resources: str, group: str = CORE, *more_groups: str, names: str = "") -> Rule:

@@ -8,6 +8,7 @@ from ..identities import (
     CLUSTER_ADMINS,
     CONTROLLER_MANAGER_NAME,
     DASHBOARD_NAME,
+    HOLLOW_NODES_NAME,
     MASTERS,
     SCHEDULER_NAME,
     SERVICE_ACCOUNTS,
@@ -22,6 +23,7 @@ from .notation import (
     COMPUTE,
     COORDINATION,
     EVENTS,
+    NODE,
     POLICY,
     RBAC,
     READ,
@@ -131,6 +133,8 @@ NODE_RULES = (
         "noderesourcecapacities resourceslices",
         RESOURCE,
     ),
+    may("create delete get patch update", "preparedclaims", NODE),
+    may("patch update", "preparedclaims/status", NODE),
 )
 """Of the role system:node, which is bound to nobody: `node_authorizer` applies these one by one."""
 
@@ -202,6 +206,17 @@ _DASHBOARD = (
     may_visit("/metrics /healthz /livez /readyz /version"),
 )
 
+_HOLLOW_NODES = (
+    # What a hollow node writes about itself and its pods, it writes as system:node:NAME.
+    may(READ, "pods"),
+    may(f"delete {READ}", "nodes"),
+    may(READ, "leases", COORDINATION),
+    may(READ, "preparedclaims", NODE),
+    may(READ, "resourceclaims", RESOURCE),
+    may(f"create delete patch update {READ}", "resourceslices", RESOURCE),
+    may(f"create {READ}", "deviceclasses resourceclaimtemplates", RESOURCE),
+)
+
 _DRIVER = (
     EVENTS,
     may("get", "nodes"),
@@ -259,6 +274,7 @@ CLUSTER_ROLES: Mapping[str, tuple[Rule, ...]] = {
     ),
     "allot:autoscaler": _AUTOSCALER,
     "allot:dashboard": _DASHBOARD,
+    "allot:hollow-nodes": _HOLLOW_NODES,
     "allot:driver": _DRIVER,
     "allot:classic-driver": _CLASSIC_DRIVER,
 }
@@ -287,5 +303,6 @@ CLUSTER_BINDINGS: Mapping[str, tuple[str, tuple[Subject, ...]]] = {
     "system:node-proxier": ("system:node-proxier", (Subject("User", "system:kube-proxy"),)),
     "allot:autoscaler": ("allot:autoscaler", (Subject("User", AUTOSCALER_NAME),)),
     "allot:dashboard": ("allot:dashboard", (Subject("User", DASHBOARD_NAME),)),
+    "allot:hollow-nodes": ("allot:hollow-nodes", (Subject("User", HOLLOW_NODES_NAME),)),
 }
 """Binding -> the cluster role it binds, and to whom."""
