@@ -312,10 +312,12 @@ class ByHand:
 
     def __init__(self, file: LogFile, settle: object) -> None:
         self.flights: list[engine.Flight] = []
+        self.batches: list[int] = []  # how many took off together
 
     def put(self, item: object) -> None:
-        if isinstance(item, engine.Flight):
-            self.flights.append(item)
+        if isinstance(item, list):
+            self.flights += item
+            self.batches.append(len(item))
 
     def stop(self) -> None:
         pass
@@ -328,7 +330,8 @@ def by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def departed(store: SqliteStore, *transactions: tuple[Sequence[Compare], Sequence[Put]]):
     waiting = [asyncio.ensure_future(store.transact(*one)) for one in transactions]
-    await asyncio.sleep(0)
+    for _ in range(2):  # one turn decides, and what it decided takes off in the next
+        await asyncio.sleep(0)
     return waiting
 
 
@@ -348,6 +351,22 @@ def test_a_key_stays_ahead_until_the_last_flight_that_changes_it_has_landed(tmp_
         store._land(flights[1:], None)
         assert await second == Committed(3)
         assert await third == Refused({"/a": Entry("/a", b"2", 2, 3)})
+        await store.close()
+
+    run(story())
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_what_is_decided_in_one_turn_of_the_loop_takes_off_together(tmp_path: Path):
+    """The writing thread is woken once for all of it, not once for each."""
+
+    async def story() -> None:
+        store = SqliteStore(tmp_path / "db")
+        waiting = await departed(store, *(([], [Put(f"/{n}", b"")]) for n in range(5)))
+        waiting += await departed(store, ([], [Put("/later", b"")]))
+        assert store._writer.batches == [5, 1]  # type: ignore[attr-defined]
+        store._land(store._writer.flights, None)  # type: ignore[attr-defined]
+        assert [one.revision for one in await asyncio.gather(*waiting)] == [2, 3, 4, 5, 6, 7]
         await store.close()
 
     run(story())

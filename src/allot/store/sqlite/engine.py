@@ -13,8 +13,10 @@ How a transaction travels
     a transaction on its way to the disk will change. If the decision would refuse because
     of something that is not yet certain, it waits and decides again: a refusal shows
     others' writes, and a write that may still fail must not be shown. Decided, it gets the
-    next revision and joins the writer's queue. When the writer hands it back, the key
-    space commits it, the watchers hear of it and the caller wakes, all in one turn.
+    next revision. All that is decided in one turn of the loop takes off together: the writer
+    gets few large batches and wakes when the turn is over, for a thread that wants the
+    interpreter in the middle of a turn slows down both. When the writer hands a batch back,
+    the key space commits it, the watchers hear of it and the callers wake, all in one turn.
 """
 
 import asyncio
@@ -77,6 +79,7 @@ class SqliteStore:
         self._ahead: dict[str, Ahead] = {}
         self._era = 0  # see writer
         self._compacted = self._space.history.floor
+        self._departing: list[Flight] = []  # decided in this turn of the loop
         self._landing: asyncio.Future[None] | None = None  # for those who wait for the next flight to end
         self._closed = False
         self._writer = Writer(self._file, self._hand_over)
@@ -145,9 +148,17 @@ class SqliteStore:
             exists = row.value is not None
             self._ahead[row.key] = Ahead(revision if exists else 0, row.created if exists else 0, revision)
         self._head = revision
-        flight = Flight(self._era, rows, revision, writes, asyncio.get_running_loop().create_future())
-        self._writer.put(flight)
+        loop = asyncio.get_running_loop()
+        flight = Flight(self._era, rows, revision, writes, loop.create_future())
+        if not self._departing:
+            loop.call_soon(self._take_off)
+        self._departing.append(flight)
         return flight
+
+    def _take_off(self) -> None:
+        if self._departing:
+            self._writer.put(self._departing)
+            self._departing = []
 
     def _rows(self, revision: int, writes: Sequence[Write]) -> list[Row]:
         require(len(writes) < PLACES, f"a transaction has fewer than {PLACES} writes")
@@ -234,6 +245,7 @@ class SqliteStore:
     async def close(self) -> None:
         if not self._closed:
             self._closed = True
+            self._take_off()
             await asyncio.to_thread(self._writer.stop)
             self._watches.close()
             self._file.close()

@@ -61,7 +61,7 @@ class Writer(Generic[T]):
         """`settle` is called in the writing thread with each batch and what went wrong with it."""
         self._file = file
         self._settle = settle
-        self._queue: SimpleQueue[T | Compaction | None] = SimpleQueue()
+        self._queue: SimpleQueue[list[T] | Compaction | None] = SimpleQueue()
         self._failed_era = -1
         self._in_doubt: list[T] = []
         self._sweeping = True
@@ -74,7 +74,8 @@ class Writer(Generic[T]):
         for thread in self._threads:
             thread.start()
 
-    def put(self, item: T | Compaction) -> None:
+    def put(self, item: list[T] | Compaction) -> None:
+        """Transactions are written in the order in which they are put."""
         self._queue.put(item)
 
     def stop(self) -> None:
@@ -114,8 +115,8 @@ class Writer(Generic[T]):
                 if isinstance(item, Compaction):
                     compact_to = max(compact_to, item.revision)
                 else:
-                    batch.append(item)
-                    rows += len(item.rows)
+                    batch += item
+                    rows += sum(len(transaction.rows) for transaction in item)
                 if rows >= BATCH_ROWS_MAX:
                     return batch, compact_to, True
                 item = self._queue.get_nowait()
