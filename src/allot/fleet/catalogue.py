@@ -1,0 +1,164 @@
+"""The fleets there are, by name: which machines, in which order, with what in them."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from . import fabric, offers
+from .fabric import accelerators, rack_of
+from .gpu import H100, L4, whole_gpus
+from .machine import NUMBERS_MAX, Machine
+from .mig import partitionable_gpus
+from .nic import nics
+from .pool import Pool
+
+Fields = dict[str, Any]
+
+FLEET_LABEL = "hollow.allot.dev/fleet"
+
+
+class UnknownFleet(ValueError):
+    """No fleet of this name is in the catalogue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """One kind of machine, with what its drivers publish."""
+
+    name: str
+    machine: Machine
+    pools: Callable[[str], tuple[Pool, ...]] = lambda node: ()
+    classes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """Machines in turn: the first of each build, then the second of each, and so on."""
+
+    summary: str
+    builds: tuple[Build, ...]
+    has_fabric: bool = False
+
+
+_SERVER = Build(
+    "gpu",
+    Machine("gpu-h100-8x", cpus=192, memory_gib=2048, disk_gib=7000),
+    lambda node: (whole_gpus(node, H100, 8),),
+    (offers.GPU,),
+)
+_NETWORKED_SERVER = Build(
+    "gpu",
+    _SERVER.machine,
+    lambda node: (whole_gpus(node, H100, 8), nics(node, 8)),
+    (offers.GPU, offers.NIC),
+)
+_PARTITIONED = Build(
+    "mig",
+    Machine("mig-h100-4x", cpus=96, memory_gib=1024, disk_gib=3500),
+    lambda node: (partitionable_gpus(node, 4),),
+    (offers.GPU, offers.PARTITION),
+)
+_SMALL = Build(
+    "edge",
+    Machine("gpu-l4-1x", cpus=16, memory_gib=64),
+    lambda node: (whole_gpus(node, L4, 1),),
+    (offers.GPU,),
+)
+_NETWORK = Build(
+    "nic", Machine("nic-400g-4x", cpus=64, memory_gib=256), lambda node: (nics(node, 4),), (offers.NIC,)
+)
+_FABRIC = Build("rack", Machine("fabric-host", cpus=64, memory_gib=512), classes=(offers.ACCELERATOR,))
+_PLUGIN = Build(
+    "plugin",
+    Machine("plugin-gpu-8x", cpus=128, memory_gib=1024, plugins={offers.EXTENDED_GPU: 8}),
+    classes=(offers.GPU,),
+)
+_PLAIN = Build("plain", Machine("general-32", cpus=32, memory_gib=128))
+
+CATALOGUE: Mapping[str, Design] = {
+    "mixed": Design(
+        "some of everything: GPU servers with shared NICs, GPUs in parts, device plugins, plain"
+        " nodes, accelerators on a fabric",
+        (_NETWORKED_SERVER, _PARTITIONED, _PLUGIN, _PLAIN),
+        has_fabric=True,
+    ),
+    "gpu": Design("servers with eight GPUs each", (_SERVER,)),
+    "mig": Design("four GPUs each, whole or in parts that draw from shared counters", (_PARTITIONED,)),
+    "nic": Design("NICs whose bandwidth many claims share", (_NETWORK,)),
+    "fabric": Design("accelerators that all nodes of a rack reach", (_FABRIC,), has_fabric=True),
+    "plugin": Design("eight GPUs each, counted by a device plugin: no ResourceSlices", (_PLUGIN,)),
+    "edge": Design("small nodes with one GPU each", (_SMALL,)),
+    "plain": Design("nodes without devices", (_PLAIN,)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A node and the slices that its own drivers publish, as API objects."""
+
+    node: Fields
+    slices: tuple[Fields, ...]
+
+    @property
+    def name(self) -> str:
+        return str(self.node["metadata"]["name"])
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    name: str
+    design: Design
+    size: int
+
+    def members(self) -> Iterator[Member]:
+        """Made one by one: thousands of nodes need not be there at once."""
+        return (self._member(number) for number in range(self.size))
+
+    @property
+    def shared(self) -> tuple[Fields, ...]:
+        """Slices of pools that belong to no single node."""
+        if not self.design.has_fabric or not self.size:
+            return ()
+        racks = dict.fromkeys(rack_of(number) for number in range(self.size))
+        return tuple(
+            {**one, "metadata": {**one["metadata"], "labels": self._label()}}
+            for rack in racks
+            for one in accelerators(rack).slices()
+        )
+
+    @property
+    def classes(self) -> tuple[Fields, ...]:
+        return tuple(offers.device_class(name) for name in self._class_names())
+
+    @property
+    def templates(self) -> tuple[Fields, ...]:
+        return offers.templates(self._class_names())
+
+    def _member(self, number: int) -> Member:
+        builds = self.design.builds
+        build = builds[number % len(builds)]
+        name = f"{build.name}-{number // len(builds)}"
+        labels = self._label()
+        if self.design.has_fabric:
+            labels[fabric.RACK] = rack_of(number)
+        slices = [one for pool in build.pools(name) for one in pool.slices()]
+        return Member(build.machine.node(name, number, labels), tuple(slices))
+
+    def _class_names(self) -> tuple[str, ...]:
+        found = [name for build in self.design.builds for name in build.classes]
+        if self.design.has_fabric:
+            found.append(offers.ACCELERATOR)
+        return tuple(dict.fromkeys(found))
+
+    def _label(self) -> dict[str, str]:
+        return {FLEET_LABEL: self.name}
+
+
+def fleet(name: str, nodes: int) -> Fleet:
+    """The first `nodes` nodes of a fleet of the catalogue."""
+    design = CATALOGUE.get(name)
+    if design is None:
+        raise UnknownFleet(f"no fleet is called {name!r}; there are {', '.join(CATALOGUE)}")
+    if not 0 <= nodes <= NUMBERS_MAX:
+        raise UnknownFleet(f"a fleet has between 0 and {NUMBERS_MAX} nodes, not {nodes}")
+    return Fleet(name, design, nodes)
