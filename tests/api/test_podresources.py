@@ -19,23 +19,19 @@ def spec(*containers, init=(), **more):
     return {"containers": list(containers), "initContainers": list(init), **more}
 
 
+def requests(fields):
+    return podresources.requests(meta.view(core.PodSpec, fields))
+
+
 def integers(fields):
-    return podresources.requests_of(meta.view(core.PodSpec, fields))
+    """Thousandths of a cpu, whole units of everything else."""
+    found = requests(fields)
+    return {name: one.milli() if name == "cpu" else one.as_int() for name, one in found.items()}
 
 
-def test_the_scheduler_counts_thousandths_of_cpus_bytes_and_pieces():
+def test_containers_add_up():
     found = integers(spec(container(cpu="1500m", memory="1Ki", gpu="2"), container("b", cpu="0.25")))
     assert found == {"cpu": 1750, "memory": 1024, "example.com/gpu": 2}
-
-
-def test_rounding_is_up_and_once():
-    """Three times half of a thousandth are one and a half, so two; not three."""
-    half = [container(name, cpu="500u") for name in "abc"]
-    assert integers(spec(*half)) == {"cpu": 2}
-
-
-def test_what_is_not_needed_has_no_name():
-    assert integers(spec(container(cpu="0", gpu="0"))) == {}
 
 
 @pytest.mark.parametrize(
@@ -92,7 +88,7 @@ INIT = st.lists(
 @given(CONTAINERS, INIT, AMOUNTS)
 def test_a_pod_needs_the_same_read_as_fields_and_as_a_view(containers, init, overhead):
     fields = spec(*containers, init=init, overhead={k: v for k, v in overhead.items() if k == "cpu"})
-    assert integers(fields) == podresources.integers(podresources.pod_needs(fields, "requests"))
+    assert requests(fields) == podresources.pod_needs(fields, "requests")
 
 
 @given(CONTAINERS, INIT)

@@ -6,8 +6,7 @@ before them, so each of them counts only where it alone needs more; those that k
 the sum, and the overhead of its runtime comes on top.
 
 A pod is read as its fields (the write path) or as a typed view (whoever decides); both come
-together in `_together`, so they cannot count differently. `integers` makes of the sum what is
-compared many times: thousandths of a cpu, bytes, and counts of everything else.
+together in `_together`, so they cannot count differently.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,32 +23,22 @@ Amounts = dict[str, Quantity]
 
 Side = Literal["requests", "limits"]
 
-CPU: Final = "cpu"
 HUGE_PAGES: Final = "hugepages-"
-_POD_LEVEL = (CPU, "memory")
+_POD_LEVEL = ("cpu", "memory")
 _SIDECAR = "Always"
 
 
 # -- a pod as a view ----------------------------------------------------------------------------
 
 
-def requests_of(spec: PodSpec) -> dict[str, int]:
-    """What a pod requests, as integers."""
-    return integers(
-        _together(
-            [parse(one.resources.requests) for one in spec.containers],
-            [(parse(one.resources.requests), one.is_sidecar) for one in spec.init_containers],
-            whole=_pod_level(spec.resources.requests if spec.resources is not None else None),
-            overhead=parse(spec.overhead),
-        )
+def requests(spec: PodSpec) -> Amounts:
+    """What a pod requests, by resource."""
+    return _together(
+        [parse(one.resources.requests) for one in spec.containers],
+        [(parse(one.resources.requests), one.is_sidecar) for one in spec.init_containers],
+        whole=_pod_level(spec.resources.requests if spec.resources is not None else None),
+        overhead=parse(spec.overhead),
     )
-
-
-def integers(amounts: Mapping[str, Quantity]) -> dict[str, int]:
-    """Thousandths of a cpu, whole units of everything else, rounded up once, after adding."""
-    return {
-        name: amount.milli() if name == CPU else amount.as_int() for name, amount in amounts.items() if amount
-    }
 
 
 def is_extended_resource(name: str) -> bool:

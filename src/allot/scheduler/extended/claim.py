@@ -1,0 +1,114 @@
+"""The claim that stands for a pod's extended resources, from the thought to what is left of it.
+
+It is an ordinary ResourceClaim with an annotation, owned by the pod. Until a node is chosen it
+exists only in memory, under a name that no real claim can have; it is created right before the
+pod is bound, allocated and reserved like any other, and then the pod's status says which
+container uses which of its requests.
+
+A pod has one at most (C5). What an earlier attempt left is found by its owner (`OWNER_INDEX`),
+never by its name, and goes before the next attempt.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from allot.api import Object, core, meta, resource
+
+from .requests import DeviceRequests
+
+IN_MEMORY_NAME = "<extended-resources>"
+ANNOTATION = resource.limits.EXTENDED_RESOURCE_CLAIM_ANNOTATION
+OWNER_INDEX = "pod of extended resources"
+
+_SUFFIX = "-extended-resources-"
+_NAME_MAX = 253
+
+
+def in_memory(pod: core.Pod, devices: DeviceRequests) -> resource.ResourceClaim:
+    """The claim to find devices for. Its uid is good for the ledger until the server has given one."""
+    return resource.ResourceClaim(
+        metadata=meta.ObjectMeta(
+            name=IN_MEMORY_NAME, namespace=pod.metadata.namespace, uid=in_memory_uid(pod.metadata.uid)
+        ),
+        spec=resource.ResourceClaimSpec(devices=resource.DeviceClaim(requests=devices.requests)),
+    )
+
+
+def in_memory_uid(pod_uid: str) -> str:
+    """One claim a pod, so the pod's uid makes it unique."""
+    return f"{pod_uid}/extended-resources"
+
+
+def body(pod: core.Pod, devices: DeviceRequests) -> dict[str, Any]:
+    """What to create."""
+    metadata = pod.metadata
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": metadata.name, "uid": metadata.uid}
+    return {
+        "apiVersion": f"{resource.limits.GROUP}/v1",
+        "kind": "ResourceClaim",
+        "metadata": {
+            "generateName": generate_name(metadata.name),
+            "namespace": metadata.namespace,
+            "annotations": {ANNOTATION: "true"},
+            "ownerReferences": [{**owner, "controller": True}],
+        },
+        "spec": {"devices": {"requests": [_written(one) for one in devices.requests]}},
+    }
+
+
+def generate_name(pod: str) -> str:
+    """The server cuts it further and adds letters; here it is only kept within what may be said."""
+    return pod[: _NAME_MAX - len(_SUFFIX)].rstrip(".-") + _SUFFIX
+
+
+def _written(request: resource.DeviceRequest) -> dict[str, Any]:
+    exactly = request.exactly or resource.ExactDeviceRequest()
+    return {
+        "name": request.name,
+        "exactly": {
+            "deviceClassName": exactly.device_class_name,
+            "allocationMode": exactly.allocation_mode,
+            "count": exactly.count,
+        },
+    }
+
+
+def status_patch(pod_uid: str, claim_name: str, devices: DeviceRequests) -> dict[str, Any]:
+    """A merge patch of pods/status. With the uid, so that a later pod of that name is left alone."""
+    status = {"resourceClaimName": claim_name, "requestMappings": list(devices.written_mappings())}
+    return {"metadata": {"uid": pod_uid}, "status": {"extendedResourceClaimStatus": status}}
+
+
+# -- what is there already ------------------------------------------------------------------------
+
+
+def owner_of(metadata: meta.ObjectMeta) -> str | None:
+    """The uid of the pod that a claim was made for, if it stands for extended resources."""
+    if metadata.annotations.get(ANNOTATION) != "true":
+        return None
+    owner = metadata.controller
+    if owner is None or owner.kind != "Pod" or owner.api_version != "v1":
+        return None
+    return owner.uid
+
+
+def pods_of(object: Object) -> tuple[str, ...]:
+    """An index function: `claims.cache.index(OWNER_INDEX, pods_of)[pod.uid]` are the pod's claims."""
+    uid = owner_of(object.view(resource.ResourceClaim).metadata)
+    return (uid,) if uid is not None else ()
+
+
+def without_finalizer(claim: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A merge patch that lets an unneeded claim go when it is deleted; None when nothing holds it."""
+    metadata = claim["metadata"]
+    held = metadata.get("finalizers") or []
+    rest = [one for one in held if one != resource.limits.FINALIZER]
+    if rest == held:
+        return None
+    return {
+        "metadata": {
+            "uid": metadata["uid"],
+            "resourceVersion": metadata["resourceVersion"],
+            "finalizers": rest,
+        }
+    }
