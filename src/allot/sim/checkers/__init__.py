@@ -13,6 +13,7 @@ from .nothing_leaks import NothingLeaks
 from .one_holder import OneHolder
 from .own_claims import OwnClaims
 from .running_pods import RunningPods
+from .satisfied import Satisfied
 
 
 class Checker(Protocol):
@@ -40,4 +41,13 @@ def judge(history: Sequence[Seen]) -> list[str]:
     return wrong
 
 
-__all__ = ["Checker", "ClaimRules", "NothingLeaks", "OneHolder", "OwnClaims", "RunningPods", "judge"]
+__all__ = [
+    "Checker",
+    "ClaimRules",
+    "NothingLeaks",
+    "OneHolder",
+    "OwnClaims",
+    "RunningPods",
+    "Satisfied",
+    "judge",
+]
