@@ -26,6 +26,7 @@ What a plugin promises
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -89,6 +90,7 @@ class CycleState:
     """What the plugins have read of one pod in one cycle, by plugin name."""
 
     pod: PodInfo
+    now: datetime
     read: dict[str, Any] = field(default_factory=dict)
 
 

@@ -25,7 +25,7 @@ from allot.base import Journal, Overlay
 from allot.informers import Key
 
 from .claim import ClaimInfo
-from .extended import ExtendedResources
+from .extended import ExtendedResources, owner_of
 from .node import NodeInfo
 from .pod import PodInfo
 
@@ -47,6 +47,7 @@ class Snapshot:
         self.classes: dict[str, resource.DeviceClass] = {}
         self._nodes: Overlay[str, NodeInfo] = Overlay()
         self._claims: Overlay[Key, ClaimInfo] = Overlay()
+        self._extended_claims: Overlay[str, Key] = Overlay()  # by pod uid
         self._places: Overlay[str, str] = Overlay()  # node by pod uid
         self._homeless: Overlay[str, dict[str, PodInfo]] = Overlay()  # pods by a node that is not known
         self._journal: Journal[str] = Journal()
@@ -63,6 +64,7 @@ class Snapshot:
         child.classes = self.classes
         child._nodes = self._nodes.fork()
         child._claims = self._claims.fork()
+        child._extended_claims = self._extended_claims.fork()
         child._places = self._places.fork()
         child._homeless = self._homeless.fork()
         child._journal = Journal(self._journal.revision)
@@ -87,6 +89,11 @@ class Snapshot:
     def claims(self) -> Iterator[ClaimInfo]:
         for _, claim in self._claims.items():
             yield claim
+
+    def extended_claim_of(self, pod_uid: str) -> ClaimInfo | None:
+        """The claim that serves a pod's extended resources, if the server has one (C5)."""
+        key = self._extended_claims.get(pod_uid)
+        return self._claims.get(key) if key is not None else None
 
     def place_of(self, uid: str) -> str | None:
         """The node that a pod is on, or on its way to."""
@@ -177,6 +184,9 @@ class Snapshot:
         if before is not None and before.uid != claim.uid:
             self.ledger.release(before.uid)
         self._claims.set(claim.key, claim)
+        owner = owner_of(claim.view.metadata)
+        if owner is not None:
+            self._extended_claims.set(owner, claim.key)
         if claim.allocation is not None:
             self.ledger.settle(claim.uid, taken_by(claim.allocation))
         else:
@@ -188,6 +198,9 @@ class Snapshot:
         known = self._claims.get(key)
         if known is not None and known.uid == uid:
             self._claims.drop(key)
+            owner = owner_of(known.view.metadata)
+            if owner is not None and self._extended_claims.get(owner) == key:
+                self._extended_claims.drop(owner)
         held = self.ledger.hold(uid)
         self.ledger.release(uid)
         return held is not None or (known is not None and known.uid == uid)

@@ -4,14 +4,13 @@
 `Write`s; where nothing fits, a `Remedy` may make room.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from allot.api import resource
 from allot.informers import Key
 
 from .claim import ClaimInfo
+from .extended import DeviceRequests
 from .pod import PodInfo
 
 
@@ -35,9 +34,8 @@ class CreateExtendedClaim:
     """Make the claim that serves the pod's extended resources, allocate it, and tell the pod."""
 
     uid: str  # the one the ledger knows until the server has given another
-    body: Mapping[str, Any]
+    devices: DeviceRequests
     allocation: resource.AllocationResult
-    mappings: tuple[Mapping[str, str], ...]  # of containers and resources to requests
 
 
 Write = AllocateClaim | ReserveClaim | CreateExtendedClaim

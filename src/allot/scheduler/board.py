@@ -1,0 +1,170 @@
+"""What is known of every node for the pods of one signature.
+
+Where it sits
+    `cycle` asks the board of a pod's signature which node is best; the board asks the
+    plugins' checks and ratings, and remembers. Choosing costs what moved since the
+    last pod of this signature, not the number of nodes.
+
+What it promises
+    B1  After `refresh` has run to its end, the order is the one that asking every node
+        afresh would give: by tiers of ratings, then by name.
+    B2  Only nodes that moved since the last refresh are looked at again.
+    B3  A refresh pauses after every few nodes, so that a long one holds nobody up.
+        Nothing may change in the snapshot while it pauses.
+"""
+
+from bisect import bisect_left, insort
+from collections import Counter, OrderedDict
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from .framework import Check, Rate, Rejection, Tier
+from .node import NodeInfo
+from .snapshot import Mark, Snapshot
+
+NODES_AT_ONCE = 32
+SORT_AFTER = 64  # sorting once beats inserting many times
+BOARDS_MAX = 192
+
+
+class Rank(NamedTuple):
+    """A node that fits. Sorts best first."""
+
+    wish: float
+    devices: tuple[float, ...]
+    resources: float
+    node: str
+
+
+class Board:
+    def __init__(
+        self,
+        checks: Sequence[Check],
+        rates: Mapping[Tier, Sequence[Rate]],
+        only: frozenset[str] | None = None,
+    ) -> None:
+        self._checks = tuple(checks)
+        self._wishes = tuple(rates.get(Tier.WISH, ()))
+        self._devices = tuple(rates.get(Tier.DEVICES, ()))
+        self._resources = tuple(rates.get(Tier.RESOURCES, ()))
+        self._only = only
+        self._seen: Mark | None = None
+        self._ranks: dict[str, Rank] = {}
+        self._order: list[Rank] = []
+        self._rejections: dict[str, Rejection] = {}
+        self.reasons: Counter[Rejection] = Counter()
+        """How many nodes say no, and why."""
+
+    @property
+    def order(self) -> Sequence[Rank]:
+        """The nodes that fit, best first. A view: it changes with the next refresh."""
+        return self._order
+
+    @property
+    def rejections(self) -> Mapping[str, Rejection]:
+        return self._rejections
+
+    @property
+    def looked_at(self) -> int:
+        return len(self._ranks) + len(self._rejections)
+
+    def refresh(self, snapshot: Snapshot) -> Iterator[None]:
+        """Look at the nodes that moved. Pauses now and then (B3)."""
+        moved = self._movers(snapshot)
+        if len(moved) > SORT_AFTER:
+            for count, name in enumerate(moved, 1):
+                self._look(name, snapshot)
+                if count % NODES_AT_ONCE == 0:
+                    yield
+            self._order = sorted(self._ranks.values())
+        else:
+            for count, name in enumerate(moved, 1):
+                old = self._ranks.get(name)
+                if old is not None:
+                    del self._order[bisect_left(self._order, old)]
+                self._look(name, snapshot)
+                new = self._ranks.get(name)
+                if new is not None:
+                    insort(self._order, new)
+                if count % NODES_AT_ONCE == 0:
+                    yield
+        self._seen = snapshot.mark()
+
+    def reject(self, name: str, rejection: Rejection) -> None:
+        """A closer look than the checks' found that the node does not do, until it moves."""
+        rank = self._ranks.pop(name, None)
+        if rank is not None:
+            del self._order[bisect_left(self._order, rank)]
+            self._rejections[name] = rejection
+            self.reasons[rejection] += 1
+
+    def _movers(self, snapshot: Snapshot) -> Collection[str]:
+        moved = snapshot.moved_since(self._seen) if self._seen is not None else None
+        if moved is None:
+            known = dict.fromkeys((*self._ranks, *self._rejections))
+            return known | dict.fromkeys(snapshot.node_names() if self._only is None else sorted(self._only))
+        return sorted(moved if self._only is None else moved & self._only)
+
+    def _look(self, name: str, snapshot: Snapshot) -> None:
+        self._ranks.pop(name, None)
+        before = self._rejections.pop(name, None)
+        if before is not None:
+            self.reasons[before] -= 1
+            if not self.reasons[before]:
+                del self.reasons[before]
+        node = snapshot.node(name)
+        if node is None:
+            return
+        rejection = first_rejection(self._checks, node)
+        if rejection is None:
+            self._ranks[name] = self._rank(node)
+        else:
+            self._rejections[name] = rejection
+            self.reasons[rejection] += 1
+
+    def _rank(self, node: NodeInfo) -> Rank:
+        devices: tuple[float, ...] = ()
+        for rate in self._devices:
+            devices += _numbers(rate(node))
+        return Rank(_sum(self._wishes, node), devices, _sum(self._resources, node), node.name)
+
+
+def first_rejection(checks: Iterable[Check], node: NodeInfo) -> Rejection | None:
+    for check in checks:
+        rejection = check(node)
+        if rejection is not None:
+            return rejection
+    return None
+
+
+def _sum(rates: Sequence[Rate], node: NodeInfo) -> float:
+    return sum((sum(_numbers(rate(node))) for rate in rates), 0.0)
+
+
+def _numbers(rating: float | tuple[float, ...]) -> tuple[float, ...]:
+    return rating if isinstance(rating, tuple) else (rating,)
+
+
+class Boards:
+    """The boards of the signatures that were seen last."""
+
+    def __init__(self) -> None:
+        self._boards: OrderedDict[Hashable, Board] = OrderedDict()
+        self._generation = -1
+
+    def get(self, signature: Hashable, snapshot: Snapshot) -> Board | None:
+        if snapshot.generation != self._generation:  # what checks were made from has changed
+            self._boards.clear()
+            self._generation = snapshot.generation
+        board = self._boards.get(signature)
+        if board is not None:
+            self._boards.move_to_end(signature)
+        return board
+
+    def keep(self, signature: Hashable, board: Board) -> None:
+        self._boards[signature] = board
+        while len(self._boards) > BOARDS_MAX:
+            self._boards.popitem(last=False)
+
+    def __len__(self) -> int:
+        return len(self._boards)

@@ -1,0 +1,174 @@
+"""One pod, one decision: the whole story on one page.
+
+    sign       what decides where the pod fits; a plugin may say at once that it cannot
+    board      what is known of every node for that signature, brought up to date
+    choose     the best node, on which `reserve` then holds what the pod needs
+    or else    `post_filter`: what would make room; and why every node said no
+
+A cycle is a generator: it yields wherever others may have their turn on the event
+loop, and returns its outcome. It awaits nothing, and nothing may change in the
+snapshot while it pauses. What it decides is in the snapshot when it returns (V1);
+what must be written is in the outcome.
+"""
+
+from collections import Counter
+from collections.abc import Generator, Hashable, Sequence
+from dataclasses import dataclass, field
+
+from .board import Board, Boards, first_rejection
+from .framework import (
+    Check,
+    Checks,
+    CycleState,
+    FilterPlugin,
+    Plugin,
+    PostFilterPlugin,
+    PreEnqueuePlugin,
+    Rate,
+    Rejection,
+    ReservePlugin,
+    ScorePlugin,
+    SignPlugin,
+    Tier,
+)
+from .node import NodeInfo
+from .pod import PodInfo
+from .snapshot import Snapshot
+from .writes import Remedy, Write
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The pod goes to a node, once these writes are made."""
+
+    state: CycleState
+    node: str
+    writes: tuple[Write, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unplaced:
+    """No node takes the pod now."""
+
+    state: CycleState
+    signature: Hashable
+    nodes: int  # in the cluster
+    reasons: Counter[Rejection] = field(default_factory=Counter)  # by number of nodes; one of 0: the pod's
+    remedy: Remedy | None = None
+
+    @property
+    def rejected_by(self) -> frozenset[str]:
+        return frozenset(one.plugin for one in self.reasons)
+
+
+Outcome = Placed | Unplaced
+
+
+class Cycle:
+    def __init__(self, plugins: Sequence[Plugin]) -> None:
+        self._gates = [one for one in plugins if isinstance(one, PreEnqueuePlugin)]
+        self._signs = [one for one in plugins if isinstance(one, SignPlugin)]
+        self._filters = [one for one in plugins if isinstance(one, FilterPlugin)]
+        self._scores = [one for one in plugins if isinstance(one, ScorePlugin)]
+        self._rescues = [one for one in plugins if isinstance(one, PostFilterPlugin)]
+        self._reserves = [one for one in plugins if isinstance(one, ReservePlugin)]
+        self._boards = Boards()
+
+    def gate(self, pod: PodInfo, snapshot: Snapshot) -> str | None:
+        """PreEnqueue: why the pod cannot be tried yet."""
+        return next((why for one in self._gates if (why := one.pre_enqueue(pod, snapshot))), None)
+
+    def schedule_one(self, state: CycleState, snapshot: Snapshot) -> Generator[None, None, Outcome]:
+        signature = self.sign(state, snapshot)
+        if isinstance(signature, Rejection):
+            return self._unplaced(
+                state, (signature.plugin, signature.reason), snapshot, Counter({signature: 0})
+            )
+        board = self._board(state, signature, snapshot)
+        yield from board.refresh(snapshot)
+        while board.order:
+            node = snapshot.node(board.order[0].node)
+            assert node is not None  # the board is up to date
+            held = self.reserve(state, node, snapshot)
+            if not isinstance(held, Rejection):
+                snapshot.place(state.pod, node.name)
+                return Placed(state, node.name, held)
+            board.reject(node.name, held)
+            yield
+        return self._unplaced(state, signature, snapshot, Counter(board.reasons), board)
+
+    def sign(self, state: CycleState, snapshot: Snapshot) -> tuple[Hashable, ...] | Rejection:
+        parts: list[Hashable] = []
+        for plugin in self._signs:
+            part = plugin.sign(state, snapshot)
+            if isinstance(part, Rejection):
+                return part
+            parts.append(part)
+        return tuple(parts)
+
+    def fits(self, state: CycleState, node: NodeInfo, snapshot: Snapshot) -> Rejection | None:
+        """Why this node, as the snapshot has it, does not take the pod. For forks: nothing is remembered."""
+        return first_rejection(self._checks(state, snapshot)[0], node)
+
+    def reserve(self, state: CycleState, node: NodeInfo, snapshot: Snapshot) -> tuple[Write, ...] | Rejection:
+        """Hold what the pod needs on the node: all of it or nothing."""
+        writes: tuple[Write, ...] = ()
+        for count, plugin in enumerate(self._reserves):
+            held = plugin.reserve(state, node, snapshot)
+            if isinstance(held, Rejection):
+                for earlier in reversed(self._reserves[:count]):
+                    earlier.unreserve(state, snapshot)
+                return held
+            writes += held
+        return writes
+
+    def unreserve(self, state: CycleState, snapshot: Snapshot) -> None:
+        """The binding failed: give back what was held and not written (P1)."""
+        for plugin in reversed(self._reserves):
+            plugin.unreserve(state, snapshot)
+        snapshot.remove(state.pod.uid)
+
+    def _board(self, state: CycleState, signature: Hashable, snapshot: Snapshot) -> Board:
+        board = self._boards.get(signature, snapshot)
+        if board is None:
+            checks, only = self._checks(state, snapshot)
+            rates: dict[Tier, list[Rate]] = {}
+            for plugin in self._scores:
+                rate = plugin.pre_score(state, snapshot)
+                if rate is not None:
+                    rates.setdefault(plugin.tier, []).append(rate)
+            board = Board(checks, rates, only)
+            if only is None:  # what is narrowed to a few nodes is cheap, and seldom asked twice
+                self._boards.keep(signature, board)
+        return board
+
+    def _checks(self, state: CycleState, snapshot: Snapshot) -> tuple[list[Check], frozenset[str] | None]:
+        made = [one for plugin in self._filters if (one := plugin.pre_filter(state, snapshot))]
+        return [one.check for one in made], _common(made)
+
+    def _unplaced(
+        self,
+        state: CycleState,
+        signature: Hashable,
+        snapshot: Snapshot,
+        reasons: Counter[Rejection],
+        board: Board | None = None,
+    ) -> Unplaced:
+        nodes = sum(1 for _ in snapshot.node_names())
+        remedy: Remedy | None = None
+        if board is not None:
+            if nodes > board.looked_at:  # the rest cannot be where its claims are, or has another name
+                reasons[NOT_ASKED] = nodes - board.looked_at
+            rejections = tuple(board.rejections.items())
+            rescues = (one.post_filter(state, snapshot, rejections) for one in self._rescues)
+            remedy = next((one for one in rescues if one is not None), None)
+        return Unplaced(state, signature, nodes, reasons, remedy)
+
+
+NOT_ASKED = Rejection("", "node(s) are not where the pod or its claims can be")
+
+
+def _common(made: Sequence[Checks]) -> frozenset[str] | None:
+    """The nodes that every plugin leaves."""
+    narrowed = [one.nodes for one in made if one.nodes is not None]
+    return frozenset.intersection(*narrowed) if narrowed else None

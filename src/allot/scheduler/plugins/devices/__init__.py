@@ -1,0 +1,14 @@
+"""Devices: claims and extended resources, from the question to the hold. Digest, section 5.
+
+    asking      what a pod wants: claims that have devices, claims that want some, extended names
+    checking    whether a node has them: one outline a node and signature
+    readiness   whether devices that must be made ready first are ready
+    reserving   the devices of the chosen node, held until they are written
+
+`DynamicResources` says whether, and prefers nodes that serve a first choice;
+`DeviceFit` says where devices are best spent. Nothing is allocated by asking.
+"""
+
+from .plugin import DeviceFit, DynamicResources
+
+__all__ = ["DeviceFit", "DynamicResources"]

@@ -1,0 +1,103 @@
+"""What a pod wants of devices: its claims, and its extended resources.
+
+A claim that has its devices says where the pod may go. One that has none is searched
+for. One that another pod is being given devices for right now is waited for.
+"""
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from allot.informers import Key
+
+from ...claim import ClaimInfo
+from ...extended import NOTHING, Asked, read_asked
+from ...pod import PodInfo
+from ...snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceAsk:
+    allocated: tuple[ClaimInfo, ...] = ()
+    pending: tuple[ClaimInfo, ...] = ()
+    extended: Asked = NOTHING
+    leftover: ClaimInfo | None = None  # what an earlier attempt made for the extended resources
+
+    @property
+    def wants_devices(self) -> bool:
+        return bool(self.pending or self.extended.names)
+
+    @property
+    def signature(self) -> Hashable:
+        """Pods of one template have claims of different names and the same specs."""
+        return (
+            tuple((one.uid, one.object.resource_version) for one in self.allocated),
+            tuple(msgspec.json.encode(one.view.spec) for one in self.pending),
+            self.extended,
+        )
+
+
+NO_DEVICES = DeviceAsk()
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A claim that cannot be used yet, and which one to wait for, as far as it has a name."""
+
+    why: str
+    key: Key | None = None
+
+
+def resolve(pod: PodInfo, snapshot: Snapshot) -> Iterator[ClaimInfo | Missing]:
+    """The claims of a pod, each once, in the order of its spec."""
+    names = {one.name: one.resource_claim_name for one in pod.status.resource_claim_statuses}
+    seen = set()
+    for use in pod.spec.resource_claims:
+        name = use.resource_claim_name
+        if name is None:
+            if use.name not in names:
+                yield Missing(f'resource claim "{use.name}" has not been created from its template yet')
+                continue
+            name = names[use.name]
+            if name is None:
+                continue  # deliberately not made
+        key = Key(pod.key.namespace, name)
+        if key in seen:
+            continue
+        seen.add(key)
+        yield _usable(pod, key, snapshot, generated=use.resource_claim_name is None)
+
+
+def _usable(pod: PodInfo, key: Key, snapshot: Snapshot, generated: bool) -> ClaimInfo | Missing:
+    claim = snapshot.claim(key)
+    if claim is None:
+        return Missing(f'resourceclaim "{key.name}" not found', key)
+    if claim.is_deleting:
+        return Missing(f'resourceclaim "{key.name}" is being deleted', key)
+    if generated and not claim.is_controlled_by(pod.uid):  # C4
+        return Missing(f'resourceclaim "{key.name}" was not created for this pod', key)
+    return claim
+
+
+def read_ask(pod: PodInfo, snapshot: Snapshot) -> DeviceAsk | Missing:
+    asked = read_asked(pod.spec)
+    if asked.names and not any(snapshot.extended.class_for(name) for name in asked.names):
+        asked = NOTHING
+    if not pod.spec.resource_claims and not asked.names:
+        return NO_DEVICES
+    allocated: list[ClaimInfo] = []
+    pending: list[ClaimInfo] = []
+    for claim in resolve(pod, snapshot):
+        if isinstance(claim, Missing):
+            return claim
+        if claim.allocation is not None:
+            allocated.append(claim)
+        elif snapshot.ledger.hold(claim.uid) is not None:
+            return Missing(
+                f'resourceclaim "{claim.key.name}" is in the process of being allocated', claim.key
+            )
+        else:
+            pending.append(claim)
+    leftover = snapshot.extended_claim_of(pod.uid) if asked.names else None
+    return DeviceAsk(tuple(allocated), tuple(pending), asked, leftover)

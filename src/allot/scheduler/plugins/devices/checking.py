@@ -1,0 +1,173 @@
+"""Whether a node has the devices, for all pods of one signature.
+
+Claims that have their devices must be usable on the node. For the others an outline is
+asked of the allocator: does it fit, and how well? What extended resources ask of devices
+depends on what the node's device plugins serve themselves, so there is one demand for
+each way in which a node may share the work (`Delegation`).
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from allot.allocation import (
+    BadNodeSelector,
+    Demand,
+    Node,
+    Outline,
+    Outlines,
+    Policy,
+    Refused,
+    read_demand,
+    selects,
+)
+from allot.api import meta, resource
+
+from ...claim import ClaimInfo
+from ...extended import Choice, Delegation, DeviceRequests, Lacking, device_requests, in_memory
+from ...framework import Checks, CycleState, Rejection
+from ...node import NodeInfo
+from ...snapshot import Snapshot
+from .asking import DeviceAsk
+from .readiness import Readiness, readiness
+
+NAME = "DynamicResources"
+
+UNAVAILABLE = Rejection(NAME, "resourceclaim not available on the node")
+NO_FIT = Rejection(NAME, "cannot allocate all claims", resolvable=True)
+UNDECIDED = Rejection(NAME, "could not be decided whether all claims fit", undecided=True)
+NOTHING_DELEGATED = Delegation()
+
+
+class Asked:
+    """The demands of a pod, by the delegation of a node."""
+
+    def __init__(self, ask: DeviceAsk, state: CycleState, snapshot: Snapshot) -> None:
+        self._ask = ask
+        self._pod = state.pod
+        self._snapshot = snapshot
+        self._choice = Choice(ask.extended, snapshot.extended)
+        self._demands: dict[Delegation, Demand | Refused] = {}
+
+    def delegation(self, node: NodeInfo) -> Delegation | Lacking:
+        return self._choice.on(node.allocatable) if self._ask.extended.names else NOTHING_DELEGATED
+
+    def devices(self, delegation: Delegation) -> DeviceRequests | Refused | None:
+        """What the claim for extended resources asks for; None when there is no need for one."""
+        return device_requests(self._ask.extended, delegation) if delegation else None
+
+    def demand(self, delegation: Delegation) -> Demand | Refused:
+        demand = self._demands.get(delegation)
+        if demand is None:
+            demand = self._demands[delegation] = self._read(delegation)
+        return demand
+
+    def claims(self, delegation: Delegation) -> tuple[resource.ResourceClaim, ...] | Refused:
+        """What must be found at once: the pod's claims in order, then the one for extended resources."""
+        claims = tuple(one.view for one in self._ask.pending)
+        devices = self.devices(delegation)
+        if isinstance(devices, Refused):
+            return devices
+        return claims if devices is None else (*claims, in_memory(self._pod.view, devices))
+
+    def _read(self, delegation: Delegation) -> Demand | Refused:
+        claims = self.claims(delegation)
+        if isinstance(claims, Refused):
+            return claims
+        return read_demand(claims, self._snapshot.classes, self._snapshot.features)
+
+
+class DeviceCheck:
+    def __init__(
+        self,
+        ask: DeviceAsk,
+        asked: Asked,
+        snapshot: Snapshot,
+        policy: Policy,
+        budget: int,
+        unusable: frozenset[str],
+    ) -> None:
+        self._ask = ask
+        self._asked = asked
+        self._snapshot = snapshot
+        self._policy = policy
+        self._budget = budget
+        self._unusable = unusable  # claims that can be used nowhere until they are allocated anew
+        self._outlines: dict[Delegation, Outlines | Rejection | None] = {}
+        self.found: dict[str, Outline] = {}
+        """How the nodes that passed would serve the claims, by node name; read by the ratings."""
+
+    def __call__(self, node: NodeInfo) -> Rejection | None:
+        for claim in self._ask.allocated:
+            if claim.uid in self._unusable or not is_reachable(claim, node.place):
+                return UNAVAILABLE
+        if not self._ask.wants_devices:
+            return None
+        delegation = self._asked.delegation(node)
+        if isinstance(delegation, Lacking):
+            return Rejection(NAME, str(delegation))
+        outlines = self._of(delegation)
+        if outlines is None or isinstance(outlines, Rejection):
+            return outlines
+        outline = outlines.of(node.place)
+        if outline is None:
+            return UNDECIDED
+        if isinstance(outline, Refused):
+            return Rejection(NAME, outline.error)
+        if not outline.fits:
+            return NO_FIT
+        self.found[node.name] = outline
+        return None
+
+    def _of(self, delegation: Delegation) -> Outlines | Rejection | None:
+        if delegation not in self._outlines:
+            self._outlines[delegation] = self._made(delegation)
+        return self._outlines[delegation]
+
+    def _made(self, delegation: Delegation) -> Outlines | Rejection | None:
+        if not self._ask.pending and not delegation:
+            return None  # device plugins serve all of it
+        demand = self._asked.demand(delegation)
+        if isinstance(demand, Refused):
+            return Rejection(NAME, demand.error)
+        snapshot = self._snapshot
+        return Outlines(snapshot.inventory, snapshot.ledger, demand, self._policy, self._budget)
+
+    def checks(self) -> Checks:
+        return Checks(self, _places(self._ask.allocated))
+
+
+def unusable(claims: tuple[ClaimInfo, ...], now: datetime, timeout_s: float) -> frozenset[str]:
+    """Claims whose devices were not made ready: the pod must wait for others."""
+    states: Mapping[str, Readiness] = {one.uid: readiness(one, now, timeout_s) for one in claims}
+    return frozenset(uid for uid, state in states.items() if state in (Readiness.FAILED, Readiness.LATE))
+
+
+def is_reachable(claim: ClaimInfo, node: Node) -> bool:
+    """Whether the devices that a claim has can be used from a node."""
+    selector = claim.allocation.node_selector if claim.allocation is not None else None
+    if selector is None:
+        return True
+    try:
+        return selects(selector, node)
+    except BadNodeSelector:
+        return False
+
+
+def _places(claims: tuple[ClaimInfo, ...]) -> frozenset[str] | None:
+    """The nodes that the claims leave, as far as they say it by name."""
+    named = [
+        places
+        for claim in claims
+        if claim.allocation is not None and (places := _named(claim.allocation.node_selector)) is not None
+    ]
+    return frozenset.intersection(*named) if named else None
+
+
+def _named(selector: meta.NodeSelector | None) -> frozenset[str] | None:
+    names: set[str] = set()
+    for term in selector.node_selector_terms if selector is not None else ():
+        fields = [one for one in term.match_fields if one.key == "metadata.name" and one.operator == "In"]
+        if not fields:
+            return None
+        names.update(fields[0].values)
+    return frozenset(names) if selector is not None else None
