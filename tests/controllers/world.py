@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from allot.api import Object, Request, Response, Transport, errors
+from allot.api import Gates, Object, Request, Response, Transport, errors
 from allot.apiserver import identities
 from allot.base import Metrics, RandomIds, SystemClock
 from allot.client import Client, InProcessTransport
@@ -47,6 +47,7 @@ class World:
     client: Client  # the administrator
     controllers: Sequence[Controller]
     metrics: Metrics = field(default_factory=Metrics)
+    gates: Gates = field(default_factory=Gates)
     wires: dict[str, Record] = field(default_factory=dict)
     _running: asyncio.Task[None] | None = None
 
@@ -87,7 +88,8 @@ class World:
         clock, rng = SystemClock(), random.Random(7)
         reader = Client(InProcessTransport(self.server.api.handle, identities.CONTROLLER_MANAGER))
         async with Informers(reader, rng, pace=QUICK) as informers:
-            process = Process.of(informers, self._client_of, clock, rng, RandomIds(rng), self.metrics)
+            ids = RandomIds(rng)
+            process = Process.of(informers, self._client_of, clock, rng, ids, self.metrics, self.gates)
             await run(process, self.controllers, leading=ready.set)
 
     def _client_of(self, controller: Controller) -> Client:

@@ -15,7 +15,7 @@ from allot.apiserver import Options, ServingOptions, serve
 from allot.cluster import way_to_nodes
 from allot.store import StoreError
 
-_GATE_HELP = "feature gates, e.g. DRAListTypeAttributes=true,DRADeviceTaints=false"
+GATE_HELP = "feature gates, e.g. DRAListTypeAttributes=true,DRADeviceTaints=false"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +27,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--anonymous-health", action="store_true", help="let strangers see /healthz, /livez and /readyz"
     )
-    parser.add_argument("--feature-gates", default="", help=_GATE_HELP)
+    parser.add_argument("--feature-gates", default="", help=GATE_HELP)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -14,13 +14,14 @@ import socket
 import sys
 from pathlib import Path
 
+from allot.api import Gates, UnknownGate
 from allot.base import Metrics, RandomIds, SystemClock
 from allot.client import Access, BadAccess, Client, HttpsTransport, LeaseSettings, Measured, kubeconfig
 from allot.controllers import ALL, AccountClients, Process
 from allot.controllers import run as run_controllers
 from allot.informers import Election, Informers
 
-from .apiserver import run_loop
+from .apiserver import GATE_HELP, read_gates, run_loop
 from .exposing import exposed
 
 LEASE, LEASE_NAMESPACE = "kube-controller-manager", "kube-system"
@@ -39,6 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--metrics-port", type=int, metavar="P", help="serve /metrics on loopback; 0 picks a free port"
     )
+    parser.add_argument("--feature-gates", default="", help=GATE_HELP)
     parser.add_argument("--lease-duration", type=int, default=15, metavar="S", help="default: 15")
     parser.add_argument("--renew-deadline", type=float, default=10.0, metavar="S", help="default: 10")
     parser.add_argument("--retry-period", type=float, default=2.0, metavar="S", help="default: 2")
@@ -47,15 +49,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname).1s %(name)s: %(message)s")
     try:
+        gates = read_gates(options.feature_gates)
         access = kubeconfig.load(options.kubeconfig or "", context=options.context)
-    except (BadAccess, OSError) as wrong:
+    except (BadAccess, OSError, UnknownGate) as wrong:
         print(f"allot controllers: {wrong}", file=sys.stderr)
         return 1
-    return run_loop(_serve(access, options))
+    return run_loop(_serve(access, gates, options))
 
 
-async def _serve(access: Access, options: argparse.Namespace) -> int:
-    working = asyncio.create_task(_work(access, options))
+async def _serve(access: Access, gates: Gates, options: argparse.Namespace) -> int:
+    working = asyncio.create_task(_work(access, gates, options))
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, working.cancel)
     try:
@@ -65,7 +68,7 @@ async def _serve(access: Access, options: argparse.Namespace) -> int:
     return 1  # control loops do not end by themselves
 
 
-async def _work(access: Access, options: argparse.Namespace) -> None:
+async def _work(access: Access, gates: Gates, options: argparse.Namespace) -> None:
     clock, rng, metrics = SystemClock(), random.Random(), Metrics()
     ids = RandomIds(rng)
     transport = Measured(HttpsTransport(access), metrics, clock, access.server.authority)
@@ -79,7 +82,7 @@ async def _work(access: Access, options: argparse.Namespace) -> None:
             if options.metrics_port is not None:
                 print(f"metrics http://127.0.0.1:{port}/metrics", file=sys.stderr, flush=True)
             await run_controllers(
-                Process.of(informers, clients, clock, rng, ids, metrics),
+                Process.of(informers, clients, clock, rng, ids, metrics, gates),
                 ALL,
                 _election(options, client, clock, ids) if options.leader_elect else None,
                 standing=lambda: print("ready", flush=True),

@@ -1,16 +1,17 @@
 """Making it so: one folder a controller, and every folder has the same shape.
 
-    resourceclaims/     claims from templates, reservations, deallocation
-    garbagecollection/  what nobody owns any more
-    namespaces/         the end of a namespace
-    serviceaccounts/    the default account of each namespace
-    daemonsets/         one pod on every node that suits
-    deployments/        the pods of one template take the place of another's
-    jobs/               pods that run until enough of them have succeeded
-    nodelifecycle/      nodes that fall silent, and their pods
-    podgc/              pods that nobody will end
-    quota/              what a namespace uses of what it may
-    replicasets/        so many pods of one template; workloads/: what such controllers share
+    resourceclaims/       claims from templates, reservations, deallocation
+    garbagecollection/    what nobody owns any more
+    namespaces/           the end of a namespace
+    serviceaccounts/      the default account of each namespace
+    devicetainteviction/  pods leave devices that are tainted
+    daemonsets/           one pod on every node that suits
+    deployments/          the pods of one template take the place of another's
+    jobs/                 pods that run until enough of them have succeeded
+    nodelifecycle/        nodes that fall silent, and their pods
+    podgc/                pods that nobody will end
+    quota/                what a namespace uses of what it may
+    replicasets/          so many pods of one template; workloads/: what such controllers share
 
 The shape, so that whoever knows one knows them all (`resourceclaims` is the model):
 
@@ -46,6 +47,7 @@ for each of upstream's names), and add its CONTROLLER to ALL below.
 from . import (
     daemonsets,
     deployments,
+    devicetainteviction,
     garbagecollection,
     jobs,
     namespaces,
@@ -62,6 +64,7 @@ from .running import Process, run
 
 ALL: tuple[Controller, ...] = (
     resourceclaims.CONTROLLER,
+    devicetainteviction.CONTROLLER,
     garbagecollection.CONTROLLER,
     namespaces.CONTROLLER,
     serviceaccounts.CONTROLLER,

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from allot.api import Gates
 from allot.base import Clock, Ids, Metrics
 from allot.client import Client
 from allot.informers import Events, Handler, Informer, Informers, ResourceId, Telemetry
@@ -28,6 +29,7 @@ class World:
     metrics: Metrics
     telemetry: Telemetry
     events: Events
+    gates: Gates = field(default_factory=Gates)
     _used: list[Informer] = field(default_factory=list)
     _stops: list[Callable[[], None]] = field(default_factory=list)
 

@@ -9,8 +9,9 @@ server after the lease was won, so that nothing the predecessor did is missed.
 import asyncio
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from allot.api import Gates
 from allot.base import Clock, Ids, Metrics
 from allot.client import Client
 from allot.informers import Election, Events, Informers, Telemetry, lead_forever
@@ -32,6 +33,7 @@ class Process:
     ids: Ids
     metrics: Metrics
     telemetry: Telemetry
+    gates: Gates = field(default_factory=Gates)
 
     @classmethod
     def of(
@@ -42,8 +44,10 @@ class Process:
         rng: random.Random,
         ids: Ids,
         metrics: Metrics,
+        gates: Gates | None = None,
     ) -> "Process":
-        return cls(informers, client_of, clock, rng, ids, metrics, Telemetry(metrics, clock))
+        telemetry = Telemetry(metrics, clock)
+        return cls(informers, client_of, clock, rng, ids, metrics, telemetry, gates or Gates())
 
 
 async def run(
@@ -120,4 +124,5 @@ def _world(process: Process, controller: Controller) -> World:
         process.metrics,
         process.telemetry,
         events,
+        process.gates,
     )

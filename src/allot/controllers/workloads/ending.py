@@ -11,8 +11,9 @@ from .pods import view_of
 
 async def disrupt(
     pods: Resource, pod: Object, clock: Clock, reason: str, message: str, *, at_once: bool = False
-) -> None:
-    """Say in the pod's conditions why it goes, then delete it. `at_once`: no node will end it."""
+) -> bool:
+    """Say in the pod's conditions why it goes, then delete it. `at_once`: no node will end it.
+    False if it was gone already."""
     try:
         if not view_of(pod).is_finished:
             await pods.patch(
@@ -21,7 +22,8 @@ async def disrupt(
             )  # fmt: skip
         await pods.delete(pod.name, pod.namespace, uid=pod.uid, grace_period_s=0 if at_once else None)
     except errors.NotFound:
-        return
+        return False
+    return True
 
 
 def _told(pod: Object, now: str, reason: str, message: str, is_over: bool) -> dict[str, Any]:
