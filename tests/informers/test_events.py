@@ -3,7 +3,10 @@
 import asyncio
 from contextlib import asynccontextmanager
 
+from allot.api import errors
+from allot.apiserver import identities
 from allot.base import Metrics, RandomIds, SystemClock
+from allot.client import Client, InProcessTransport
 from allot.informers import WARNING, Events, Telemetry
 from allot.informers.events import BURST, REFILL_S, Budget
 from allot.testing import api_server
@@ -94,3 +97,42 @@ def test_the_budget_of_an_object_refills():
     assert not budget.spend("a", REFILL_S - 1)
     assert budget.spend("a", REFILL_S)
     assert not budget.spend("a", REFILL_S)
+
+
+class LosesFirstAnswer:
+    """A way to the server on which the answer to the first POST of an event is lost."""
+
+    def __init__(self, inner: InProcessTransport) -> None:
+        self._inner = inner
+        self.posts = 0
+
+    async def send(self, request):
+        response = await self._inner.send(request)
+        if request.method == "POST" and request.path.endswith("/events"):
+            self.posts += 1
+            if self.posts == 1:
+                raise errors.Timeout("the answer was lost")
+        return response
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+def test_an_event_whose_answer_was_lost_is_not_told_for_ever():
+    """Its name is taken, by itself; it was written again and again, twice a second."""
+
+    async def story() -> None:
+        async with api_server() as server:
+            client, clock, metrics = server.client(), SystemClock(), Metrics()
+            about = await client.resource("", "v1", "configmaps").create(config_map("m"))
+            way = LosesFirstAnswer(InProcessTransport(server.api.handle, identities.ADMIN))
+            events = Events(Client(way), "tester", clock, RandomIds(), Telemetry(metrics, clock), metrics)
+            running = asyncio.ensure_future(events.run())
+            events.record(about, WARNING, "Broken", "it broke")
+            await soon(lambda: way.posts >= 2 and events.idle)
+            assert way.posts == 2
+            assert len((await client.resource("", "v1", "events").list(NS)).objects) == 1
+            running.cancel()
+            await asyncio.wait((running,))
+
+    asyncio.run(story())

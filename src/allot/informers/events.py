@@ -116,7 +116,7 @@ class Events:
                 record = replace(record, count=1, first=record.last)  # it ran out: told anew
                 self._records[saying] = record
             if not record.written or record.count == 1:
-                await self._events.create(self._event(saying, record, namespace))
+                await self._tell(saying, record, namespace)
         except (errors.Forbidden, errors.NotFound, errors.Invalid, errors.BadRequest) as refused:
             # The namespace is going away, most often. Nobody will read this; do not insist.
             self._dropped.add(1, self._component, type(refused).__name__)
@@ -126,6 +126,13 @@ class Events:
         if saying in self._records:
             self._records[saying] = replace(self._records[saying], written=record.count)
         return None
+
+    async def _tell(self, saying: Saying, record: Record, namespace: str) -> None:
+        try:
+            await self._events.create(self._event(saying, record, namespace))
+        except errors.AlreadyExists:
+            # Nobody else has such a name: it was told, and the answer was lost.
+            await self._counted(record, namespace)
 
     async def _counted(self, record: Record, namespace: str) -> bool:
         """Raise the count of an event that is there. False if it is not, any more."""

@@ -16,8 +16,19 @@ What it promises
 from ..controller import Controller
 from ..workloads import PODS
 from .leaving import NODES
-from .loop import LEASES, make
+from .loop import GRACE_S, LEASES, make
 
-CONTROLLER = Controller("node-lifecycle-controller", "node-controller", (NODES, LEASES, PODS), make)
 
-__all__ = ["CONTROLLER"]
+def patient(grace_s: float) -> Controller:
+    """The controller, for nodes that may be silent for so long: those that renew their leases less often."""
+    return Controller(
+        "node-lifecycle-controller",
+        "node-controller",
+        (NODES, LEASES, PODS),
+        lambda world: make(world, grace_s),
+    )
+
+
+CONTROLLER = patient(GRACE_S)
+
+__all__ = ["CONTROLLER", "patient"]

@@ -16,8 +16,8 @@ LEASES = ResourceId("coordination.k8s.io", "v1", "leases")
 LEASE_NAMESPACE = "kube-node-lease"
 
 
-def make(world: World) -> Sequence[Loop]:
-    return [Listening(world).loop, Leaving(world).loop]
+def make(world: World, grace_s: float = GRACE_S) -> Sequence[Loop]:
+    return [Listening(world, grace_s=grace_s).loop, Leaving(world).loop]
 
 
 class Listening:
