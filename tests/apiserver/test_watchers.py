@@ -55,6 +55,34 @@ def test_every_watcher_sees_the_same_history_however_fast_it_reads():
     asyncio.run(story())
 
 
+def test_what_a_watcher_in_the_same_process_is_told_is_what_the_bytes_say():
+    """With a selector too, where an object comes and goes while it stays."""
+
+    async def story():
+        api = ApiServer(MemoryStore())
+        await api.start()
+        query = {"watch": "true", "labelSelector": "colour=red"}
+        response = await api.handle(Request("GET", CONFIGS, query), identities.ADMIN)
+        for method, name, colour in [
+            ("POST", "", "red"), ("PATCH", "/o", "blue"), ("PATCH", "/o", "red"), ("DELETE", "/o", ""),
+        ]:  # fmt: skip
+            body = b'{"metadata":{"name":"o","labels":{"colour":"%b"}}}' % colour.encode()
+            headers = {"content-type": "application/merge-patch+json"} if method == "PATCH" else {}
+            sent = Request(method, CONFIGS + name, {}, headers, b"" if method == "DELETE" else body)
+            assert (await api.handle(sent, identities.ADMIN)).status < 300
+        pieces, lines = [], []
+        while len(lines) < 4:
+            pieces.append(await anext(response.stream))
+            lines += pieces[-1].splitlines()
+        told = [event for piece in pieces for event in piece.events]
+        assert [type for type, _ in told] == ["ADDED", "DELETED", "ADDED", "DELETED"]
+        assert [b'{"type":"%b","object":%b}' % (t.encode(), o.raw) for t, o in told] == lines
+        await response.stream.aclose()
+        await api.close()
+
+    asyncio.run(story())
+
+
 def test_a_cache_that_loads_anew_under_the_initial_events_sends_the_watcher_back():
     """W2: a position in the old history means nothing in the new one, so nothing is missed in silence."""
 

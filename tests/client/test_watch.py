@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allot.api import errors
+from allot.api import Object, Told, errors
 from allot.client import EventType
 from allot.client.watch import Lines, decode, events
 
@@ -32,6 +32,20 @@ def test_events_do_not_depend_on_where_the_bytes_are_cut(cuts):
         return [event.object.name async for event in events(in_chunks(chunks))]
 
     assert asyncio.run(read()) == NAMES
+
+
+def test_objects_of_a_server_in_the_same_process_are_taken_as_they_are():
+    pod = Object(b'{"metadata":{"name":"pod-0"}}', 7)
+    line = b'{"type":"DELETED","object":{"metadata":{"resourceVersion":"7","name":"pod-0"}}}\n'
+
+    async def read(*chunks: bytes) -> list[Object]:
+        return [event.object async for event in events(in_chunks(chunks))]
+
+    (taken,) = asyncio.run(read(Told.of(line, [("DELETED", pod)])))
+    assert taken is pod
+    pieces = Told.of(line, [("DELETED", pod)])
+    (parsed,) = asyncio.run(read(pieces[:20], pieces[20:]))  # somebody in between cut it
+    assert parsed is not pod and (parsed.name, parsed.resource_version) == ("pod-0", "7")
 
 
 def test_a_bookmark_is_an_event_with_a_version():

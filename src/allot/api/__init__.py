@@ -8,7 +8,7 @@ about each kind; every generation of the API is a package of its own
 from . import age, errors, field, meta, names
 from .field import FieldError, Path
 from .gates import GATES, Gates, UnknownGate
-from .http import Request, Response, Transport
+from .http import Request, Response, Told, Transport
 from .kind import NAME_AND_AGE, Column, FieldErrorText, Fields, Kind, Occasion, Rules, Scale, Version
 from .object import Metadata, Object, encode, stored_form
 from .quantity import Format as QuantityFormat
@@ -39,6 +39,7 @@ __all__ = [
     "Rules",
     "Scale",
     "Semver",
+    "Told",
     "Transport",
     "UnknownGate",
     "User",

@@ -4,9 +4,11 @@ The server's `handle(request, user)` takes the one and returns the other; the
 HTTPS listener and the in-process client are two ways to get them there.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
+
+from .object import Object
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,23 @@ class Response:
     content_type: str = "application/json"
     headers: tuple[tuple[str, str], ...] = ()
     stream: AsyncIterator[bytes] | None = None  # a watch or a log; then `body` is empty
+
+
+class Told(bytes):
+    """A piece of a watch, and what it says: the type of each event and the object.
+
+    On the wire it is bytes like any other. A reader in the same process takes the objects as they
+    are, so that whoever watches shares one copy, decoded once, with the server and each other.
+    Whoever cuts such a piece has plain bytes in hand, and those can still be read.
+    """
+
+    events: Sequence[tuple[str, Object]]
+
+    @classmethod
+    def of(cls, lines: bytes, events: Sequence[tuple[str, Object]]) -> "Told":
+        told = cls(lines)
+        told.events = events
+        return told
 
 
 class Transport(Protocol):

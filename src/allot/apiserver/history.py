@@ -20,7 +20,7 @@ WINDOW_BYTES = 64 * 1024 * 1024
 class Change:
     """One object moved from `previous` to `object` at `revision`."""
 
-    __slots__ = ("_lines", "key", "object", "previous", "revision", "type")
+    __slots__ = ("_farewell", "_lines", "key", "object", "previous", "revision", "type")
 
     def __init__(self, type: str, key: str, object: Object, previous: Object | None, revision: int) -> None:
         self.type = type  # ADDED, MODIFIED or DELETED
@@ -29,6 +29,7 @@ class Change:
         self.previous = previous
         self.revision = revision
         self._lines: dict[str, bytes] | None = None
+        self._farewell: Change | None = None
 
     def line(self, form: str, render: Callable[[Object], bytes], type: str = "") -> bytes:
         """The event as a watcher reads it. `form` names what `render` makes."""
@@ -41,21 +42,17 @@ class Change:
             found = self._lines[key] = event_line(type, render(self.object))
         return found
 
-    def farewell(self, form: str, render: Callable[[Object], bytes]) -> bytes:
+    def farewell(self) -> "Change":
         """For a watcher whose selection the object has left: what it was when it was last in it.
 
         How it is now is none of that watcher's business.
         """
         if self.type == "DELETED" or self.previous is None:
-            return self.line(form, render)
-        key = f"left {form}"
-        if self._lines is None:
-            self._lines = {}
-        found = self._lines.get(key)
-        if found is None:
+            return self
+        if self._farewell is None:
             last = Object(self.previous.stored, self.revision)
-            found = self._lines[key] = event_line("DELETED", render(last))
-        return found
+            self._farewell = Change("DELETED", self.key, last, self.previous, self.revision)
+        return self._farewell
 
 
 def event_line(type: str, body: bytes) -> bytes:

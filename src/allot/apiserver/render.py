@@ -31,12 +31,14 @@ def to_stored(fields: Fields, served: Served, hub_api_version: str) -> Fields:
 
 
 class Renderer:
-    """Renders objects of one kind in one version and form. `form_name` tells forms apart."""
+    """Renders objects of one kind in one version and form. `form_name` tells forms apart;
+    `is_plain` is the form in which objects are stored."""
 
     def __init__(self, served: Served, form: Form, now: datetime, include: str = "Metadata") -> None:
         self.served = served
         self.form = form
         self.form_name = f"{served.api_version} {form.shape} {form.version} {include}"
+        self.is_plain = not form.shape and served.is_hub
         self._now = now
         self._include = include
 
@@ -47,7 +49,7 @@ class Renderer:
                 return encode(self.table([object], object.resource_version))
             case "PartialObjectMetadata":
                 return encode(self._partial(object.fresh()))
-            case _ if self.served.is_hub:
+            case _ if self.is_plain:
                 return object.raw
             case _:
                 return encode(in_version(object, self.served))

@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from allot.api import Object, encode, errors
+from allot.api import Object, Told, encode, errors
 from allot.store import Compacted, Event, Store, Watch
 
 from .cache import Cache
@@ -47,20 +47,27 @@ class Sight:
         self.renderer = renderer
         self._selection = selection
 
-    def initial(self, object: Object) -> bytes:
-        return event_line("ADDED", self.renderer.item(object)) if self._selection.accepts(object) else b""
+    def initial(self, objects: Iterable[Object]) -> bytes:
+        seen = [object for object in objects if self._selection.accepts(object)]
+        lines = b"".join([event_line("ADDED", self.renderer.item(object)) for object in seen])
+        return Told.of(lines, [("ADDED", object) for object in seen]) if self.renderer.is_plain else lines
 
-    def line(self, change: Change) -> bytes:
+    def changes(self, changes: Iterable[Change]) -> bytes:
+        seen = [one for change in changes if (one := self._seen(change)) is not None]
+        form, render = self.renderer.form_name, self.renderer.item
+        lines = b"".join([change.line(form, render, type) for type, change in seen])
+        if not self.renderer.is_plain:
+            return lines
+        return Told.of(lines, [(type, change.object) for type, change in seen])
+
+    def _seen(self, change: Change) -> tuple[str, Change] | None:
+        """The change as it is in this watcher's world, if it happens there."""
         if not self._selection:
-            return change.line(self.renderer.form_name, self.renderer.item)
+            return change.type, change
         was = change.previous is not None and self._selection.accepts(change.previous)
-        is_ = change.type != "DELETED" and self._selection.accepts(change.object)
-        if is_:
-            return change.line(self.renderer.form_name, self.renderer.item, "MODIFIED" if was else "ADDED")
-        return change.farewell(self.renderer.form_name, self.renderer.item) if was else b""
-
-    def lines(self, changes: Iterable[Change]) -> bytes:
-        return b"".join([self.line(change) for change in changes])
+        if change.type != "DELETED" and self._selection.accepts(change.object):
+            return "MODIFIED" if was else "ADDED", change
+        return ("DELETED", change.farewell()) if was else None
 
     def bookmark(self, revision: int, initial_end: bool = False) -> bytes:
         served = self.renderer.served
@@ -140,7 +147,7 @@ async def stream(
 
 async def _initial(sight: Sight, objects: Sequence[Object]) -> AsyncIterator[bytes]:
     for cut in pieces(objects, _BATCH):
-        chunk = b"".join([sight.initial(object) for object in objects[cut]])
+        chunk = sight.initial(objects[cut])
         if chunk:
             yield chunk
         await asyncio.sleep(0)
@@ -171,7 +178,7 @@ async def _shared(
             elif changes:
                 gathered_at = now + min(_GATHER_S_MAX, _GATHER_S_PER_STREAM * len(laggards))
                 position += len(changes)
-                chunk = sight.lines(changes)
+                chunk = sight.changes(changes)
                 if chunk:
                     yield chunk
             elif bookmarks and now >= bookmark_at:
@@ -213,7 +220,7 @@ async def _catch_up(
             events = arriving.result()
             if events is None:
                 return
-            chunk = sight.lines([_change(event) for event in events])
+            chunk = sight.changes([_change(event) for event in events])
             seen.revision = events[-1].revision
             if chunk:
                 yield chunk

@@ -1,17 +1,18 @@
 """A watch, from bytes to events.
 
 The server sends one JSON object a line and cuts lines anywhere; `Lines` puts
-them together again. An ERROR event is not handed on as an event: it is raised,
-because whoever watches must do something else now (list again, most often).
+them together again. A server in the same process hands the objects over as they
+are (`Told`). An ERROR event is not handed on as an event: it is raised, because
+whoever watches must do something else now (list again, most often).
 """
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 import msgspec
 
-from allot.api import Object, errors
+from allot.api import Object, Told, errors
 
 LINE_BYTES_MAX = 64 * 1024 * 1024
 
@@ -23,8 +24,10 @@ class EventType(Enum):
     BOOKMARK = "BOOKMARK"
 
 
-@dataclass(frozen=True, slots=True)
-class WatchEvent:
+_TYPES = {type.value: type for type in EventType}
+
+
+class WatchEvent(NamedTuple):
     type: EventType
     object: Object  # of a bookmark, only metadata.resourceVersion and annotations mean something
 
@@ -42,6 +45,11 @@ class Lines:
 
     def __init__(self) -> None:
         self._rest = bytearray()
+
+    @property
+    def between(self) -> bool:
+        """Whether no line has been begun."""
+        return not self._rest
 
     def feed(self, chunk: bytes) -> list[bytes]:
         if b"\n" not in chunk:
@@ -61,8 +69,8 @@ def decode(line: bytes) -> WatchEvent:
         read = _line.decode(line)
         if read.type == "ERROR":
             raise errors.from_status(msgspec.json.decode(read.object))
-        return WatchEvent(EventType(read.type), Object(bytes(read.object)))
-    except (msgspec.MsgspecError, ValueError) as broken:
+        return WatchEvent(_TYPES[read.type], Object(bytes(read.object)))
+    except (msgspec.MsgspecError, ValueError, KeyError) as broken:
         raise errors.Internal(f"the server sent a watch event that cannot be read: {broken}") from broken
 
 
@@ -71,8 +79,12 @@ async def events(stream: AsyncIterator[bytes]) -> AsyncIterator[WatchEvent]:
     lines = Lines()
     try:
         async for chunk in stream:
-            for line in lines.feed(chunk):
-                yield decode(line)
+            if isinstance(chunk, Told) and lines.between:
+                for type, object in chunk.events:
+                    yield WatchEvent(_TYPES[type], object)
+            else:
+                for line in lines.feed(chunk):
+                    yield decode(line)
     finally:
         close = getattr(stream, "aclose", None)
         if close is not None:
