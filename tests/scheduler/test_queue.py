@@ -170,10 +170,38 @@ def test_news_of_a_claim_wakes_those_who_use_it():
     for name in ("a", "b", "c"):
         queue.add(pod(name, resourceClaims=[{"name": "gpu", "resourceClaimName": f"claim-{name}"}]), 0.0)
     for _ in range(3):
-        assert (name := taken(queue)) is not None
+        name = taken(queue)
+        assert name is not None
         queue.failed(uid(name), "g", DEVICES, 0.0)
     queue.happened(Event.CLAIM_CHANGED, 2.0, about=Key("default", "claim-b"))
     assert [taken(queue, 2.0), taken(queue, 2.0)] == ["b", None]
+
+
+def test_a_pod_whose_priority_changed_waits_in_its_new_place():
+    queue = Queue(EVENTS)
+    queue.add(pod("a"), 0.0)
+    queue.add(pod("b"), 0.0)
+    assert queue.update(pod("b", priority=5), 0.0)
+    assert [taken(queue), taken(queue)] == ["b", "a"]
+
+
+def test_a_pod_hears_of_the_claims_that_it_uses_now():
+    """The name of a generated claim comes later, and may come to another one."""
+    claims = [{"name": "gpu", "resourceClaimTemplateName": "t"}]
+
+    def named(claim: str) -> PodInfo:
+        status = {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": claim}]}
+        return pod("a", resourceClaims=claims, status=status)
+
+    queue = Queue(EVENTS)
+    queue.add(named("old"), 0.0)
+    queue.update(named("new"), 0.0)
+    assert taken(queue) == "a"
+    queue.failed(uid("a"), "g", DEVICES, 0.0)
+    queue.happened(Event.CLAIM_CHANGED, 1.0, about=Key("default", "old"))
+    assert taken(queue, 1.0) is None
+    queue.happened(Event.CLAIM_CHANGED, 1.0, about=Key("default", "new"))
+    assert taken(queue, 1.0) == "a"
 
 
 def test_of_those_who_share_a_claim_one_is_woken():
@@ -182,7 +210,8 @@ def test_of_those_who_share_a_claim_one_is_woken():
     for name in ("a", "b", "c"):
         queue.add(pod(name, resourceClaims=[{"name": "gpu", "resourceClaimName": "shared"}]), 0.0)
     for _ in range(3):
-        assert (name := taken(queue)) is not None
+        name = taken(queue)
+        assert name is not None
         queue.failed(uid(name), "g", DEVICES, 0.0)
     for _ in range(5):
         queue.happened(Event.CLAIM_CHANGED, 2.0, about=Key("default", "shared"))
@@ -413,6 +442,16 @@ class Queueing(RuleBasedStateMachine):
         assert found.attempts == one.attempts
         one.where, one.missed = Where.TAKEN, set()
 
+    @rule(group=st.sampled_from("gh"), by=st.sampled_from(sorted(EVENTS)))
+    def try_all_in_vain(self, group: str, by: str) -> None:
+        """What a full cluster does to a queue: without it, few walks would have many that sleep."""
+        self.ripen()
+        while (found := self.queue.take(self.now_s)) is not None:
+            one = self.pods[found.pod.key.name]
+            one.attempts += 1
+            one.missed = set()
+            self.fail_one(one, group, by, error=False)
+
     def taken(self, data: st.DataObject) -> Known:
         names = sorted(name for name, one in self.pods.items() if one.where is Where.TAKEN)
         return self.pods[data.draw(st.sampled_from(names))]
@@ -425,7 +464,9 @@ class Queueing(RuleBasedStateMachine):
         data=st.data(), group=st.sampled_from("gh"), by=st.sampled_from(sorted(EVENTS)), error=st.booleans()
     )
     def fail(self, data: st.DataObject, group: str, by: str, error: bool) -> None:
-        one = self.taken(data)
+        self.fail_one(self.taken(data), group, by, error)
+
+    def fail_one(self, one: Known, group: str, by: str, error: bool) -> None:
         self.queue.failed(uid(one.name), group, frozenset({by}), self.now_s, error=error)
         one.not_before_s = self.now_s + min(4.0, 2.0 ** (one.attempts - 1))
         if error or Event.POD_CHANGED in one.missed:
