@@ -28,6 +28,8 @@ BENCHMARKS = {
     "cel": ["cel.py"],
     "allocation": ["allocation.py"],
     "claims": ["claims.py"],
+    "deployment": ["deployment.py"],
+    "idle": ["idle.py"],
     "write-cycle": ["write_cycle.py"],
     "admission-day": ["admission_day.py"],
 }

@@ -142,6 +142,18 @@ def test_lists_come_in_pages_and_by_selector(tell):
     tell(story)
 
 
+def test_a_list_is_whole_however_long_it_is(tell):
+    """The server lets a long answer leave in pieces; that is not the reader's concern."""
+
+    async def story(client: Client) -> None:
+        maps = client.resource("", "v1", "configmaps")
+        for n in range(3):
+            await maps.create({"metadata": {"name": f"m{n}"}, "data": {"large": "x" * 700_000}}, NS)
+        assert [one.name for one in (await maps.list(NS)).objects] == ["m0", "m1", "m2"]
+
+    tell(story)
+
+
 def test_a_watch_sees_every_change_in_order(tell):
     async def story(client: Client) -> None:
         maps = maps_of(client)

@@ -309,3 +309,29 @@ class Old:
             raise errors.Invalid("sendInitialEvents is forbidden for watch")
         async for event in self._resource.watch(**options):
             yield event
+
+
+def test_an_informer_knows_up_to_which_write_it_has_heard():
+    """R8: writes of all resources are numbered in one row."""
+
+    async def story(here: World) -> None:
+        maps = here.informers.use(MAPS)
+        assert not maps.has_heard("1")
+        await here.informers.synced()
+        writing = here.client.resource("", "v1", "configmaps")
+        first = await writing.create(config_map("a"))
+        await soon(lambda: maps.has_heard(first.resource_version))
+
+        secrets = here.client.resource("", "v1", "secrets")
+        other = await secrets.create({"metadata": {"name": "s", "namespace": NS}})
+        assert not maps.has_heard(other.resource_version)  # and nothing tells it, for a while
+        await writing.create(config_map("b"))
+        await soon(lambda: maps.has_heard(other.resource_version))
+        assert maps.cache.get("b", NS) is not None
+
+        here.wire.cut()
+        later = await writing.create(config_map("c"))
+        await asyncio.sleep(0.05)
+        assert not maps.has_heard(later.resource_version)
+
+    tell(story)

@@ -11,6 +11,8 @@ from dataclasses import replace
 
 from allot.api import Request, Response, User, errors
 
+_STREAMING = ("watch", "follow")
+
 Handler = Callable[[Request, User], Awaitable[Response]]
 
 
@@ -27,8 +29,10 @@ class InProcessTransport:
         response = await self._handle(request, self._user)
         if response.stream is None:
             return response
-        stream = _Stream(response.stream, self._open)
-        return replace(response, stream=stream)
+        if not any(request.asks_for(option) for option in _STREAMING):
+            whole = b"".join([piece async for piece in response.stream])  # a long list leaves in pieces
+            return replace(response, body=whole, stream=None)
+        return replace(response, stream=_Stream(response.stream, self._open))
 
     async def close(self) -> None:
         self._closed = True

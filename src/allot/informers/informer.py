@@ -36,6 +36,7 @@ class Informer:
         self._lists = 0
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self._report: Callable[[], Report] = Report
+        self._position: Callable[[], str] = str
 
     # -- for those who listen -------------------------------------------------------------------
 
@@ -80,10 +81,18 @@ class Informer:
     def report(self) -> Report:
         return self._report()
 
+    def has_heard(self, version: str) -> bool:
+        """R8: whether the cache shows every write up to that version, of whatever resource."""
+        position = self._position()
+        return position.isdigit() and version.isdigit() and int(position) >= int(version)
+
     # -- for the reflector ----------------------------------------------------------------------
 
-    def audience(self, report: Callable[[], Report], absent: Callable[[], None]) -> Audience:
+    def audience(
+        self, report: Callable[[], Report], position: Callable[[], str], absent: Callable[[], None]
+    ) -> Audience:
         self._report = report
+        self._position = position
         return Audience(self._changed, self._listed, absent)
 
     def _changed(self, change: Change) -> None:

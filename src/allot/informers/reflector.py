@@ -26,6 +26,9 @@ The contract, for whoever reads the cache or handles changes
         that was there has been told of it. It stays true while the server is away.
     R7  Objects are whole, with every field that this program does not know, and they
         are shared: nobody changes them.
+    R8  `has_heard(version)` means: the cache shows every write of this resource up to
+        that version. A server numbers all its writes in one row, so the version may be
+        that of an object of any resource. False says nothing.
 
 How it goes on
     A watch ends for many reasons, and every one is expected. When the server closes
@@ -254,6 +257,11 @@ class Reflector:
 
     def _watch_s(self) -> int:
         return self._pace.watch_s + self._rng.randrange(self._pace.watch_s)
+
+    @property
+    def position(self) -> str:
+        """The version up to which everything has been told; "" while that is not known."""
+        return self._position
 
     @property
     def _what(self) -> str:

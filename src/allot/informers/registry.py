@@ -134,7 +134,9 @@ class Informers:
         informer = self._informers[what]
         resource = self._client.resource(what.group, what.version, what.plural, namespaced=what.namespaced)
         reflector: Reflector
-        audience = informer.audience(lambda: reflector.report, self._follow_definitions)
+        audience = informer.audience(
+            lambda: reflector.report, lambda: reflector.position, self._follow_definitions
+        )
         reflector = Reflector(
             resource, informer.cache, audience, sleep=self._sleep, rng=self._rng, pace=self._pace
         )

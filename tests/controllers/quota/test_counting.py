@@ -7,7 +7,7 @@ import pytest
 
 from allot.api import Request, errors
 from allot.controllers.quota import CONTROLLER, loop
-from allot.controllers.quota.counts import Counts
+from controllers.resourceclaims.objects import freeze
 from controllers.world import NS, World, tell
 
 DEVICES = "gpu.example.com.deviceclass.resource.k8s.io/devices"
@@ -272,19 +272,40 @@ def test_what_is_charged_while_the_controller_counts_is_not_forgotten():
     tell(story, CONTROLLER)
 
 
-def test_nothing_is_given_back_on_the_word_of_a_cache(monkeypatch):
-    """A cache that misses an object makes the controller look, and looking shows that it is there."""
-    missed = Counts.put
-    monkeypatch.setattr(Counts, "put", lambda self, source, object: [])
+def test_nothing_is_given_back_on_the_word_of_a_cache_that_is_behind():
+    """It missed an object, and shows another one's end late: the server is asked what there is."""
 
     async def story(here: World) -> None:
         await quota(here, {"configmaps": "5"})
         await used(here, {"configmaps": "0"})
         await config_map(here, "a")
+        await config_map(here, "b")
         await here.quiet()
-        await used(here, {"configmaps": "1"})
+        await freeze(here, "configmaps")
+        await config_map(here, "c")
+        await delete_config_map(here, "b")
+        await here.quiet()  # the quota that was charged for c is looked at again after a while
+        await used(here, {"configmaps": "2"})
         assert here.wire.count("GET", "/configmaps") >= 2
-        monkeypatch.setattr(Counts, "put", missed)
+
+    tell(story, CONTROLLER)
+
+
+def test_what_goes_costs_one_write_however_much_stays():
+    """The cache has heard of more than the last charge, so it need not be asked what is left."""
+
+    async def story(here: World) -> None:
+        await quota(here, {"configmaps": "100"})
+        await used(here, {"configmaps": "0"})
+        for n in range(30):
+            await config_map(here, f"m{n}")
+        await used(here, {"configmaps": "30"})
+        await here.quiet()
+        before = list(here.wire.requests)
+        await delete_config_map(here, "m7")
+        await used(here, {"configmaps": "29"})
+        await here.quiet()
+        assert [one.method for one in here.wire.requests[len(before) :]] == ["PUT"]
 
     tell(story, CONTROLLER)
 

@@ -6,12 +6,13 @@ used that are gone or finished, and counts anew when a device class takes anothe
 resource name. Both use the package `quota`, so they count alike.
 
 What it promises
-    * `status.used` never falls below what is there (Q1). Caches only say when to look. What is
-      written was listed from the server after the version of the quota that the write replaces;
-      whatever is charged meanwhile changes that version, and the count starts over.
+    * `status.used` never falls below what is there (Q1). What is written counts everything that
+      was charged up to the version of the quota that the write replaces: a cache is believed when
+      it has heard of all writes up to that version, and otherwise the server is asked for a list.
+      Whatever is charged meanwhile changes that version, and the count starts over.
     * Once things are quiet, `status.used` is what there is, also after a change of classes.
-    * Objects that come cost nothing here. Those that go cost one list of their kind, in that
-      namespace, for all that go within a moment.
+    * Objects that come cost nothing here. Those that go within a moment cost one write, however
+      many are there; a new quota, or new terms, cost one list of each kind in that namespace.
 """
 
 from ..controller import Controller

@@ -1,6 +1,7 @@
 """What the caches say that each quota's objects use, kept as objects come and go.
 
-These sums tell when to look. They are as old as the caches, so nothing is written on their word.
+These sums tell when to look. They are as old as the caches, so they are written only where the
+caches are known to have heard enough (`loop`).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -81,10 +82,6 @@ class Counts:
     @staticmethod
     def _put(count: _Count, source: quota.Source, object: Object, context: quota.Context) -> bool:
         return count.tally.put((source, object.name), share(count.spec, source, object, context))
-
-
-def _is_less(after: quota.Usage, before: quota.Usage) -> bool:
-    return any(amount < before[name] for name, amount in after.items())
 
 
 def share(spec: Fields, source: quota.Source, object: Object, context: quota.Context) -> quota.Usage:

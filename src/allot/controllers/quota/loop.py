@@ -131,8 +131,13 @@ class Counting:
         unserved = await self._following.follow(sources)
         if not self._counts.has(key, spec):
             self._counts.begin(key, spec, sources, self._cached(key.namespace, sources))
-        names = plan.doubtful(found.fields, self._counts.total(key))
-        status = plan.status(found.fields, await self._recount(key.namespace, spec, names))
+        counted = self._counts.total(key)
+        names = plan.doubtful(found.fields, counted)
+        if plan.are_less(found.fields, names, counted) and self._have_heard(names, found.resource_version):
+            recounted = quota.mask(counted, names)
+        else:
+            recounted = await self._recount(key.namespace, spec, names)
+        status = plan.status(found.fields, recounted)
         if status is not None:
             with contextlib.suppress(errors.NotFound):
                 await self._write.update_status({**found.fields, "status": status})
@@ -146,6 +151,11 @@ class Counting:
         self._unserved[key] = unserved
         defined = any(self._definitions.cache.get(f"{one.plural}.{one.group}") for one in unserved)
         return Again(NOT_YET_SERVED_S) if defined else None
+
+    def _have_heard(self, names: Iterable[str], version: str) -> bool:
+        """Whether the caches show all that was charged up to that version of the quota."""
+        followed = [self._following.informer(source) for name in names for source in quota.sources(name)]
+        return all(informer is not None and informer.has_heard(version) for informer in followed)
 
     def _cached(self, namespace: str, sources: Iterable[quota.Source]) -> Iterable[Found]:
         for source in sources:

@@ -1,6 +1,6 @@
 """What a quota's status should say: pure functions over the quota and counts."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from allot import quota
@@ -24,6 +24,12 @@ def doubtful(fields: Mapping[str, Any], counted: quota.Usage) -> list[str]:
     """The names that must be counted anew: nobody has counted them, or a cache counts otherwise."""
     used = used_of(fields)
     return [name for name in hard_of(fields) if name not in used or used[name] != counted.get(name)]
+
+
+def are_less(fields: Mapping[str, Any], names: Iterable[str], counted: quota.Usage) -> bool:
+    """Whether under each of these names less was counted than is said to be used."""
+    used = used_of(fields)
+    return all(name in used and counted[name] < used[name] for name in names)
 
 
 def is_short(fields: Mapping[str, Any], counted: quota.Usage) -> bool:
