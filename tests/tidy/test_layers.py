@@ -39,6 +39,7 @@ MAP = """
     cluster     : *
     sim         : *
     testing     : *
+    bench       : *
     cli         : *
 """
 

@@ -1,0 +1,109 @@
+"""The control plane that is measured: the real API server on a durable store, in this
+process or in one of its own, and a way to it for everybody who takes part.
+
+    async with open_place("https", "sqlite", data_dir, gates) as place:
+        client = Client(place.connect(identities.SCHEDULER))
+
+Whoever connects has an identity of its own and that identity's rights, in process
+by name, over HTTPS by a certificate of the cluster's authority.
+"""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from allot.api import Gates, Transport, User
+from allot.apiserver import ApiServer, Options, security
+from allot.base import SystemClock
+from allot.client import Access, Credential, Fixed, HttpsTransport, InProcessTransport, Server, kubeconfig
+from allot.store import open_store
+
+TRANSPORTS = ("inprocess", "https")
+_LIFETIME = timedelta(days=1)
+_READY_S = 60.0
+_END_S = 30.0
+
+Connect = Callable[[User], Transport]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    connect: Connect
+    server_pid: int | None  # None: this process
+
+
+class NotReady(Exception):
+    """The server's process did not come up; the message has what it said."""
+
+
+@asynccontextmanager
+async def open_place(
+    transport: str, store: str, data_dir: Path, gates: Sequence[str]
+) -> AsyncIterator[Place]:
+    opened = _in_process if transport == "inprocess" else _in_a_process_of_its_own
+    async with opened(store, data_dir, gates) as place:
+        connected: list[Transport] = []
+
+        def connect(user: User) -> Transport:
+            connected.append(place.connect(user))
+            return connected[-1]
+
+        try:
+            yield Place(connect, place.server_pid)
+        finally:
+            for one in connected:
+                await one.close()
+
+
+@asynccontextmanager
+async def _in_process(store: str, data_dir: Path, gates: Sequence[str]) -> AsyncIterator[Place]:
+    opened = open_store(store, data_dir)
+    api = ApiServer(opened, Options(gates=Gates(dict.fromkeys(gates, True)), watch_loop=False))
+    try:
+        await api.start()
+        yield Place(lambda user: InProcessTransport(api.handle, user), None)
+    finally:
+        await api.close()
+        await opened.close()
+
+
+@asynccontextmanager
+async def _in_a_process_of_its_own(store: str, data_dir: Path, gates: Sequence[str]) -> AsyncIterator[Place]:
+    command = [sys.executable, "-m", "allot.cli", "apiserver", "--port", "0", "--data-dir", str(data_dir)]
+    command += ["--store", store, "--feature-gates", ",".join(f"{gate}=true" for gate in gates)]
+    log = data_dir / "apiserver.log"
+    with log.open("wb") as said:
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=said
+        )
+    try:
+        assert process.stdout is not None
+        line = await asyncio.wait_for(process.stdout.readline(), _READY_S)
+        if line != b"ready\n":
+            raise NotReady(log.read_text(errors="replace")[-2000:])
+        yield Place(_certified(data_dir), process.pid)
+    finally:
+        if process.returncode is None:
+            process.terminate()
+            try:
+                await asyncio.wait_for(process.wait(), _END_S)
+            except TimeoutError:
+                process.kill()
+                await process.wait()
+
+
+def _certified(data_dir: Path) -> Connect:
+    server: Server = kubeconfig.load(data_dir / "kubeconfig").server
+    authority = security.read_authority(data_dir)
+    assert authority is not None, "the server has made its keys"
+
+    def connect(user: User) -> Transport:
+        groups = security.identities.well_known_groups(user.name)
+        pair = authority.client(user.name, groups, SystemClock().now(), _LIFETIME)
+        return HttpsTransport(Access(server, Fixed(Credential(certificate=pair.certificate, key=pair.key))))
+
+    return connect
