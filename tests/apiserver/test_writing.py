@@ -1,5 +1,7 @@
 """create and update, as clients see them."""
 
+import pytest
+
 CONFIGS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"
 POD = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "main", "image": "app:1"}]}}
@@ -95,6 +97,18 @@ def test_another_uid_is_another_object(api):
     first["metadata"]["uid"] = "another"
     answer = api("PUT", f"{CONFIGS}/a", first)
     assert (answer.status, answer.body["reason"]) == (409, "Conflict")
+
+
+@pytest.mark.parametrize("kind", ["merge-patch", "strategic-merge-patch"])
+@pytest.mark.parametrize("path", [f"{PODS}/web", f"{PODS}/web/status"])
+def test_a_patch_for_another_uid_is_refused(api, kind, path):
+    """Digest 2.6: 422, not 409. A pod of the same name that came later is not the one that was meant."""
+    first = api("POST", PODS, POD).body
+    patch = {"metadata": {"uid": "another", "labels": {"a": "b"}}, "status": {"phase": "Running"}}
+    answer = api("PATCH", path, patch, media=f"application/{kind}+json")
+    assert (answer.status, answer.causes) == (422, [("metadata.uid", "FieldValueInvalid")])
+    patch["metadata"]["uid"] = first["metadata"]["uid"]
+    assert api("PATCH", path, patch, media=f"application/{kind}+json").status == 200
 
 
 def test_unknown_fields_are_kept_and_told_of(api):

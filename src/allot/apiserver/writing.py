@@ -219,7 +219,10 @@ class Writer:
             path = field.Path("metadata") / "resourceVersion"
             refuse(call.kind, call.target.name, [field.invalid(path, 0, "must be specified for an update")])
         uid = metadata.get("uid")
-        if uid and uid != current.uid and not sent.patched:
+        if uid and uid != current.uid:
+            if sent.patched:  # who says which object is meant does not mean a later one of its name
+                path = field.Path("metadata") / "uid"
+                refuse(call.kind, call.target.name, [field.invalid(path, uid, "field is immutable")])
             raise errors.Conflict(
                 f'Operation cannot be fulfilled on {call.kind.resource} "{call.target.name}": '
                 f"Precondition failed: UID in precondition: {uid}, UID in object meta: {current.uid}",
