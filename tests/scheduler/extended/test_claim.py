@@ -107,8 +107,17 @@ def test_a_leftover_is_found_by_the_pod_that_owns_it():
         made(annotations={"resource.kubernetes.io/extended-resource-claim": "web-7d5"}),
         made(controller=False),
         made(kind="Job", apiVersion="batch/v1"),
+        made(kind="Service"),
+        made(apiVersion="example.com/v1"),
     ],
-    ids=["an ordinary claim", "another annotation", "an owner that does not manage it", "of a job"],
+    ids=[
+        "an ordinary claim",
+        "another annotation",
+        "an owner that does not manage it",
+        "of a job",
+        "of a service",
+        "of another kind of pod",
+    ],
 )
 def test_other_claims_are_left_alone(other):
     assert pods_of(other) == ()

@@ -53,8 +53,8 @@ def test_the_class_created_last_wins():
 
 
 def test_of_classes_of_the_same_second_the_first_name_wins():
-    one, other = device_class("a", EXTENDED, created=1), device_class("b", EXTENDED, created=1)
-    assert server(mapping(one, other)) == server(mapping(other, one)) == "a"
+    one, other = device_class("a-z", EXTENDED, created=1), device_class("b-a", EXTENDED, created=1)
+    assert server(mapping(one, other)) == server(mapping(other, one)) == "a-z"
 
 
 def test_a_class_without_a_time_is_the_oldest():
