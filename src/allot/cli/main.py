@@ -18,6 +18,7 @@ COMMANDS: dict[str, str] = {
     "credentials": "write a kubeconfig for a user or component",
     "sim": "run made-up hours of a cluster, with faults of every kind",
     "solve": "solve allocation problems from files",
+    "up": "run a whole cluster with hollow nodes until interrupted",
 }
 """Command name -> one line of help. The module has the command's name."""
 

@@ -120,11 +120,7 @@ class Fleet:
         if not self.design.has_fabric or not self.size:
             return ()
         racks = dict.fromkeys(rack_of(number) for number in range(self.size))
-        return tuple(
-            {**one, "metadata": {**one["metadata"], "labels": self._label()}}
-            for rack in racks
-            for one in accelerators(rack).slices()
-        )
+        return tuple(self._labelled(one) for rack in racks for one in accelerators(rack).slices())
 
     @property
     def classes(self) -> tuple[Fields, ...]:
@@ -141,7 +137,7 @@ class Fleet:
         labels = self._label()
         if self.design.has_fabric:
             labels[fabric.RACK] = rack_of(number)
-        slices = [one for pool in build.pools(name) for one in pool.slices()]
+        slices = [self._labelled(one) for pool in build.pools(name) for one in pool.slices()]
         return Member(build.machine.node(name, number, labels), tuple(slices))
 
     def _class_names(self) -> tuple[str, ...]:
@@ -149,6 +145,9 @@ class Fleet:
         if self.design.has_fabric:
             found.append(offers.ACCELERATOR)
         return tuple(dict.fromkeys(found))
+
+    def _labelled(self, slice: Fields) -> Fields:
+        return {**slice, "metadata": {**slice["metadata"], "labels": self._label()}}
 
     def _label(self) -> dict[str, str]:
         return {FLEET_LABEL: self.name}

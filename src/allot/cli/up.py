@@ -1,0 +1,98 @@
+"""allot up: a whole cluster in one process, until interrupted.
+
+API server, controllers and hollow nodes: nodes without a machine, with devices of a fleet
+from the catalogue, on which pods start, run and end. Prints `ready` when it serves and every
+node has registered. Started again on the same data directory it goes on where it was.
+"""
+
+import argparse
+import asyncio
+import logging
+import signal
+import sys
+
+from allot import hollow
+from allot.api import UnknownGate
+from allot.apiserver import Options, ServingOptions
+from allot.cluster import ClusterOptions, cluster, way_to_nodes
+from allot.fleet import CATALOGUE, UnknownFleet, fleet
+from allot.store import StoreError
+
+from .apiserver import arguments as server_arguments
+from .apiserver import read_gates, run_loop
+
+LIST = "list"
+NODES = 3
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    server_arguments(parser)
+    stages, renewing = hollow.Stages(), hollow.Renewing()
+    parser.add_argument("--nodes", type=int, default=NODES, metavar="N", help=f"default: {NODES}")
+    parser.add_argument(
+        "--fleet", default="mixed", metavar="NAME", help="what the nodes are; `--fleet list` shows all"
+    )
+    for flag, otherwise_s, what in (
+        ("--start-delay", stages.start_s, "from bound to running"),
+        ("--run-time", stages.run_s, "of pods that end, such as those of jobs"),
+        ("--stop-delay", stages.stop_s, "from deleted to gone"),
+        ("--lease-every", renewing.every_s, "between two renewals of a node's lease"),
+    ):
+        text = f"{what}; default: {otherwise_s:g}s"
+        parser.add_argument(flag, type=_duration_s, default=otherwise_s, metavar="D", help=text)
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.fleet == LIST:
+        for name, design in CATALOGUE.items():
+            print(f"{name:<8}{design.summary}")
+        return 0
+    logging.basicConfig(
+        level=logging.WARNING, stream=sys.stderr, format="%(levelname).1s %(name)s: %(message)s"
+    )
+    try:
+        wanted = _wanted(options)
+    except (UnknownGate, UnknownFleet) as wrong:
+        print(f"allot up: {wrong}", file=sys.stderr)
+        return 2
+    try:
+        return run_loop(_stay_up(wanted))
+    except (OSError, StoreError, ValueError) as wrong:
+        print(f"allot up: {wrong}", file=sys.stderr)
+        return 1
+
+
+def _wanted(options: argparse.Namespace) -> ClusterOptions:
+    server = Options(gates=read_gates(options.feature_gates), anonymous_health=options.anonymous_health)
+    serving = ServingOptions(
+        options.data_dir,
+        options.store,
+        options.host,
+        options.port,
+        tuple(options.name),
+        server,
+        way_to_nodes,
+    )
+    # Others wait for four missed renewals before they worry.
+    renewing = hollow.Renewing(options.lease_every, max(4, round(4 * options.lease_every)))
+    stages = hollow.Stages(options.start_delay, options.run_time, options.stop_delay)
+    return ClusterOptions(serving, fleet(options.fleet, options.nodes), stages, renewing)
+
+
+async def _stay_up(options: ClusterOptions) -> int:
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with cluster(options) as running:
+        serving = running.serving
+        print(f"serving {serving.url}, kubeconfig {serving.kubeconfig}", file=sys.stderr)
+        print("ready", flush=True)
+        await stop.wait()
+    return 0
+
+
+def _duration_s(text: str) -> float:
+    try:
+        return hollow.duration_s(text)
+    except ValueError as wrong:
+        raise argparse.ArgumentTypeError(str(wrong)) from None

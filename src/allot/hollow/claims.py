@@ -1,0 +1,74 @@
+"""N1: which claims a pod uses, and whether all of them are there for it. Pure."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from allot.api import Object, core, resource
+
+Lookup = Callable[[str], Object | None]
+"""The claim of a name in the pod's namespace, as last told."""
+
+
+class ClaimRef(NamedTuple):
+    uid: str
+    namespace: str
+    name: str
+
+
+class NotReady(Exception):
+    """The pod must not start. The message says which claim it waits for, and for what."""
+
+
+def claims_of(pod: core.Pod, lookup: Lookup) -> tuple[ClaimRef, ...]:
+    """The pod's claims: every one allocated, and reserved for this pod. Raises NotReady."""
+    found = []
+    for name, is_generated in _names(pod):
+        claim = lookup(name)
+        if claim is None:
+            raise NotReady(f"claim {name} does not exist")
+        require_ready(pod, claim, is_generated)
+        found.append(_ref(claim))
+    return tuple(dict.fromkeys(found))
+
+
+def require_ready(pod: core.Pod, claim: Object, is_generated: bool = False) -> None:
+    view = claim.view(resource.ResourceClaim)
+    owner = view.metadata.controller
+    if is_generated and (owner is None or owner.uid != pod.metadata.uid):
+        raise NotReady(f"claim {claim.name} was not made for this pod")  # C4
+    if view.status.allocation is None:
+        raise NotReady(f"claim {claim.name} is not allocated")
+    if not any(one.uid == pod.metadata.uid for one in view.status.reserved_for):
+        raise NotReady(f"claim {claim.name} is not reserved for this pod")
+
+
+def known_claims(pod: core.Pod, lookup: Lookup) -> tuple[ClaimRef, ...]:
+    """The claims of a pod that runs already, as far as they are still there."""
+    found = []
+    try:
+        for name, _ in _names(pod):
+            claim = lookup(name)
+            if claim is not None:
+                found.append(_ref(claim))
+    except NotReady:
+        pass  # a pod that runs has had all of them
+    return tuple(dict.fromkeys(found))
+
+
+def _names(pod: core.Pod) -> Iterator[tuple[str, bool]]:
+    """The name of each claim, and whether it was generated for the pod."""
+    recorded = {one.name: one for one in pod.status.resource_claim_statuses}
+    for one in pod.spec.resource_claims:
+        if one.resource_claim_name:
+            yield one.resource_claim_name, False
+        elif one.name not in recorded:
+            raise NotReady(f"the claim of {one.name} has not been made yet")
+        elif name := recorded[one.name].resource_claim_name:  # else it was deliberately not made
+            yield name, True
+    extended = pod.status.extended_resource_claim_status
+    if extended is not None and extended.resource_claim_name:
+        yield extended.resource_claim_name, True
+
+
+def _ref(claim: Object) -> ClaimRef:
+    return ClaimRef(claim.uid, claim.namespace, claim.name)

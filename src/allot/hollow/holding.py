@@ -1,0 +1,64 @@
+"""What each node has prepared, and what it has said about it.
+
+What it promises
+    H1  `wanted` names a claim as long as a pod of the node holds it.
+    H2  `says` is what the server has accepted, never what is on its way.
+    H3  Who waits for the node to have spoken is named once, after it has.
+"""
+
+from collections.abc import Hashable, Iterable
+from typing import Generic, TypeVar
+
+from .claims import ClaimRef
+
+K = TypeVar("K", bound=Hashable)
+
+
+class Holding(Generic[K]):
+    def __init__(self) -> None:
+        self._held: dict[str, dict[str, frozenset[ClaimRef]]] = {}  # node -> pod -> claims
+        self._said: dict[str, frozenset[str]] = {}  # node -> uids
+        self._waiting: dict[str, dict[K, None]] = {}
+
+    def hold(self, node: str, pod: str, claims: Iterable[ClaimRef]) -> None:
+        wanted = frozenset(claims)
+        if wanted:
+            self._held.setdefault(node, {})[pod] = wanted
+
+    def release(self, node: str, pod: str) -> None:
+        held = self._held.get(node, {})
+        held.pop(pod, None)
+        if not held:
+            self._held.pop(node, None)
+
+    def wanted(self, node: str) -> tuple[ClaimRef, ...]:
+        """H1. In a fixed order."""
+        held = self._held.get(node, {})
+        return tuple(sorted({claim for claims in held.values() for claim in claims}))
+
+    def is_behind(self, node: str) -> bool:
+        """The node has something to say: it has prepared more, or less, than it has said."""
+        return self._said.get(node, frozenset()) != frozenset(claim.uid for claim in self.wanted(node))
+
+    def says(self, node: str, claims: Iterable[ClaimRef]) -> bool:
+        """H2."""
+        said = self._said.get(node, frozenset())
+        return all(claim.uid in said for claim in claims)
+
+    def said(self, node: str, uids: Iterable[str]) -> tuple[K, ...]:
+        """The server has accepted the node's list. Returns who waited for it (H3)."""
+        self._said[node] = frozenset(uids)
+        return tuple(self._waiting.pop(node, {}))
+
+    def wait(self, node: str, key: K) -> None:
+        self._waiting.setdefault(node, {})[key] = None
+
+    def forget(self, node: str) -> None:
+        """The node is gone, and its word with it."""
+        for by_node in (self._held, self._said, self._waiting):
+            by_node.pop(node, None)
+
+    @property
+    def speakers(self) -> tuple[str, ...]:
+        """Nodes that have said something."""
+        return tuple(self._said)

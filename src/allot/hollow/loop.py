@@ -1,0 +1,76 @@
+"""Hollow nodes from their first word to the last: register, then play."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import allot
+from allot.api import Object, kinds
+from allot.client import Client
+from allot.fleet import Fleet
+from allot.informers import Informers, ResourceId, Telemetry
+
+from .actors import Actors
+from .node_loop import Nodes
+from .pod_loop import Pods
+from .register_loop import Registering
+from .settings import Stages
+
+PODS = ResourceId("", "v1", "pods")
+NODES = ResourceId("", "v1", "nodes", namespaced=False)
+CLAIMS = ResourceId("resource.k8s.io", "v1", "resourceclaims")
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """What hollow nodes share with others in their process."""
+
+    actors: Actors
+    informers: Informers
+    telemetry: Telemetry
+
+
+async def run(
+    process: Process, fleet: Fleet, stages: Stages, *, ready: Callable[[], None] = lambda: None
+) -> None:
+    """Until cancelled. `ready` is called when every node of the fleet has registered."""
+    actors, informers = process.actors, process.informers
+    leased = await Registering(actors, fleet, allot.__version__).run()
+    pods, claims, nodes = (informers.use(what) for what in (PODS, CLAIMS, NODES))
+    try:
+        await informers.synced(pods, claims, nodes)
+        living = Nodes(actors, nodes, process.telemetry, leased)
+        playing = Pods(actors, stages, (pods, claims, nodes), process.telemetry)
+        for node, uids in await _said(actors.component):
+            playing.recall(node, uids)
+        stops = [
+            nodes.handle(living.on_node),
+            nodes.handle(playing.on_node),
+            claims.handle(playing.on_claim),
+            pods.handle(playing.on_pod),
+        ]
+        playing.settle()
+        ready()
+        try:
+            async with asyncio.TaskGroup() as group:
+                for work in (living.renew, living.waking.run, playing.playing.run, playing.saying.run):
+                    group.create_task(work())
+        finally:
+            for stop in stops:
+                stop()
+    finally:
+        for informer in (pods, claims, nodes):
+            informers.leave(informer)
+
+
+async def _said(component: Client) -> list[tuple[str, tuple[str, ...]]]:
+    """What nodes have said that they had prepared."""
+    found: list[tuple[str, tuple[str, ...]]] = []
+    async for page in component.of(kinds.PREPARED_CLAIMS).pages():
+        found += [(one.name, _uids(one)) for one in page.objects]
+    return found
+
+
+def _uids(prepared: Object) -> tuple[str, ...]:
+    claims = (prepared.fields.get("status") or {}).get("claims") or ()
+    return tuple(one["uid"] for one in claims)

@@ -1,0 +1,85 @@
+"""How long the stages of a pod last, and what a pod may wish for itself.
+
+A person sets defaults with flags. A pod has its own way with annotations, each a duration
+such as `250ms`, `30s` or `1h30m`, except the exit code:
+
+    hollow.allot.dev/start-delay   from bound to running
+    hollow.allot.dev/run-time      until its containers end
+    hollow.allot.dev/stop-delay    from deleted to gone
+    hollow.allot.dev/exit-code     what its containers end with
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+PREFIX = "hollow.allot.dev/"
+START, RUN, STOP, EXIT = (
+    f"{PREFIX}{name}" for name in ("start-delay", "run-time", "stop-delay", "exit-code")
+)
+EXIT_MAX = 255
+
+_UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    start_s: float = 0.2
+    run_s: float = 10.0  # of pods that end: those of jobs, most of all
+    stop_s: float = 0.2
+    patience_s: float = 3.0  # how long a pod waits for its claims before it says so
+
+
+@dataclass(frozen=True, slots=True)
+class Renewing:
+    """A hollow node says once a minute that it is there; nobody worries for four."""
+
+    every_s: float = 60.0
+    duration_s: int = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    start_s: float
+    run_s: float | None  # None: as long as pods of its kind run
+    stop_s: float
+    exit_code: int
+
+
+class BadWish(ValueError):
+    """An annotation that cannot be read. The message names it."""
+
+
+def wishes(annotations: Mapping[str, str], stages: Stages) -> Wishes:
+    run = annotations.get(RUN)
+    return Wishes(
+        _delay(annotations, START, stages.start_s),
+        None if run is None else _delay(annotations, RUN, 0.0),
+        _delay(annotations, STOP, stages.stop_s),
+        _exit_code(annotations.get(EXIT, "0")),
+    )
+
+
+def duration_s(text: str) -> float:
+    """Seconds of a duration such as 1h30m. Raises ValueError."""
+    parts = list(_PART.finditer(text))
+    if not parts or "".join(part[0] for part in parts) != text:
+        raise ValueError(f"{text!r} is not a duration such as 250ms, 30s or 1h30m")
+    return sum(float(part[1]) * _UNITS_S[part[2]] for part in parts)
+
+
+def _delay(annotations: Mapping[str, str], name: str, otherwise_s: float) -> float:
+    text = annotations.get(name)
+    if text is None:
+        return otherwise_s
+    try:
+        return duration_s(text)
+    except ValueError as wrong:
+        raise BadWish(f"annotation {name}: {wrong}") from None
+
+
+def _exit_code(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > EXIT_MAX:
+        raise BadWish(f"annotation {EXIT}: {text!r} is not a number between 0 and {EXIT_MAX}")
+    return int(text)
