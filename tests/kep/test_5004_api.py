@@ -170,7 +170,7 @@ async def test_the_scheduler_may_make_the_claim_of_a_pod(here: Desk):
     await scheduler.claims.delete(made.name, NS)
 
 
-@pytest.mark.parametrize("name", ["p" * 253, "p" * 57 + ".q", "p" * 238 + ".q"])
+@pytest.mark.parametrize("name", ["p" * 253, "p" * 57 + ".q", "p" * 227 + ".q", "p" * 240 + "-q"])
 @to_the_server()
 async def test_a_claim_can_be_made_for_any_pods_name(here: Desk, name: str):
     fields = pod(name=name)

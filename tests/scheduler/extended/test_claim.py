@@ -8,6 +8,7 @@ from allot.scheduler.extended import (
     IN_MEMORY_NAME,
     Delegation,
     body,
+    claim_name,
     device_requests,
     generate_name,
     in_memory,
@@ -24,7 +25,9 @@ DEVICES = device_requests(read_asked(POD.spec), Delegation(((EXTENDED, GPU),)))
 
 
 def test_the_claim_to_create():
-    assert body(POD, DEVICES) == {
+    made = body(POD, DEVICES)
+    assert made["metadata"].pop("name") == claim_name("web-7d5", "pod-uid")
+    assert made == {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaim",
         "metadata": {
@@ -74,14 +77,18 @@ def test_the_allocator_reads_it_like_any_claim():
     assert (alternative.name, alternative.count) == ("container-0-request-0", 2)
 
 
-@pytest.mark.parametrize("pod_name", ["p", "p" * 230, "p" * 232 + ".q", "p" * 231 + "-q-r", "p" * 253])
-def test_the_name_is_generated_from_any_pods_name(pod_name):
-    """The server cuts to 58 letters and adds five; what it is given must be valid as a whole."""
-    base = generate_name(pod_name)
-    assert base.endswith("-extended-resources-")
-    assert not names.subdomain(base.removesuffix("-"))
-    assert not names.subdomain(base[:58] + "abcde")
-    assert len(base) <= 253
+@pytest.mark.parametrize("pod_name", ["p", "p" * 230, "p" * 227 + ".q", "p" * 226 + "-q-r", "p" * 253])
+def test_the_name_can_be_made_of_any_pods_name(pod_name):
+    name = claim_name(pod_name, "pod-uid")
+    assert name.startswith(generate_name(pod_name))
+    assert name[-6] == "-"
+    assert not names.subdomain(name)
+    assert not names.subdomain(generate_name(pod_name).removesuffix("-"))
+
+
+def test_trying_again_makes_the_same_claim_and_a_later_pod_another():
+    """C5: nobody may know whether the first create arrived."""
+    assert claim_name("p", "one") == claim_name("p", "one") != claim_name("p", "other")
 
 
 # -- found again --------------------------------------------------------------------------------

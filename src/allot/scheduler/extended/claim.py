@@ -10,6 +10,7 @@ never by its name, and goes before the next attempt.
 """
 
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any
 
 from allot.api import Object, core, meta, resource
@@ -22,6 +23,8 @@ OWNER_INDEX = "pod of extended resources"
 
 _SUFFIX = "-extended-resources-"
 _NAME_MAX = 253
+_LETTERS = 5
+_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # what generated names end with: no words come of it
 
 
 def in_memory(pod: core.Pod, devices: DeviceRequests) -> resource.ResourceClaim:
@@ -47,6 +50,7 @@ def body(pod: core.Pod, devices: DeviceRequests) -> dict[str, Any]:
         "apiVersion": f"{resource.limits.GROUP}/v1",
         "kind": "ResourceClaim",
         "metadata": {
+            "name": claim_name(metadata.name, metadata.uid),
             "generateName": generate_name(metadata.name),
             "namespace": metadata.namespace,
             "annotations": {ANNOTATION: "true"},
@@ -57,8 +61,18 @@ def body(pod: core.Pod, devices: DeviceRequests) -> dict[str, Any]:
 
 
 def generate_name(pod: str) -> str:
-    """The server cuts it further and adds letters; here it is only kept within what may be said."""
-    return pod[: _NAME_MAX - len(_SUFFIX)].rstrip(".-") + _SUFFIX
+    return pod[: _NAME_MAX - len(_SUFFIX) - _LETTERS].rstrip(".-") + _SUFFIX
+
+
+def claim_name(pod: str, uid: str) -> str:
+    """Looks like a generated name and follows from the pod's uid: a create that is tried again,
+    because nobody knows whether the first one arrived, cannot make a second claim (C5)."""
+    number = int.from_bytes(sha256(uid.encode()).digest()[:8])
+    letters = ""
+    for _ in range(_LETTERS):
+        number, at = divmod(number, len(_ALPHABET))
+        letters += _ALPHABET[at]
+    return generate_name(pod) + letters
 
 
 def _written(request: resource.DeviceRequest) -> dict[str, Any]:
