@@ -103,6 +103,11 @@ class Events:
         await self._writing.run()
 
     @property
+    def backlog(self) -> int:
+        """Events that wait to be written."""
+        return len(self._writing.queue)
+
+    @property
     def idle(self) -> bool:
         return self._writing.queue.idle
 

@@ -29,9 +29,7 @@ class NodeInfo:
     @classmethod
     def of(cls, object: Object) -> "NodeInfo":
         view = object.view(core.Node)
-        place = allocation.Node(
-            object.name, view.metadata.labels, frozenset(view.status.declared_features)
-        )
+        place = allocation.Node(object.name, view.metadata.labels, frozenset(view.status.declared_features))
         return cls(
             name=object.name,
             place=place,

@@ -25,9 +25,7 @@ class PodInfo:
     @classmethod
     def of(cls, object: Object) -> "PodInfo":
         view = object.view(core.Pod)
-        return cls(
-            object, object.uid, Key.of(object), view.spec.priority or 0, view, pod_requests(view.spec)
-        )
+        return cls(object, object.uid, Key.of(object), view.spec.priority or 0, view, pod_requests(view.spec))
 
     @property
     def spec(self) -> core.PodSpec:

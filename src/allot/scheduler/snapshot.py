@@ -39,8 +39,10 @@ class Mark(NamedTuple):
 
 
 class Snapshot:
-    def __init__(self, features: Features) -> None:
+    def __init__(self, features: Features, *, extended: bool = True) -> None:
+        """Without `extended`, no class serves an extended resource (the gate DRAExtendedResource is off)."""
         self.features = features
+        self._serves_extended = extended
         self.inventory = Inventory(features)
         self.ledger = Ledger()
         self.extended = ExtendedResources()
@@ -58,6 +60,7 @@ class Snapshot:
         """A copy that pays for its own changes only. Leave the parent alone while it is used."""
         child = Snapshot.__new__(Snapshot)
         child.features = self.features
+        child._serves_extended = self._serves_extended
         child.inventory = self.inventory.fork()
         child.ledger = self.ledger.fork()
         child.extended = self.extended
@@ -205,6 +208,13 @@ class Snapshot:
         self.ledger.release(uid)
         return held is not None or (known is not None and known.uid == uid)
 
+    def rename_flight(self, old: str, new: str) -> None:
+        """A claim that was held for before it existed has got its uid from the server."""
+        hold = self.ledger.hold(old)
+        if hold is not None and not hold.settled:
+            self.ledger.cancel(old)
+            self.ledger.fly(new, hold.devices)
+
     def _let_go(self, uid: str) -> None:
         """The server says that the claim has no allocation: what is in flight is still in flight (V1)."""
         hold = self.ledger.hold(uid)
@@ -215,7 +225,8 @@ class Snapshot:
 
     def put_class(self, view: resource.DeviceClass) -> None:
         self.classes[view.metadata.name] = view
-        self.extended.put(view)
+        if self._serves_extended:
+            self.extended.put(view)
         self.generation += 1
 
     def drop_class(self, name: str) -> None:

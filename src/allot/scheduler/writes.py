@@ -7,7 +7,6 @@
 from dataclasses import dataclass
 
 from allot.api import resource
-from allot.informers import Key
 
 from .claim import ClaimInfo
 from .extended import DeviceRequests
@@ -52,8 +51,7 @@ class Deallocate:
 class DeleteClaim:
     """Remove an extended-resource claim that an earlier attempt left."""
 
-    key: Key
-    uid: str
+    claim: ClaimInfo
 
 
 @dataclass(frozen=True, slots=True)

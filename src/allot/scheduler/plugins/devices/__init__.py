@@ -10,5 +10,6 @@
 """
 
 from .plugin import DeviceFit, DynamicResources
+from .readiness import Readiness, readiness
 
-__all__ = ["DeviceFit", "DynamicResources"]
+__all__ = ["DeviceFit", "DynamicResources", "Readiness", "readiness"]

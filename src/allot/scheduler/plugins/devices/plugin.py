@@ -10,6 +10,7 @@ from ...claim import ClaimInfo
 from ...framework import Checks, CycleState, Event, Rate, Rejection, Tier
 from ...node import NodeInfo
 from ...pod import PodInfo
+from ...settings import BINDING_TIMEOUT_S
 from ...snapshot import Snapshot
 from ...writes import Deallocate, DeleteClaim, Remedy, Write
 from .asking import NO_DEVICES, DeviceAsk, Missing, read_ask, resolve
@@ -19,7 +20,6 @@ from .reserving import reserve, unreserve
 BUDGET_STEPS = 5_000
 """Of the search on one node: some tens of milliseconds at most, so that no node holds up a pod."""
 
-BINDING_TIMEOUT_S = 600.0
 ALTERNATIVES_MAX = 8
 WEIGHT = 2.0
 
@@ -114,7 +114,7 @@ class DynamicResources:
         if read is None:
             return None
         if read.ask.leftover is not None:
-            return DeleteClaim(read.ask.leftover.key, read.ask.leftover.uid)
+            return DeleteClaim(read.ask.leftover)
         for claim in read.ask.allocated:
             if _is_idle(claim, state.pod) and self._is_in_the_way(claim, read, snapshot):
                 return Deallocate(claim)

@@ -57,6 +57,9 @@ def unreserve(pod: PodInfo, ask: DeviceAsk, snapshot: Snapshot) -> None:
     for claim in ask.pending:
         snapshot.ledger.cancel(claim.uid)
     snapshot.ledger.cancel(in_memory_uid(pod.uid))
+    created = snapshot.extended_claim_of(pod.uid)
+    if created is not None:
+        snapshot.ledger.cancel(created.uid)
 
 
 def _fly(uids: Sequence[str], results: Sequence[resource.AllocationResult], snapshot: Snapshot) -> bool:

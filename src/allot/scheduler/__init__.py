@@ -1,0 +1,20 @@
+"""Where each pod goes.
+
+The cycle in five lines:
+
+    a pod comes out of the queue with its signature: all that decides where it fits
+    the board of that signature looks again at the nodes that moved, and has the best one
+    what the pod needs there is held in the snapshot, so the next pod can be decided at once
+    the writes follow: claims allocated and reserved, then the pod bound
+    where nothing fits, something makes room, or the pod is told why and waits for what helps
+
+Read in this order: `framework` (what a plugin is), `snapshot` (what it sees), `board` and
+`cycle` (how it is decided), `queue` (who is next), `plugins`, then `intake`, `binding` and
+`loop`, which talk to the server.
+"""
+
+from .loop import Scheduler, Surroundings, run
+from .settings import Settings
+from .snapshot import Snapshot
+
+__all__ = ["Scheduler", "Settings", "Snapshot", "Surroundings", "run"]

@@ -1,0 +1,45 @@
+"""Evict pods to make room for another: told, marked, deleted."""
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from allot.api import age, errors
+from allot.base import Clock
+from allot.client import Client, Patch
+
+from .pod import PodInfo
+
+log = logging.getLogger(__name__)
+
+
+class Evictor:
+    def __init__(self, client: Client, clock: Clock) -> None:
+        self._pods = client.resource("", "v1", "pods")
+        self._clock = clock
+
+    async def evict(self, pod: PodInfo, node: str, victims: Sequence[PodInfo]) -> None:
+        """The pod is nominated first, so that whoever looks knows whose room it will be."""
+        nominated = {"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": node}}
+        await self._patch_status(pod, nominated)
+        for victim in victims:
+            try:
+                await self._patch_status(victim, self._mark(pod, victim))
+                await self._pods.delete(victim.key.name, victim.key.namespace, uid=victim.uid)
+            except (errors.NotFound, errors.Conflict):
+                pass  # gone already, or another pod by now
+
+    def _mark(self, pod: PodInfo, victim: PodInfo) -> dict[str, Any]:
+        condition = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "PreemptionByScheduler",
+            "message": f"{pod.scheduler}: preempting to accommodate a higher priority pod",
+            "lastTransitionTime": age.timestamp(self._clock.now()),
+        }
+        return {"metadata": {"uid": victim.uid}, "status": {"conditions": [condition]}}
+
+    async def _patch_status(self, pod: PodInfo, patch: dict[str, Any]) -> None:
+        await self._pods.patch(
+            pod.key.name, patch, pod.key.namespace, type=Patch.STRATEGIC, subresource="status"
+        )

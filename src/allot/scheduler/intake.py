@@ -1,0 +1,164 @@
+"""What the informers and the bindings tell, brought into the snapshot and the queue.
+
+Where it sits
+    Handlers of informers and bindings put news into a box; the scheduling task empties it
+    between two cycles. So one task alone changes the snapshot, in the order in which
+    things became known, and no cycle sees half of a change.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from allot.allocation import BadSlice
+from allot.api import Object, resource
+from allot.informers import Added, Change, Deleted, Key, ResourceId
+
+from .claim import ClaimInfo
+from .cycle import Cycle
+from .framework import Event
+from .node import NodeInfo
+from .pod import PodInfo
+from .queue import Queue, Where, claims_of
+from .snapshot import Snapshot
+
+log = logging.getLogger(__name__)
+
+GROUP = resource.limits.GROUP
+PODS = ResourceId("", "v1", "pods")
+NODES = ResourceId("", "v1", "nodes", namespaced=False)
+CLAIMS = ResourceId(GROUP, "v1", "resourceclaims")
+SLICES = ResourceId(GROUP, "v1", "resourceslices", namespaced=False)
+CLASSES = ResourceId(GROUP, "v1", "deviceclasses", namespaced=False)
+TAINT_RULES = ResourceId(GROUP, "v1", "devicetaintrules", namespaced=False)
+
+
+class News(NamedTuple):
+    what: ResourceId
+    change: Change
+
+
+class Intake:
+    def __init__(self, snapshot: Snapshot, queue: Queue, cycle: Cycle, names: Iterable[str]) -> None:
+        self._snapshot = snapshot
+        self._queue = queue
+        self._cycle = cycle
+        self._names = frozenset(names)
+        self._take: dict[ResourceId, Callable[[Change, float], None]] = {
+            PODS: self._pod,
+            NODES: self._node,
+            CLAIMS: self._claim,
+            SLICES: self._slice,
+            CLASSES: self._class,
+            TAINT_RULES: self._taint_rule,
+        }
+        self.gated: dict[str, str] = {}
+        """Why pods cannot be tried, by uid."""
+
+    @property
+    def needs(self) -> tuple[ResourceId, ...]:
+        return tuple(self._take)
+
+    def hear(self, news: News, now_s: float) -> None:
+        self._take[news.what](news.change, now_s)
+
+    # -- pods -----------------------------------------------------------------------------------
+
+    def _pod(self, change: Change, now_s: float) -> None:
+        pod = PodInfo.of(change.object)
+        if isinstance(change, Deleted) or pod.view.is_finished:
+            self._forget(pod.uid, now_s)
+            if self._snapshot.remove(pod.uid):
+                self._queue.happened(Event.POD_GONE, now_s)
+        elif pod.spec.node_name:
+            self._forget(pod.uid, now_s)
+            self._snapshot.place(pod, pod.spec.node_name)
+        elif self._snapshot.place_of(pod.uid) is not None:
+            self._queue.update(pod, now_s)  # on its way to a node: this was said before that was known (P4)
+        elif pod.scheduler not in self._names or pod.is_deleting:
+            self._forget(pod.uid, now_s)
+        else:
+            self._pending(pod, now_s)
+
+    def _pending(self, pod: PodInfo, now_s: float) -> None:
+        if self._queue.where(pod.uid) is Where.TAKEN:
+            self._queue.update(pod, now_s)
+            return
+        why = self._cycle.gate(pod, self._snapshot)
+        if why is not None:
+            self.gated[pod.uid] = why
+            self._queue.gate(pod, claims_of(pod), now_s)
+            return
+        self.gated.pop(pod.uid, None)
+        self._queue.add(pod, now_s)
+        self._queue.release(pod.uid, now_s)
+
+    def _forget(self, uid: str, now_s: float) -> None:
+        self.gated.pop(uid, None)
+        self._queue.remove(uid, now_s)
+
+    # -- nodes ----------------------------------------------------------------------------------
+
+    def _node(self, change: Change, now_s: float) -> None:
+        if isinstance(change, Deleted):
+            self._snapshot.drop_node(change.object.name)
+            return
+        is_new = self._snapshot.node(change.object.name) is None
+        if self._snapshot.put_node(NodeInfo.of(change.object)):
+            self._queue.happened(Event.NODE_ADDED if is_new else Event.NODE_CHANGED, now_s)
+
+    # -- claims ---------------------------------------------------------------------------------
+
+    def _claim(self, change: Change, now_s: float) -> None:
+        if isinstance(change, Deleted):
+            gone = ClaimInfo.of(change.object)
+            if self._snapshot.drop_claim(gone.key, gone.uid):
+                self._queue.happened(Event.DEVICES_FREED, now_s)
+                self._concerns(gone.key, Event.CLAIM_CHANGED, now_s)
+            return
+        self.claim(
+            change.object, now_s, Event.CLAIM_ADDED if isinstance(change, Added) else Event.CLAIM_CHANGED
+        )
+
+    def claim(self, object: Object, now_s: float, event: Event = Event.CLAIM_CHANGED) -> None:
+        """A claim as the server has it, from a watch or from an answer."""
+        held = self._snapshot.ledger.hold(object.uid)
+        claim = self._snapshot.put_claim(object)
+        if claim is None:
+            return
+        if held is not None and held.settled and claim.allocation is None:
+            self._queue.happened(Event.DEVICES_FREED, now_s)
+        self._concerns(claim.key, event, now_s)
+
+    def _concerns(self, key: Key, event: Event, now_s: float) -> None:
+        self._queue.happened(event, now_s, about=key)
+        for pod in self._queue.gated_by(key):
+            self._pending(pod, now_s)
+
+    # -- devices --------------------------------------------------------------------------------
+
+    def _slice(self, change: Change, now_s: float) -> None:
+        name = change.object.name
+        if isinstance(change, Deleted):
+            self._snapshot.inventory.remove(name)
+        else:
+            try:
+                self._snapshot.inventory.apply(change.object.view(resource.ResourceSlice))
+            except BadSlice as bad:
+                log.warning("slice %s is not used: %s", name, bad)
+                self._snapshot.inventory.remove(name)
+        self._queue.happened(Event.SLICE_CHANGED, now_s)
+
+    def _class(self, change: Change, now_s: float) -> None:
+        if isinstance(change, Deleted):
+            self._snapshot.drop_class(change.object.name)
+        else:
+            self._snapshot.put_class(change.object.view(resource.DeviceClass))
+        self._queue.happened(Event.CLASS_CHANGED, now_s)
+
+    def _taint_rule(self, change: Change, now_s: float) -> None:
+        if isinstance(change, Deleted):
+            self._snapshot.inventory.remove_taint_rule(change.object.name)
+        else:
+            self._snapshot.inventory.apply_taint_rule(change.object.view(resource.DeviceTaintRule))
+        self._queue.happened(Event.TAINT_RULE_CHANGED, now_s)

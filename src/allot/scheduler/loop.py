@@ -1,0 +1,273 @@
+"""The scheduler as it runs: informers in, bindings out, one task that decides.
+
+    news      handlers and bindings fill a box; it is emptied between two cycles
+    deciding  the next pod of the queue goes through the cycle, on the snapshot as it is
+    acting    a binding, or what makes room, runs beside it; so many at once and no more
+
+What is decided holds from that moment (V1), so the next pod is not kept waiting for the
+writes of the last.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Coroutine, Generator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from allot.allocation import Features
+from allot.api import Gates, errors
+from allot.base import Clock, Ids, Metrics
+from allot.client import Client
+from allot.informers import (
+    NORMAL,
+    WARNING,
+    Election,
+    Events,
+    Handler,
+    Informers,
+    ResourceId,
+    Telemetry,
+    lead_forever,
+)
+
+from . import plugins
+from .binding import Binder, Bound, ClaimWritten, Failed, Report, WaitsForDevices
+from .cycle import Cycle, Outcome, Placed, Unplaced
+from .evicting import Evictor
+from .explaining import Explainer
+from .framework import CycleState, Event
+from .intake import Intake, News
+from .queue import Queue, Queued
+from .settings import Settings
+from .snapshot import Snapshot
+from .telemetry import SchedulerMetrics
+from .writes import Deallocate, DeleteClaim, Preempt, Remedy
+
+log = logging.getLogger(__name__)
+
+BINDINGS_MAX = 256
+EVENTS_BACKLOG_MAX = 100
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class RoomMade:
+    """What was proposed to make room has been done, or was refused."""
+
+    outcome: Unplaced
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """All that the scheduler may touch."""
+
+    client: Client
+    informers: Informers
+    clock: Clock
+    ids: Ids
+    metrics: Metrics
+    telemetry: Telemetry
+    gates: Gates
+
+
+async def run(
+    surroundings: Surroundings,
+    settings: Settings | None = None,
+    election: Election | None = None,
+    *,
+    ready: Callable[[], None] = lambda: None,
+) -> None:
+    """Schedule until cancelled; with an election, only while this copy leads.
+
+    `ready` is called whenever a term begins: all is read, and pods are about to be placed.
+    """
+
+    async def term() -> None:
+        await Scheduler(surroundings, settings or Settings()).run(ready)
+
+    if election is None:
+        await term()
+    else:
+        await lead_forever(election, term)
+
+
+class Scheduler:
+    """One term: what it knows is read anew at its beginning."""
+
+    def __init__(self, surroundings: Surroundings, settings: Settings) -> None:
+        self._clock = surroundings.clock
+        self._informers = surroundings.informers
+        self.snapshot = Snapshot(
+            Features.from_gates(surroundings.gates), extended=surroundings.gates["DRAExtendedResource"]
+        )
+        asked = plugins.default(surroundings.ids, settings)
+        self.cycle = Cycle(asked)
+        self.queue = Queue(plugins.events(asked))
+        self.intake = Intake(self.snapshot, self.queue, self.cycle, settings.names)
+        self._box: deque[News | Report | RoomMade] = deque()
+        self._woken = asyncio.Event()
+        self._binder = Binder(
+            surroundings.client, self._clock, self._put, binding_timeout_s=settings.binding_timeout_s
+        )
+        self._events = Events(
+            surroundings.client,
+            settings.names[0],
+            self._clock,
+            surroundings.ids,
+            surroundings.telemetry,
+            surroundings.metrics,
+        )
+        self._explainer = Explainer(
+            surroundings.client, self._clock, surroundings.telemetry, settings.names[0]
+        )
+        self._metrics = SchedulerMetrics(surroundings.metrics, self.queue, settings.names[0])
+        self._evictor = Evictor(surroundings.client, self._clock)
+        self._acting: set[asyncio.Task[None]] = set()
+
+    async def run(self, ready: Callable[[], None] = lambda: None) -> None:
+        used = [self._informers.use(what) for what in self.intake.needs]
+        stops = [one.handle(self._listener(one.what)) for one in used]
+        try:
+            await self._informers.refresh(*used)
+            ready()
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._events.run(), name="scheduler events")
+                group.create_task(self._explainer.run(), name="scheduler explanations")
+                await self._decide(group)
+        finally:
+            for stop in stops:
+                stop()
+            for informer in used:
+                self._informers.leave(informer)
+
+    def _listener(self, what: ResourceId) -> Handler:
+        return lambda change: self._put(News(what, change))
+
+    # -- deciding -------------------------------------------------------------------------------
+
+    async def _decide(self, group: asyncio.TaskGroup) -> None:
+        while True:
+            self._empty_box()
+            queued = self.queue.take(self._now_s()) if len(self._acting) < BINDINGS_MAX else None
+            if queued is None:
+                await self._news()
+                continue
+            state = CycleState(queued.pod, self._clock.now())
+            outcome = await _in_turns(self.cycle.schedule_one(state, self.snapshot))
+            self._metrics.decided(outcome, self._now_s() - queued.first_seen_s, queued.attempts)
+            self._follow(outcome, queued, group)
+            await asyncio.sleep(0)
+
+    def _follow(self, outcome: Outcome, queued: Queued, group: asyncio.TaskGroup) -> None:
+        pod = queued.pod
+        match outcome:
+            case Placed():
+                self.queue.placed(pod.uid, self._now_s())
+                self._act(group, self._binder.bind(outcome), f"bind {pod.key}")
+            case Unplaced(remedy=None):
+                self._failed(outcome)
+            case Unplaced(remedy=remedy):
+                assert remedy is not None
+                self._act(group, self._make_room(outcome, remedy), f"room for {pod.key}")
+
+    def _failed(self, outcome: Unplaced) -> None:
+        pod = outcome.state.pod
+        self.queue.failed(pod.uid, outcome.signature, outcome.rejected_by, self._now_s())
+        message = self._explainer.explain(outcome, self.snapshot)
+        self._events.record(pod.object, WARNING, "FailedScheduling", message)
+
+    # -- acting ---------------------------------------------------------------------------------
+
+    def _act(self, group: asyncio.TaskGroup, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = group.create_task(work, name=name)
+        self._acting.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._acting.discard(task)
+        self._woken.set()
+
+    async def _make_room(self, outcome: Unplaced, remedy: Remedy) -> None:
+        """Carry out what a plugin proposed; then the pod waits for what comes of it."""
+        pod = outcome.state.pod
+        try:
+            match remedy:
+                case Deallocate(claim):
+                    await self._binder.deallocate(claim, pod)
+                case DeleteClaim(claim):
+                    await self._binder.delete_extended(claim)
+                case Preempt(node, victims):
+                    await self._evictor.evict(pod, node, victims)
+        except errors.ApiError as refused:
+            log.warning("no room was made for %s: %s", pod.key, refused)
+        self._put(RoomMade(outcome))
+
+    # -- news -----------------------------------------------------------------------------------
+
+    def _put(self, news: News | Report | RoomMade) -> None:
+        self._box.append(news)
+        self._woken.set()
+
+    async def _news(self) -> None:
+        """Until there is something to do."""
+        moment_s = self.queue.next_moment_s()
+        self._woken.clear()
+        if self._box:
+            return
+        try:
+            async with asyncio.timeout(None if moment_s is None else max(0.0, moment_s - self._now_s())):
+                await self._woken.wait()
+        except TimeoutError:
+            pass
+
+    def _empty_box(self) -> None:
+        now_s = self._now_s()
+        while self._box:
+            news = self._box.popleft()
+            match news:
+                case News():
+                    self.intake.hear(news, now_s)
+                case ClaimWritten(claim, instead_of):
+                    if instead_of:
+                        self.snapshot.rename_flight(instead_of, claim.uid)
+                    self.intake.claim(claim, now_s)
+                case Bound(placed):
+                    self._bound(placed)
+                case Failed(placed, error):
+                    self._not_bound(placed, error)
+                case WaitsForDevices(pod, claims):
+                    message = f"waiting for the devices of {', '.join(claims)} to be made ready"
+                    self._events.record(pod.object, NORMAL, "BindingConditionsPending", message)
+                case RoomMade(outcome):
+                    self._failed(outcome)
+
+    def _bound(self, placed: Placed) -> None:
+        pod = placed.state.pod
+        self.queue.remove(pod.uid, self._now_s())
+        self._explainer.forget(pod.uid)
+        if self._events.backlog < EVENTS_BACKLOG_MAX:  # good news may be dropped, rather than be in the way
+            message = f"Successfully assigned {pod.key} to {placed.node}"
+            self._events.record(pod.object, NORMAL, "Scheduled", message)
+
+    def _not_bound(self, placed: Placed, error: str) -> None:
+        pod = placed.state.pod
+        self.cycle.unreserve(placed.state, self.snapshot)
+        self.queue.failed(pod.uid, None, frozenset(), self._now_s(), error=True)
+        self.queue.happened(Event.DEVICES_FREED, self._now_s())
+        self._explainer.say(pod, "SchedulerError", f"binding to {placed.node} failed: {error}")
+        self._events.record(pod.object, WARNING, "FailedScheduling", error)
+
+    def _now_s(self) -> float:
+        return self._clock.monotonic_s()
+
+
+async def _in_turns(cycle: Generator[None, None, T]) -> T:
+    """Run a cycle; wherever it pauses, others have their turn."""
+    while True:
+        try:
+            next(cycle)
+        except StopIteration as done:
+            result: T = done.value
+            return result
+        await asyncio.sleep(0)
