@@ -25,7 +25,7 @@ from .settings import Stages
 Fields = dict[str, Any]
 
 _SOON_S = 1.0
-_AT_ONCE_S = 0.001
+_AT_ONCE_S = 0.01  # a wait that rounding made nothing would not move a clock
 NODE_INDEX = "hollow node"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from allot.api import Object, age, encode
 from allot.controllers import nodelifecycle
 from allot.controllers.nodelifecycle.eviction import leaves_in_s
-from allot.controllers.nodelifecycle.health import are_too_many
+from allot.controllers.nodelifecycle.health import are_too_many, granted_s
 from allot.controllers.nodelifecycle.leaving import Leaving
 from allot.controllers.nodelifecycle.loop import Listening
 from allot.controllers.nodelifecycle.taints import tainted
@@ -34,12 +34,13 @@ def leases(here: World):
     return here.client.resource("coordination.k8s.io", "v1", "leases")
 
 
-async def add_node(here: World, name: str) -> None:
+async def add_node(here: World, name: str, **spec: Any) -> None:
     body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
     await nodes(here).create({**body, "status": {"conditions": [ready("True")]}})
     metadata = {"name": name, "namespace": "kube-node-lease"}
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
-    await leases(here).create({**lease, "spec": {"renewTime": age.micro_timestamp(datetime.now(UTC))}})
+    renewed = age.micro_timestamp(datetime.now(UTC))
+    await leases(here).create({**lease, "spec": {"renewTime": renewed, **spec}})
 
 
 def ready(status: str) -> dict[str, str]:
@@ -86,6 +87,31 @@ async def status(here: World, name: str) -> str:
     live = await nodes(here).get(name)
     found = (live.fields.get("status") or {}).get("conditions") or []
     return next(one["status"] for one in found if one["type"] == "Ready")
+
+
+def test_a_node_with_a_long_lease_may_be_silent_for_long():
+    """It has said so. Its neighbour with a short one is given up on meanwhile."""
+
+    async def story(here: World) -> None:
+        await add_node(here, "rarely", leaseDurationSeconds=240)
+        await add_node(here, "often", leaseDurationSeconds=1)
+        await add_node(here, "alive")
+        async with Alive(here, "alive"):
+
+            async def unknown() -> bool:
+                return await status(here, "often") == "Unknown"
+
+            await here.until(unknown)
+            assert await status(here, "rarely") == "True"
+
+    tell(story, QUICK)
+
+
+def test_patience_is_never_less_than_usual_and_never_without_end():
+    assert granted_s(50, 40) == 50
+    assert granted_s(50, 0) == 50
+    assert granted_s(50, 240) == 300
+    assert granted_s(50, 10**9) == 600
 
 
 def test_a_silent_node_is_unreachable_and_its_pods_leave_when_their_time_is_up():

@@ -9,14 +9,17 @@
 What it promises
     * Silence is measured by this process's own clock, from what it has heard itself: clocks
       of nodes do not matter, and a new leader gives every node its full time.
+    * How long a node may be silent follows the duration of its lease, within bounds: a node
+      that says it will be heard of once in minutes is not given up on in one.
     * When most nodes fall silent at once, the fault is likely elsewhere: nobody is evicted.
     * A pod is deleted only after the server has confirmed that its node is still tainted.
 """
 
 from ..controller import Controller
 from ..workloads import PODS
+from .health import GRACE_S
 from .leaving import NODES
-from .loop import GRACE_S, LEASES, make
+from .loop import LEASES, make
 
 
 def patient(grace_s: float) -> Controller:

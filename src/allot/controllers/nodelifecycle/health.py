@@ -5,6 +5,8 @@ from typing import Any
 from allot.api import Object, core
 
 GRACE_S = 50.0
+GRACE_S_MAX = 600.0
+_GRACE_PER_DURATION = 1.25  # 50 s for the 40 s of a usual lease
 STARTUP_S = 60.0
 NEVER_UPDATED, STOPPED = "NodeStatusNeverUpdated", "NodeStatusUnknown"
 _TYPES = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
@@ -18,6 +20,11 @@ def heartbeat(node: Object) -> str:
     """Changes whenever the node's agent has written its status."""
     known = ready(node)
     return known.last_heartbeat_time if known is not None else ""
+
+
+def granted_s(least_s: float, lease_duration_s: int) -> float:
+    """A node that says it will be heard of rarely is given the time, within reason."""
+    return max(least_s, min(GRACE_S_MAX, _GRACE_PER_DURATION * lease_duration_s))
 
 
 def patience_s(node: Object, grace_s: float) -> float:

@@ -3,17 +3,25 @@
 from collections.abc import Sequence
 from typing import Any
 
-from allot.api import Object, age, errors
+from allot.api import Object, age, errors, meta
 from allot.informers import Again, Change, Deleted, Reconciler, ResourceId
 
 from ..controller import Loop, World
 from ..workloads import NODE_INDEX, PODS, is_ready, later, node_name
-from .health import GRACE_S, are_too_many, heartbeat, is_unwell, patience_s, silenced
+from .health import GRACE_S, are_too_many, granted_s, heartbeat, is_unwell, patience_s, silenced
 from .leaving import NODES, Leaving
 from .taints import tainted
 
 LEASES = ResourceId("coordination.k8s.io", "v1", "leases")
 LEASE_NAMESPACE = "kube-node-lease"
+
+
+class LeaseSpec(meta.View, frozen=True):
+    lease_duration_seconds: int = 0
+
+
+class Lease(meta.View, frozen=True):
+    spec: LeaseSpec = LeaseSpec()
 
 
 def make(world: World, grace_s: float = GRACE_S) -> Sequence[Loop]:
@@ -28,6 +36,7 @@ class Listening:
         self._on_node = pods.cache.index(NODE_INDEX, node_name)
         self._heard_s: dict[str, float] = {}  # node -> when, by our own clock
         self._heartbeats: dict[str, str] = {}
+        self._durations_s: dict[str, int] = {}  # of the nodes' leases
         self._unwell: set[str] = set()
         self._evicts = True
         self._writing = world.client.resource("", "v1", "nodes", namespaced=False)
@@ -44,12 +53,17 @@ class Listening:
         lease = change.object
         if lease.namespace == LEASE_NAMESPACE and not isinstance(change, Deleted):
             self._heard_s[lease.name] = self._world.clock.monotonic_s()
+            duration_s = lease.view(Lease).spec.lease_duration_seconds
+            if self._durations_s.get(lease.name) != duration_s:
+                self._durations_s[lease.name] = duration_s
+                self.loop.add(lease.name)
 
     def _node_changed(self, change: Change) -> None:
         node = change.object
         if isinstance(change, Deleted):
             self._heard_s.pop(node.name, None)
             self._heartbeats.pop(node.name, None)
+            self._durations_s.pop(node.name, None)
         elif node.name not in self._heard_s or self._heartbeats.get(node.name) != heartbeat(node):
             self._heard_s[node.name] = self._world.clock.monotonic_s()
             self._heartbeats[node.name] = heartbeat(node)
@@ -75,7 +89,8 @@ class Listening:
             return None
         now = age.timestamp(self._world.clock.now())
         silent_s = self._world.clock.monotonic_s() - self._heard_s.get(name, 0.0)
-        left_s = patience_s(node, self._grace_s) - silent_s
+        grace_s = granted_s(self._grace_s, self._durations_s.get(name, 0))
+        left_s = patience_s(node, grace_s) - silent_s
         if left_s <= 0:
             conditions = silenced(node, now)
             if conditions is not None:
