@@ -37,11 +37,38 @@ def owned(subject, *claims):
 
 
 def test_the_claim_of_a_pod_does_not_pay_again_what_the_pod_has_paid():
-    """The pod paid two under the extended name and nothing under the other two."""
+    """Digest 6.4: what the owning pod was charged is subtracted; here it was charged under every name."""
     asker = pod(asking({"example.com/gpu": "2"}))
-    made = special(asker, {"exactly": exactly(2)})
+    made = special(asker, {"exactly": exactly(3)})
     found = used(made, owned(asker))
-    assert (found[DEVICES], found[IMPLICIT], found[EXTENDED]) == ("2", "2", "0")
+    assert (found[DEVICES], found[IMPLICIT], found[EXTENDED]) == ("1", "1", "1")
+
+
+def test_a_pod_is_charged_under_every_name_of_the_class_that_its_extended_resource_stands_for():
+    """KEP-5004 "Resource Quota": devices of a device plugin, for which no claim is made, count as well."""
+    for name in ("example.com/gpu", f"deviceclass.resource.kubernetes.io/{GPU}"):
+        found = used(pod(asking({name: "2"})), MAPPED)
+        assert (found[DEVICES], found[IMPLICIT], found[EXTENDED]) == ("2", "2", "2")
+
+
+def test_an_extended_resource_of_two_classes_is_charged_by_its_own_name_until_a_claim_says_which():
+    """Nobody knows yet which class will serve the pod; its claim then pays for that one."""
+    names = Context({GPU: "example.com/gpu", "other": "example.com/gpu"}).extended_names
+    asker = pod(asking({"example.com/gpu": "2"}))
+    assert DEVICES not in used(asker, Context(names))
+    made = special(asker, {"exactly": exactly(2)})
+    found = used(made, Context(names, lambda claim: Owner(asker.fields, [])))
+    assert (found[DEVICES], found[EXTENDED]) == ("2", "0")
+
+
+def test_without_extended_resources_by_claims_each_view_stands_for_itself():
+    """Digest 6.4: the `requests.*` names of a class exist with DRAExtendedResource alone."""
+    off = Context(None)
+    assert used(claim({"exactly": exactly(2)}), off) == {
+        "count/resourceclaims.resource.k8s.io": "1",
+        DEVICES: "2",
+    }
+    assert DEVICES not in used(pod(asking({"example.com/gpu": "2"})), off)
 
 
 def test_a_claim_that_only_looks_like_the_pods_pays():

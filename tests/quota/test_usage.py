@@ -68,10 +68,17 @@ def test_a_finished_pod_is_an_object_and_uses_nothing(phase):
     assert used(pod(container(cpu="1"), phase=phase)) == {"count/pods": "1"}
 
 
-def test_extended_resources_count_as_requests_only():
+def test_extended_resources_count_as_requests_and_never_as_limits():
+    """Digest 6.4: pods count under `requests.<extended resource>`, the implicit names included."""
     name = "deviceclass.resource.kubernetes.io/gpu.example.com"
-    found = used(pod(asking({"example.com/gpu": "2", name: "1"})))
-    assert found == {"count/pods": "1", "pods": "1", "requests.example.com/gpu": "2", f"requests.{name}": "1"}
+    found = used(pod(asking({"example.com/nic": "2", name: "1"})))
+    assert found == {
+        "count/pods": "1",
+        "pods": "1",
+        "requests.example.com/nic": "2",
+        f"requests.{name}": "1",
+        "gpu.example.com.deviceclass.resource.k8s.io/devices": "1",  # the same device, KEP-5004
+    }
 
 
 def test_huge_pages_count_with_and_without_their_prefix():

@@ -120,7 +120,7 @@ class ApiServer:
         )
         admission = self._admission()
         self._ownership = Ownership(self.registry)
-        quotas = Quotas(self._repository, self.caches, self._kind)
+        quotas = Quotas(self._repository, self.caches, self._kind, self.options.gates)
         self.writer = Writer(self._repository, occasions, admission, self._ownership, self._guard, quotas)
         self.deleter = Deleter(self._repository, occasions, admission, self._guard)
         self._patcher = Patcher(self.writer, Applier(self.writer, self._ownership))

@@ -20,7 +20,7 @@ from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
 from allot import quota
-from allot.api import Fields, Kind, Object, errors, stored_form
+from allot.api import Fields, Gates, Kind, Object, errors, stored_form
 from allot.store import Put
 
 from .admission import Attempt
@@ -33,8 +33,9 @@ FindKind = Callable[[str, str], Kind]
 
 
 class Quotas:
-    def __init__(self, repository: Repository, caches: Caches, kind: FindKind) -> None:
+    def __init__(self, repository: Repository, caches: Caches, kind: FindKind, gates: Gates) -> None:
         self._repository = repository
+        self._extends = gates["DRAExtendedResource"]
         self._caches = caches
         self._kind = kind("", "resourcequotas")
         self._find_kind = kind
@@ -78,27 +79,54 @@ class Quotas:
         if not quotas:
             return
         source = _source(attempt.kind)
-        context = await self._context(attempt, quotas) if source == quota.CLAIMS else quota.Context()
+        context = await self._context(attempt, source, quotas)
         new = quota.Subject(source, attempt.new)
         old = quota.Subject(source, attempt.old) if attempt.old is not None else None
         bill = _Bill(attempt, new, old, quota.usage(new, context), quota.usage(old, context) if old else {})
         for found in quotas:
             bill.present_to(found)
 
-    async def _context(self, attempt: Attempt, quotas: list[Found]) -> quota.Context:
-        """What a claim's charge depends on, read now and compared at the commit."""
-        claim, occasion = attempt.new, attempt.occasion
+    async def _context(self, attempt: Attempt, source: quota.Source, quotas: list[Found]) -> quota.Context:
+        """What the charge of a claim, or of a pod, depends on."""
+        if not self._extends:
+            return quota.Context(None)
         names = [name for found in quotas if found.object for name in _hard(found.object)]
-        if claim is None or not any(quota.is_shared_name(name) for name in names):
+        if attempt.new is None or not any(quota.is_shared_name(name) for name in names):
             return quota.Context()
+        if source == quota.PODS:
+            asks = any(
+                quota.is_shared_name(name)
+                for name in quota.usage(quota.Subject(source, attempt.new), quota.Context())
+            )
+            return quota.Context(await self._all_extended_names() if asks else {})
+        if source != quota.CLAIMS:
+            return quota.Context()
+        owner = await self._owner(attempt.namespace, attempt.new, attempt.occasion)
+        if owner is not None:  # counted as its pod was
+            return quota.Context(await self._all_extended_names(), lambda claim: owner)
+        if not any(quota.is_extended_name(name) for name in names):
+            return quota.Context()
+        return quota.Context(await self._extended_names(attempt.new, attempt.occasion))
+
+    async def _extended_names(self, claim: Fields, occasion: WriteOccasion) -> dict[str, str]:
+        """Of the classes of a claim, compared at the commit."""
         extended: dict[str, str] = {}
         for name in quota.classes_of(claim):
-            found = await self._repository.find(self._find_kind("resource.k8s.io", "deviceclasses"), "", name)
-            device_class = occasion.join(found)
+            device_class = occasion.join(await self._repository.find(self._classes, "", name))
             if device_class is not None:
-                extended[name] = (device_class.fields.get("spec") or {}).get("extendedResourceName") or ""
-        owner = await self._owner(attempt.namespace, claim, occasion)
-        return quota.Context(extended, lambda claim: owner)
+                extended[name] = _extended_name(device_class)
+        return extended
+
+    async def _all_extended_names(self) -> dict[str, str]:
+        """Of every class: any of them may have the name that a pod uses. They are not compared; when
+        a class takes another name, the controller counts anew."""
+        page = await self._repository.store.range(prefix_of(self._classes))
+        classes = (object_of(entry) for entry in page.entries)
+        return {one.name: name for one in classes if (name := _extended_name(one))}
+
+    @property
+    def _classes(self) -> Kind:
+        return self._find_kind("resource.k8s.io", "deviceclasses")
 
     async def _owner(self, namespace: str, claim: Fields, occasion: WriteOccasion) -> quota.Owner | None:
         reference = quota.owning_pod(claim) if quota.is_extended_claim(claim) else None
@@ -175,6 +203,10 @@ class _Bill:
 
 def _source(kind: Kind) -> quota.Source:
     return quota.Source(kind.group, kind.plural)
+
+
+def _extended_name(device_class: Object) -> str:
+    return (device_class.fields.get("spec") or {}).get("extendedResourceName") or ""
 
 
 def _hard(found: Object) -> quota.Usage:

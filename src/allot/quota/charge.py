@@ -12,6 +12,7 @@ from .names import CLAIMS, CLASSIC, PODS, SERVICES, VOLUME_CLAIMS, Source
 from .others import service_usage, volume_claim_usage
 from .pods import pod_usage
 from .scopes import covers
+from .views import ExtendedNames, in_all_views
 
 NOT_COUNTED = (Source("", "events"), Source("events.k8s.io", "events"))
 """They are many, they go by themselves, and refusing them would hide what went wrong."""
@@ -26,9 +27,9 @@ class Subject(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What else the usage of a claim depends on."""
+    """What else the usage of a claim depends on, and that of a pod that asks for extended resources."""
 
-    extended_names: Mapping[str, str] = field(default_factory=dict)  # device class -> extended resource
+    extended_names: ExtendedNames = field(default_factory=dict)
     find_owner: FindOwner = lambda claim: None
 
 
@@ -39,7 +40,7 @@ def usage(subject: Subject, context: Context) -> Usage:
         return {}
     found = {source.count_name: Quantity.of(1)}
     if source == PODS:
-        return found | pod_usage(fields)
+        return found | in_all_views(pod_usage(fields), context.extended_names)
     if not source.group and source.plural in CLASSIC:
         found[source.plural] = Quantity.of(1)
     if source == CLAIMS:

@@ -5,8 +5,8 @@ counts as the most that one claim can hold, and alternatives in different classe
 charged, since any of them may be chosen. Administrators' access is charged as well.
 
 The claim that the scheduler makes for the extended resources of a pod asks for devices that
-the pod has been charged for already, under the name that it used. The claim then pays only
-the rest, so that each name counts each device once (Q3).
+the pod has been charged for already. The claim then pays only the rest, so that each name counts
+each device once (Q3).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,8 +16,8 @@ from typing import Any
 from allot.api import Fields, Quantity, resource
 
 from .amounts import ZERO, Usage
-from .names import DEVICES_SUFFIX, IMPLICIT, REQUESTS
 from .pods import pod_usage
+from .views import ExtendedNames, in_all_views, names_of
 
 _limits = resource.limits
 
@@ -33,17 +33,15 @@ class Owner:
 FindOwner = Callable[[Fields], Owner | None]
 
 
-def claim_usage(claim: Fields, extended_names: Mapping[str, str], find_owner: FindOwner) -> Usage:
+def claim_usage(claim: Fields, extended_names: ExtendedNames, find_owner: FindOwner) -> Usage:
     found: Usage = {}
     for class_name, count in devices_by_class(claim).items():
-        amount = Quantity.of(count)
-        names = [class_name + DEVICES_SUFFIX, IMPLICIT + class_name]
-        if extended := extended_names.get(class_name):
-            names.append(REQUESTS + extended)
-        for name in names:  # two classes may stand for one extended resource
-            found[name] = found.get(name, ZERO) + amount
+        for name in names_of(class_name, extended_names):  # two classes may have one extended name
+            found[name] = found.get(name, ZERO) + Quantity.of(count)
     owner = find_owner(claim) if is_extended_claim(claim) else None
-    return _less_paid(found, owner.pod) if owner and _stands_for(claim, owner) else found
+    if owner is None or not _stands_for(claim, owner):
+        return found
+    return _less(found, in_all_views(pod_usage(owner.pod), extended_names))
 
 
 def devices_by_class(claim: Fields) -> dict[str, int]:
@@ -114,11 +112,7 @@ def _age(claim: Fields) -> tuple[str, str]:
     return claim["metadata"].get("creationTimestamp") or "", claim["metadata"]["name"]
 
 
-def _less_paid(found: Usage, pod: Fields) -> Usage:
-    """Without what the pod has been charged under the same names."""
-    paid = pod_usage(pod)
-    rest = {
-        name: amount - paid[name] if name.startswith(REQUESTS) and name in paid else amount
-        for name, amount in found.items()
-    }
+def _less(found: Usage, paid: Usage) -> Usage:
+    """What is left to pay."""
+    rest = {name: amount - paid.get(name, ZERO) for name, amount in found.items()}
     return {name: amount if amount.sign > 0 else ZERO for name, amount in rest.items()}

@@ -4,7 +4,7 @@ count/<plural>.<group>                         objects of any kind (core: count/
 pods, services, secrets, ...                   objects of the kinds that had names of their own first
 cpu, requests.cpu, limits.memory, ...          what unfinished pods ask for and may use
 requests.<extended resource>                   by pods, and by claims of the class it stands for
-<class>.deviceclass.resource.k8s.io/devices    devices that claims ask for
+<class>.deviceclass.resource.k8s.io/devices    likewise: the other name of the same devices
 requests.storage, services.nodeports, ...      volumes and services
 """
 
@@ -51,8 +51,6 @@ def sources(name: str) -> tuple[Source, ...]:
         return (Source(group, plural),) if plural else ()
     if name in CLASSIC:
         return (Source("", name),)
-    if name.endswith(DEVICES_SUFFIX):
-        return (CLAIMS,)
     if name in ("services.nodeports", "services.loadbalancers"):
         return (SERVICES,)
     if name == "requests.storage" or STORAGE_CLASS in name:
@@ -62,6 +60,11 @@ def sources(name: str) -> tuple[Source, ...]:
 
 def is_shared_name(name: str) -> bool:
     """Whether pods and claims both count under `name`."""
+    return is_extended_name(name) or name.endswith(DEVICES_SUFFIX)
+
+
+def is_extended_name(name: str) -> bool:
+    """Whether `name` is that of an extended resource, so that a class decides what counts under it."""
     return name.startswith(REQUESTS) and "/" in name
 
 

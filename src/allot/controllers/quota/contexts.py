@@ -16,7 +16,9 @@ def extended_names(classes: Iterable[Object]) -> dict[str, str]:
     }
 
 
-def from_caches(classes: Informer, pods: Informer, claims: Informer) -> Callable[[], quota.Context]:
+def from_caches(
+    names: Callable[[], quota.ExtendedNames], pods: Informer, claims: Informer
+) -> Callable[[], quota.Context]:
     owned = claims.cache.index(OWNER_INDEX, owner_uids)
 
     def find_owner(claim: Fields) -> quota.Owner | None:
@@ -26,10 +28,10 @@ def from_caches(classes: Informer, pods: Informer, claims: Informer) -> Callable
             return None
         return quota.Owner(dict(pod.fields), quota.claims_for(pod.uid, _decoded(owned[pod.uid])))
 
-    return lambda: quota.Context(extended_names(classes.cache), find_owner)
+    return lambda: quota.Context(names(), find_owner)
 
 
-def from_lists(classes: Iterable[Object], pods: Iterable[Object], claims: Iterable[Object]) -> quota.Context:
+def from_lists(names: quota.ExtendedNames, pods: Iterable[Object], claims: Iterable[Object]) -> quota.Context:
     by_name = {pod.name: pod for pod in pods}
     made = [claim for claim in _decoded(claims) if quota.is_extended_claim(claim)]
 
@@ -38,7 +40,7 @@ def from_lists(classes: Iterable[Object], pods: Iterable[Object], claims: Iterab
         pod = by_name.get(reference["name"]) if reference else None
         return quota.Owner(dict(pod.fields), quota.claims_for(pod.uid, made)) if pod is not None else None
 
-    return quota.Context(extended_names(classes), find_owner)
+    return quota.Context(names, find_owner)
 
 
 def _decoded(objects: Iterable[Object]) -> list[Fields]:

@@ -46,7 +46,7 @@ class Counting:
         self._world = world
         self._quotas, pods, claims, self._classes, self._definitions = map(world.informer, NEEDS)
         self._owned = claims.cache.index(OWNER_INDEX, owner_uids)
-        self._counts = Counts(contexts.from_caches(self._classes, pods, claims))
+        self._counts = Counts(contexts.from_caches(self._extended_names, pods, claims))
         self._unserved: dict[Key, list[quota.Source]] = {}
         self._write = world.client.resource("", "v1", "resourcequotas")
         self._loop: Reconciler[Key] = Reconciler(
@@ -112,6 +112,10 @@ class Counting:
             self._counts.end(key)  # it is counted from the beginning when it is looked at
             self._loop.add(key)
 
+    def _extended_names(self) -> quota.ExtendedNames:
+        on = self._world.gates["DRAExtendedResource"]
+        return contexts.extended_names(self._classes.cache) if on else None
+
     def _definition_changed(self, change: Change) -> None:
         for key, sources in self._unserved.items():
             if change.object.name in [f"{source.plural}.{source.group}" for source in sources]:
@@ -172,7 +176,7 @@ class Counting:
             objects += await self._listed(namespace, source)
         pods = [object for source, object in objects if source == quota.PODS]
         claims = [object for source, object in objects if source == quota.CLAIMS]
-        context = contexts.from_lists(self._classes.cache, pods, claims)
+        context = contexts.from_lists(self._extended_names(), pods, claims)
         return listed(spec, names, objects, context)
 
     async def _listed(self, namespace: str, source: quota.Source) -> list[Found]:
