@@ -4,7 +4,6 @@ Equal parts are recognised by plain equality before anything is looked at, so
 the cost follows the size of the change and not of the object.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from allot.api import schema as shapes
@@ -14,18 +13,17 @@ from .extract import SERVER_FIELDS, always_there, node_of
 from .fieldset import MEMBER, FieldSet, union
 
 
-@dataclass(frozen=True, slots=True)
 class Changes:
-    changed: FieldSet  # there before, and different now
-    added: FieldSet
-    removed: FieldSet
+    __slots__ = ("added", "changed", "removed", "written")
 
-    @property
-    def written(self) -> FieldSet:
-        return union(self.changed, self.added)
+    def __init__(self, changed: FieldSet, added: FieldSet, removed: FieldSet) -> None:
+        self.changed = changed  # there before, and different now
+        self.added = added
+        self.removed = removed
+        self.written = union(changed, added)
 
     def __bool__(self) -> bool:
-        return bool(self.changed or self.added or self.removed)
+        return bool(self.written or self.removed)
 
 
 Nodes = tuple[dict[str, Any] | None, dict[str, Any] | None, dict[str, Any] | None]
@@ -67,10 +65,15 @@ def _members(old: dict[str, Any], new: dict[str, Any], schema: shapes.Schema) ->
     return changed or None, added or None, removed or None
 
 
-def _hang(edge: str, nodes: Nodes, *tries: dict[str, Any]) -> None:
-    for node, trie in zip(nodes, tries, strict=True):
-        if node is not None:
-            trie[edge] = node
+def _hang(
+    edge: str, nodes: Nodes, changed: dict[str, Any], added: dict[str, Any], removed: dict[str, Any]
+) -> None:
+    if nodes[0] is not None:
+        changed[edge] = nodes[0]
+    if nodes[1] is not None:
+        added[edge] = nodes[1]
+    if nodes[2] is not None:
+        removed[edge] = nodes[2]
 
 
 def _always(before: Any, after: Any, schema: shapes.Schema) -> Nodes:

@@ -56,31 +56,39 @@ def _node_union(one: FieldSet, other: FieldSet) -> FieldSet:
 
 
 def difference(one: FieldSet, other: FieldSet) -> FieldSet:
-    """The members of `one` that are not members of `other`. Members below them stay."""
-    return one if not one or not other else _below_minus(one, other)
+    """The members of `one` that are not members of `other`. Members below them stay.
+
+    It is `one` itself when nothing goes, so that whoever asks can tell without comparing.
+    """
+    return _below_minus(one, other) if one and other else one
 
 
 def _below_minus(one: FieldSet, other: FieldSet) -> FieldSet:
-    """The edges of `one`, less its own `.`; work follows the size of `other`."""
-    out = dict(one)
-    out.pop(".", None)
+    """`one` with less below its edges; work follows the size of `other`."""
+    out: dict[str, Any] | None = None
     for edge, theirs in other.items():
-        below = out.get(edge)
-        if below is None:
+        below = one.get(edge)
+        if below is None or edge == ".":
             continue
         left = _node_minus(below, theirs)
+        if left is below:
+            continue
+        if out is None:
+            out = dict(one)
         if left is None:
             del out[edge]
         else:
             out[edge] = left
-    return out
+    return one if out is None else out
 
 
 def _node_minus(one: FieldSet, other: FieldSet) -> FieldSet | None:
-    below = _below_minus(one, other)
-    if is_member(one) and not is_member(other):
-        return {".": MEMBER, **below} if below else MEMBER
-    return below or None
+    left = _below_minus(one, other) if one and other else one
+    if not is_member(one):
+        return left or None
+    if not is_member(other):
+        return MEMBER if left.keys() == {"."} else left
+    return {edge: below for edge, below in left.items() if edge != "."} or None
 
 
 def without_subtrees(one: FieldSet, roots: FieldSet) -> FieldSet:

@@ -6,8 +6,10 @@ be understood counts as absent), writing is exact.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from .fieldset import FieldSet, is_field_set, union
 
@@ -28,8 +30,7 @@ class Identity(NamedTuple):
     subresource: str
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     manager: str
     operation: str
     api_version: str
@@ -101,8 +102,9 @@ def shown(entries: Iterable[Entry]) -> list[dict[str, Any]]:
 def by_identity(entries: Iterable[Entry]) -> dict[Identity, Entry]:
     found: dict[Identity, Entry] = {}
     for entry in entries:
-        twin = found.get(entry.identity)
-        found[entry.identity] = entry if twin is None else merged(entry, twin)
+        identity = entry.identity
+        twin = found.get(identity)
+        found[identity] = entry if twin is None else merged(entry, twin)
     return found
 
 

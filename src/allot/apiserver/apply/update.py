@@ -16,8 +16,9 @@ subresource; one that sends none, or nonsense, does not delete them.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from allot.api import schema as shapes
 
@@ -42,8 +43,7 @@ Convert = Callable[[Fields, str], tuple[Fields, shapes.Schema] | None]
 """The object in another API version with its schema there; None when that version is not served."""
 
 
-@dataclass(frozen=True, slots=True)
-class Author:
+class Author(NamedTuple):
     manager: str
     api_version: str  # of the request, e.g. "apps/v1"
     subresource: str = ""
@@ -95,8 +95,9 @@ def _tracked(
     taken = changes.written
     if taken:
         mine = _entry(author, taken, now)
-        before = left.get(mine.identity)
-        left[mine.identity] = mine if before is None else replace(mine, fields=union(before.fields, taken))
+        identity = mine.identity
+        before = left.get(identity)
+        left[identity] = mine if before is None else replace(mine, fields=union(before.fields, taken))
     return with_ancients_merged(list(left.values()))
 
 
@@ -137,5 +138,5 @@ def given_up(entries: dict[Identity, Entry], views: Views) -> dict[Identity, Ent
             continue
         fields = difference(difference(entry.fields, changes.written), changes.removed)
         if fields:
-            left[identity] = entry if fields == entry.fields else replace(entry, fields=fields)
+            left[identity] = entry if fields is entry.fields else replace(entry, fields=fields)
     return left
