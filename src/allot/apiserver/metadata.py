@@ -21,7 +21,8 @@ _NAME_RULES = {
 
 
 def timestamp(now: datetime) -> str:
-    return now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    """A time in UTC as objects carry it. Not by strftime, which takes twice as long."""
+    return now.isoformat(timespec="seconds")[:19] + "Z"
 
 
 def fill_in_create(kind: Kind, fields: Fields, namespace: str, now: datetime, ids: Ids) -> None:

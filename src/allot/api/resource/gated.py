@@ -5,7 +5,8 @@ not make unrelated updates lose data. `*` in a path stands for every item of a
 list or every value of a map.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 from ..gates import Gates
@@ -87,25 +88,39 @@ CLASS: Mapping[str, Paths] = {"DRAExtendedResource": ("spec.extendedResourceName
 def drop(new: Fields, old: Fields | None, gates: Gates, table: Mapping[str, Paths]) -> None:
     """Remove from `new` what gates that are off guard, unless `old` uses it."""
     for gate, paths in table.items():
-        if not gates[gate] and not (old is not None and any(_uses(old, path) for path in paths)):
-            for path in paths:
-                for holder, key in _holders(new, path.split(".")):
-                    holder.pop(key, None)
+        if gates[gate]:
+            continue
+        # Hardly any object has such a field, so the new one is asked first.
+        said = [(holder, key) for path in paths for holder, key in _holders(new, path) if key in holder]
+        if said and not (old is not None and any(_uses(old, path) for path in paths)):
+            for holder, key in said:
+                holder.pop(key, None)
 
 
 def _uses(fields: Fields, path: str) -> bool:
-    return any(holder.get(key) not in (None, [], {}) for holder, key in _holders(fields, path.split(".")))
+    return any(holder.get(key) not in (None, [], {}) for holder, key in _holders(fields, path))
 
 
-def _holders(container: Any, path: list[str]) -> Iterator[tuple[Fields, str]]:
+def _holders(fields: Fields, path: str) -> list[tuple[Fields, str]]:
     """Every object that may have the path's last member, with the member's name."""
-    step, *rest = path
-    if step == "*":
-        inner = container.values() if isinstance(container, dict) else container
-        for item in inner if isinstance(container, dict | list) else ():
-            yield from _holders(item, rest)
-    elif isinstance(container, dict):
-        if not rest:
-            yield container, step
-        elif step in container:
-            yield from _holders(container[step], rest)
+    *steps, last = _steps(path)
+    found: list[Any] = [fields]
+    for step in steps:
+        if step == "*":
+            found = [item for one in found for item in _items(one)]
+        else:
+            found = [one[step] for one in found if type(one) is dict and step in one]
+        if not found:
+            break
+    return [(one, last) for one in found if type(one) is dict]
+
+
+@cache
+def _steps(path: str) -> tuple[str, ...]:
+    return tuple(path.split("."))
+
+
+def _items(container: Any) -> Iterable[Any]:
+    if type(container) is dict:
+        return container.values()
+    return container if type(container) is list else ()

@@ -30,7 +30,11 @@ def objects(container: Any, *path: str) -> Iterator[Fields]:
 
 def same(left: Any, right: Any) -> bool:
     """Equal but for members that are absent in one and empty in the other."""
-    return left == right or bool(_essence(left) == _essence(right))
+    if left == right:
+        return True
+    if left is None or right is None:  # the usual case: something is new, or gone
+        return (right if left is None else left) in ("", [])
+    return bool(_essence(left) == _essence(right))
 
 
 def _essence(value: Any) -> Any:
