@@ -8,7 +8,7 @@ from allot.apiserver import identities
 from allot.client import InProcessTransport
 from allot.informers import Added, Change, Deleted, ResourceId, Standing, Updated
 from allot.testing import api_server
-from informers.world import MAPS, NS, PODS, World, config_map, soon, tell, told
+from informers.world import MAPS, NS, PODS, SOON_S, World, config_map, soon, tell, told
 
 
 def test_the_cache_follows_what_is_written():
@@ -229,6 +229,23 @@ def test_a_refresh_returns_only_when_the_server_was_asked_again():
             await writing.create(config_map(f"fresh{n}"))
             await here.informers.refresh(maps)
             assert maps.cache.get(f"fresh{n}", NS) is not None
+
+    tell(story)
+
+
+def test_a_refresh_that_is_given_up_leaves_the_informer_running():
+    """A leader that loses its lease while it reads its caches anew: the next term reads them too."""
+
+    async def story(here: World) -> None:
+        maps = here.informers.use(MAPS)
+        await here.informers.synced(maps)
+        for turns in range(8):
+            reading = asyncio.ensure_future(here.informers.refresh(maps))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            reading.cancel()
+            await asyncio.wait((reading,))
+            await asyncio.wait_for(here.informers.refresh(maps), SOON_S)
 
     tell(story)
 

@@ -97,17 +97,17 @@ class Informers:
         """
         marks = [(informer, informer.lists + 1) for informer in informers]
         for informer in informers:
-            await self._restart(informer.what)
+            self._restart(informer.what)
         for informer, mark in marks:
             await informer.wait_lists(mark)
 
-    async def _restart(self, what: ResourceId) -> None:
+    def _restart(self, what: ResourceId) -> None:
+        """At once, without waiting: whoever asks may be cancelled, and the informer is for others too."""
         task = self._tasks.pop(what, None)
         if task is not None:
             task.cancel()
-            await asyncio.wait((task,))
             if what in self._informers and self._group is not None:
-                self._start(what)
+                self._start(what, after=task)
 
     def _follow_definitions(self) -> None:
         """Somebody waits for a resource that may be defined one day."""
@@ -119,16 +119,16 @@ class Informers:
         for what, informer in self._informers.items():
             if f"{what.plural}.{what.group}" != change.object.name or isinstance(change, Deleted):
                 continue
-            if informer.synced and not informer.served and self._group is not None:
-                self._group.create_task(self._restart(what), name=f"definition of {what}")
+            if informer.synced and not informer.served:
+                self._restart(what)
 
-    def _start(self, what: ResourceId) -> None:
+    def _start(self, what: ResourceId, after: asyncio.Task[None] | None = None) -> None:
         require(self._group is not None, "informers run while their registry is entered")
         reflector = self._reflectors.get(what)
         if reflector is None:
             reflector = self._reflectors[what] = self._reflector(what)
         assert self._group is not None
-        self._tasks[what] = self._group.create_task(reflector.run(), name=f"informer {what}")
+        self._tasks[what] = self._group.create_task(_follow(reflector, after), name=f"informer {what}")
 
     def _reflector(self, what: ResourceId) -> Reflector:
         informer = self._informers[what]
@@ -151,3 +151,10 @@ class Informers:
             "Objects in the caches of this process.",
             lambda: sum(len(informer.cache) for informer in self._informers.values()),
         )
+
+
+async def _follow(reflector: Reflector, after: asyncio.Task[None] | None) -> None:
+    """One at a time: the one before may still be letting go."""
+    if after is not None:
+        await asyncio.wait((after,))
+    await reflector.run()

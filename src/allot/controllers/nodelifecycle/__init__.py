@@ -17,21 +17,9 @@ What it promises
 
 from ..controller import Controller
 from ..workloads import PODS
-from .health import GRACE_S
 from .leaving import NODES
 from .loop import LEASES, make
 
+CONTROLLER = Controller("node-lifecycle-controller", "node-controller", (NODES, LEASES, PODS), make)
 
-def patient(grace_s: float) -> Controller:
-    """The controller, for nodes that may be silent for so long: those that renew their leases less often."""
-    return Controller(
-        "node-lifecycle-controller",
-        "node-controller",
-        (NODES, LEASES, PODS),
-        lambda world: make(world, grace_s),
-    )
-
-
-CONTROLLER = patient(GRACE_S)
-
-__all__ = ["CONTROLLER", "patient"]
+__all__ = ["CONTROLLER"]

@@ -24,8 +24,8 @@ class Lease(meta.View, frozen=True):
     spec: LeaseSpec = LeaseSpec()
 
 
-def make(world: World, grace_s: float = GRACE_S) -> Sequence[Loop]:
-    return [Listening(world, grace_s=grace_s).loop, Leaving(world).loop]
+def make(world: World) -> Sequence[Loop]:
+    return [Listening(world).loop, Leaving(world).loop]
 
 
 class Listening:
