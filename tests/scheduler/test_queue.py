@@ -90,13 +90,21 @@ def test_a_pod_that_fits_nowhere_sleeps_until_something_that_may_help_happens():
     assert taken(queue, 3.0) == "a"
 
 
-def test_what_helps_does_not_shorten_the_backoff():
-    """U3."""
+def test_what_helps_does_not_put_a_pod_in_backoff_before_others():
+    """U3. A steady stream of new pods is not held up by one that has just failed."""
     queue = asleep("a")
     queue.happened(Event.POD_GONE, 0.5)
     assert queue.where(uid("a")) is Where.BACKOFF
-    assert taken(queue, 0.9) is None
-    assert taken(queue, 1.0) == "a"
+    queue.add(pod("b"), 0.6)
+    assert taken(queue, 0.9) == "b"
+
+
+def test_while_nobody_else_is_due_a_pod_that_may_be_helped_need_not_wait():
+    """U3. A full cluster in which one pod leaves and the next waits for its place."""
+    queue = asleep("a")
+    queue.happened(Event.POD_GONE, 0.5)
+    assert taken(queue, 0.5) == "a"
+    assert taken(queue, 1.0) is None
 
 
 def test_when_nobody_in_particular_said_no_anything_may_help():
@@ -321,6 +329,7 @@ class Known:
     where: Where = Where.ACTIVE
     attempts: int = 0
     not_before_s: float = 0.0
+    must_wait: bool = False
     group: Hashable = None  # it sleeps in
     carries: Hashable = None  # the chance of a group
     since: tuple[float, int] = (0.0, 0)
@@ -429,15 +438,15 @@ class Queueing(RuleBasedStateMachine):
     def take(self) -> None:
         self.ripen()
         active = [one for one in self.pods.values() if one.where is Where.ACTIVE]
+        hurrying = [one for one in self.pods.values() if one.where is Where.BACKOFF and not one.must_wait]
         found = self.queue.take(self.now_s)
         if found is None:
             moment_s = self.queue.next_moment_s()
-            assert not active
+            assert not active and not hurrying
             assert moment_s is None or moment_s > self.now_s
             return
         one = self.pods[found.pod.key.name]
-        assert one is min(active, key=lambda one: one.rank)  # U2
-        assert one.not_before_s <= self.now_s  # U3
+        assert one is min(active, key=lambda one: one.rank) if active else one in hurrying  # U2, U3
         one.attempts += 1
         assert found.attempts == one.attempts
         one.where, one.missed = Where.TAKEN, set()
@@ -469,6 +478,7 @@ class Queueing(RuleBasedStateMachine):
     def fail_one(self, one: Known, group: str, by: str, error: bool) -> None:
         self.queue.failed(uid(one.name), group, frozenset({by}), self.now_s, error=error)
         one.not_before_s = self.now_s + min(4.0, 2.0 ** (one.attempts - 1))
+        one.must_wait = error
         if error or Event.POD_CHANGED in one.missed:
             self.ready(one)
             self.pass_on(one)

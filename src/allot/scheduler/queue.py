@@ -16,8 +16,9 @@ What it promises
         unschedulable, gated and with the cycle.
     U2  Of the pods that are active the one with the highest priority is taken first, and of
         those the oldest.
-    U3  The n-th failure of a pod keeps it from being tried again for `backoff_first_s`
-        doubled n-1 times, at most `backoff_longest_s`, whatever happens meanwhile.
+    U3  The n-th failure of a pod keeps it behind others for `backoff_first_s` doubled n-1
+        times, at most `backoff_longest_s`. While nobody else is due, a pod that something
+        may have helped is tried at once: waiting would help nobody. After an error it waits.
     U4  What happens while a pod is with the cycle counts as if it had happened just after:
         an attempt that ended with a "no" of a moment ago is not the last word.
     U5  An event costs the groups that listen for it, or the pods that use the claim it is
@@ -27,6 +28,7 @@ What it promises
 """
 
 import heapq
+from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -70,6 +72,7 @@ class _Entry:
     ticket: int = 0  # of the entry on a heap that counts
     attempts: int = 0
     not_before_s: float = float("-inf")
+    must_wait: bool = False  # its last attempt ended in an error
     waits_for: frozenset[Key] = frozenset()
     taken_at: int = 0  # how much had happened by then
     missed: set[Event] = field(default_factory=set)  # since it was taken, about itself
@@ -92,6 +95,7 @@ class Queue:
         self._counts = dict.fromkeys(Where, 0)
         self._active: list[tuple[Rank, int, str]] = []
         self._backoff: list[tuple[float, int, str]] = []
+        self._hurrying: deque[tuple[int, str]] = deque()  # in backoff, and taken when nobody else is due
         self._asleep = Asleep()
         self._users: dict[Key, dict[str, None]] = {}  # of a claim
         self._waiting: dict[Key, dict[str, None]] = {}  # gated, by what they wait for
@@ -179,14 +183,21 @@ class Queue:
         while self._active:
             _, ticket, uid = heapq.heappop(self._active)
             entry = self._entries.get(uid)
-            if entry is None or entry.ticket != ticket:
-                continue
-            self._move(entry, Where.TAKEN)
-            entry.attempts += 1
-            entry.taken_at = self._happened
-            entry.missed.clear()
-            return Queued(entry.pod, entry.attempts, entry.first_seen_s)
+            if entry is not None and entry.ticket == ticket:
+                return self._taken(entry)
+        while self._hurrying:
+            ticket, uid = self._hurrying.popleft()
+            entry = self._entries.get(uid)
+            if entry is not None and entry.ticket == ticket:
+                return self._taken(entry)
         return None
+
+    def _taken(self, entry: _Entry) -> Queued:
+        self._move(entry, Where.TAKEN)
+        entry.attempts += 1
+        entry.taken_at = self._happened
+        entry.missed.clear()
+        return Queued(entry.pod, entry.attempts, entry.first_seen_s)
 
     def placed(self, uid: str, now_s: float) -> None:
         """A place was found. The pod stays with the cycle until it is removed, or writing it down failed."""
@@ -205,6 +216,7 @@ class Queue:
             return
         require(entry.where is Where.TAKEN, f"U1: {uid} failed and was not taken")
         entry.not_before_s = now_s + self._backoff_s(entry.attempts)
+        entry.must_wait = error
         if error or Event.POD_CHANGED in entry.missed:  # then what was found out is about another pod
             self._make_ready(entry, now_s)
             self._pass_on(uid, now_s)
@@ -300,6 +312,8 @@ class Queue:
         if entry.not_before_s > now_s:
             self._move(entry, Where.BACKOFF)
             heapq.heappush(self._backoff, (entry.not_before_s, self._tickets, entry.pod.uid))
+            if not entry.must_wait:
+                self._hurrying.append((self._tickets, entry.pod.uid))
         else:
             self._move(entry, Where.ACTIVE)
             heapq.heappush(self._active, (entry.rank, self._tickets, entry.pod.uid))
