@@ -6,11 +6,25 @@ from allot.base import Ids
 
 from ..framework import Event, FilterPlugin, Plugin
 from ..settings import Settings
+from .balanced import NodeResourcesBalancedAllocation
 from .devices import DeviceFit, DynamicResources
+from .node_affinity import NodeAffinity
+from .node_name import NodeName
+from .node_resources_fit import NodeResourcesFit, Strategy
+from .node_unschedulable import NodeUnschedulable
+from .scheduling_gates import SchedulingGates
+from .taint_toleration import TaintToleration
 
 
 def default(ids: Ids, settings: Settings) -> tuple[Plugin, ...]:
     return (
+        SchedulingGates(),
+        NodeUnschedulable(),
+        NodeName(),
+        TaintToleration(),
+        NodeAffinity(),
+        NodeResourcesFit(Strategy.MOST_ALLOCATED if settings.packed else Strategy.LEAST_ALLOCATED),
+        NodeResourcesBalancedAllocation(),
         DynamicResources(ids, settings.policy, binding_timeout_s=settings.binding_timeout_s),
         DeviceFit(),
     )
