@@ -332,6 +332,7 @@ class Known:
     must_wait: bool = False
     group: Hashable = None  # it sleeps in
     carries: Hashable = None  # the chance of a group
+    woken: int = 0  # in which order they were, of those in backoff
     since: tuple[float, int] = (0.0, 0)
     missed: set[Event] = field(default_factory=set)
 
@@ -358,8 +359,9 @@ class Queueing(RuleBasedStateMachine):
         return self.pods.setdefault(name, Known(name, self.count))
 
     def ready(self, one: Known) -> None:
+        self.count += 1
         one.where = Where.BACKOFF if one.not_before_s > self.now_s else Where.ACTIVE
-        one.group = None
+        one.group, one.woken = None, self.count
 
     def wake(self, one: Known) -> None:
         one.carries = one.group
@@ -383,7 +385,7 @@ class Queueing(RuleBasedStateMachine):
         for one in sorted(self.pods.values(), key=lambda one: one.since):
             if one.where is Where.ASLEEP and one.since[0] + LEFTOVER_S <= self.now_s:
                 self.wake(one)
-            elif one.where is Where.BACKOFF:
+            elif one.where is Where.BACKOFF and one.not_before_s <= self.now_s:
                 self.ready(one)
 
     # -- what is done with both -----------------------------------------------------------------
@@ -434,31 +436,37 @@ class Queueing(RuleBasedStateMachine):
     def wait(self, seconds: float) -> None:
         self.now_s += seconds
 
-    @rule()
-    def take(self) -> None:
+    def next(self) -> Known | None:
+        """U2, U3."""
         self.ripen()
         active = [one for one in self.pods.values() if one.where is Where.ACTIVE]
-        hurrying = [one for one in self.pods.values() if one.where is Where.BACKOFF and not one.must_wait]
+        helped = [one for one in self.pods.values() if one.where is Where.BACKOFF and not one.must_wait]
+        if active:
+            return min(active, key=lambda one: one.rank)
+        return min(helped, key=lambda one: one.woken, default=None)
+
+    def take_one(self) -> Known | None:
+        expected = self.next()
         found = self.queue.take(self.now_s)
-        if found is None:
+        if expected is None or found is None:
             moment_s = self.queue.next_moment_s()
-            assert not active and not hurrying
+            assert expected is found is None
             assert moment_s is None or moment_s > self.now_s
-            return
-        one = self.pods[found.pod.key.name]
-        assert one is min(active, key=lambda one: one.rank) if active else one in hurrying  # U2, U3
-        one.attempts += 1
-        assert found.attempts == one.attempts
-        one.where, one.missed = Where.TAKEN, set()
+            return None
+        assert found.pod.key.name == expected.name
+        expected.attempts += 1
+        assert found.attempts == expected.attempts
+        expected.where, expected.missed = Where.TAKEN, set()
+        return expected
+
+    @rule()
+    def take(self) -> None:
+        self.take_one()
 
     @rule(group=st.sampled_from("gh"), by=st.sampled_from(sorted(EVENTS)))
     def try_all_in_vain(self, group: str, by: str) -> None:
         """What a full cluster does to a queue: without it, few walks would have many that sleep."""
-        self.ripen()
-        while (found := self.queue.take(self.now_s)) is not None:
-            one = self.pods[found.pod.key.name]
-            one.attempts += 1
-            one.missed = set()
+        while (one := self.take_one()) is not None:
             self.fail_one(one, group, by, error=False)
 
     def taken(self, data: st.DataObject) -> Known:
