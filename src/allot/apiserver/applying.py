@@ -9,7 +9,7 @@ from datetime import datetime
 from allot.api import Fields, Object, Response, errors, field, schema
 
 from .apply import Author, Conflicts, apply
-from .body import Body, refuse_mistyped, settle_type, settled
+from .body import Body, completed, converted, refuse_mistyped, settle_type
 from .call import Call
 from .metadata import timestamp
 from .occasion import WriteOccasion
@@ -44,7 +44,12 @@ class Applier:
         config = _configuration(call)
         live = None if old is None else in_version(old, call.served)
         shape = call.served.version.shape()
-        notes = _notes(call, config, shape)
+        notes, more = _notes(call, config, shape), list[str]()
+
+        def settle(fields: Fields) -> Fields:
+            more.extend(completed(call, fields, now))
+            return fields
+
         result = apply(
             live,
             config,
@@ -53,13 +58,13 @@ class Applier:
             shape,
             force=call.request.asks_for("force"),
             convert=self._ownership.converter(call.served),
-            settle=lambda fields: _assumed(call, fields, now),
+            settle=settle,
         )
         if isinstance(result, Conflicts):
             raise result.error()
         if old is not None and not result.changed:
             return Body(old.fresh(), notes, patched=True, applied=True)
-        body = settled(call, result.fields, now, [], patched=True)
+        body = converted(call, result.fields, more, patched=True)
         body.warnings = [*notes, *(text for text in body.warnings if text not in notes)]
         body.applied = True
         return body
@@ -91,9 +96,3 @@ def _notes(call: Call, config: Fields, shape: schema.Schema) -> list[str]:
     if notes and call.field_validation == "Strict":
         raise errors.BadRequest(f"failed to apply: strict decoding error: {', '.join(notes)}")
     return notes if call.field_validation == "Warn" else []
-
-
-def _assumed(call: Call, fields: Fields, now: datetime) -> Fields:
-    schema.check(fields, call.served.version.shape(), defaults=True)
-    call.served.version.default(fields, now)
-    return fields

@@ -81,16 +81,25 @@ def settle_type(served: Served, fields: Fields) -> None:
 
 def settled(call: Call, fields: Fields, now: datetime, notes: list[str], *, patched: bool = False) -> Body:
     """Check, default and convert an object of the client's version."""
+    return converted(call, fields, [*notes, *completed(call, fields, now)], patched=patched)
+
+
+def completed(call: Call, fields: Fields, now: datetime) -> list[str]:
+    """Check and default, in place. What the kind does not know, as notes for the client."""
     version = call.served.version
     problems = schema.check(fields, version.shape(), defaults=True)
     if problems.malformed:
         raise errors.BadRequest(_unreadable(call.served, problems.malformed))
     refuse_mistyped(call, problems)
-    notes = [*notes, *(f'unknown field "{path}"' for path in problems.unknown)]
-    strictness = call.field_validation
+    version.default(fields, now)
+    return [f'unknown field "{path}"' for path in problems.unknown]
+
+
+def converted(call: Call, fields: Fields, notes: list[str], *, patched: bool = False) -> Body:
+    """From the client's version to the hub form. Notes become warnings, or a refusal if asked for."""
+    version, strictness = call.served.version, call.field_validation
     if notes and strictness == "Strict":
         raise errors.BadRequest(_unreadable(call.served, f"strict decoding error: {', '.join(notes)}"))
-    version.default(fields, now)
     hub = version.to_hub(fields)
     hub["apiVersion"] = hub_api_version(call.served)
     hub["kind"] = call.kind.stored_kind

@@ -52,8 +52,8 @@ class Schema:
     """One shape. Only the attributes that belong to its type mean anything."""
 
     __slots__ = (
-        "__weakref__", "_fields", "_find_fields", "atomic", "compiled", "default", "defaulter", "element",
-        "embedded", "format", "is_free", "is_leaf", "keys", "list_type", "merge_key", "name", "nullable",
+        "__weakref__", "_fields", "_find_fields", "atomic", "compiled", "default", "defaulter", "edge",
+        "element", "embedded", "format", "is_free", "is_leaf", "keys", "list_type", "merge_key", "name", "nullable",
         "preserves_unknown", "required", "strategies", "type", "validation",
     )  # fmt: skip
 
@@ -100,8 +100,10 @@ class Schema:
         self.is_leaf = (
             list_type == ATOMIC if type is Type.LIST else atomic or not (type in CONTAINERS or self.is_free)
         )
-        self.compiled: Any = None  # what `compile` and `defaults` made of this shape: kept here so
-        self.defaulter: Any = MISSING  # that it lives as long as the shape does
+        # What others made of this shape, kept here so that it lives as long as the shape does:
+        self.compiled: Any = None  # by `compile`
+        self.defaulter: Any = MISSING  # by `defaults`
+        self.edge: Any = None  # by whoever tells the elements of a list apart
 
     @property
     def fields(self) -> Fields:
@@ -118,7 +120,7 @@ class Schema:
         """As `child`, with an answer for members that no schema mentions."""
         if self.is_free:
             return self
-        found = self.child(key)
+        found = (self._fields or self.fields).get(key) if self.type is Type.OBJECT else self.element
         if found is not None:
             return found
         return FREE if self.preserves_unknown else ANYTHING

@@ -21,6 +21,13 @@ Edge = Callable[[Any], str]
 
 def edge_maker(schema: shapes.Schema) -> Edge:
     """A function from an element to its edge, for a list that is not atomic."""
+    if schema.edge is None:
+        schema.edge = _made(schema)
+    made: Edge = schema.edge
+    return made
+
+
+def _made(schema: shapes.Schema) -> Edge:
     assert schema.element is not None
     if schema.list_type == shapes.SET:
         return value_edge
