@@ -53,8 +53,8 @@ class Schema:
 
     __slots__ = (
         "__weakref__", "_fields", "_find_fields", "atomic", "compiled", "default", "defaulter", "edge",
-        "element", "embedded", "format", "is_free", "is_leaf", "keys", "list_type", "merge_key", "name", "nullable",
-        "preserves_unknown", "required", "strategies", "type", "validation",
+        "element", "embedded", "format", "is_free", "is_leaf", "keys", "list_type", "merge_key", "name",
+        "nullable", "preserves_unknown", "required", "strategies", "type", "validation",
     )  # fmt: skip
 
     def __init__(
