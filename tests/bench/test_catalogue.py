@@ -56,6 +56,7 @@ def test_a_steady_shape_can_be_had_at_once_and_the_other_way_round():
     steady = find("5000pods_500nodes").kept_up()
     assert steady.steady and steady.pods.at(500) == 10
     assert find("fast").in_bursts() is find("fast")
+    assert find("fast").with_pods(3).pods.at(1) == 3
 
 
 CLAIMING = [shape for shape in SHAPES.values() if shape.scene.claim and shape.nodes == 1]

@@ -67,6 +67,10 @@ class Shape:
         """The same on a fleet of another size."""
         return replace(self, nodes=nodes)
 
+    def with_pods(self, count: int) -> "Shape":
+        """The same with so many measured pods, whatever the number of nodes."""
+        return replace(self, pods=Amount(more=count))
+
     def in_bursts(self) -> "Shape":
         """The pods of a steady shape all at once: for half of the devices that are left."""
         if not self.steady:

@@ -14,6 +14,7 @@ import allot
 
 COMMANDS: dict[str, str] = {
     "apiserver": "run the API server until interrupted",
+    "bench": "measure how many pods a second are placed, end to end",
     "controllers": "run the control loops until interrupted",
     "credentials": "write a kubeconfig for a user or component",
     "sim": "run made-up hours of a cluster, with faults of every kind",

@@ -1,0 +1,133 @@
+"""How many pods a second the whole control plane places, shape by shape.
+
+    bench/scheduling.py [--short] [--only TEXT] [--resume]
+
+Every shape of 500 nodes, all pods at once and a few at any time, and some of them on
+5,000 nodes; each in a process of its own (`allot bench scheduling`). The figures go to
+bench/results/scheduling.json after every run, so that a long one can be ended and
+taken up again with --resume. `--short` measures four shapes on few nodes and prints
+the figures: enough to see that nothing became much slower.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+RESULTS = Path(__file__).parent / "results" / "scheduling.json"
+LIMIT_S = 900
+LARGE = 5000
+LARGE_PODS = 5000  # of a burst; the shapes' own numbers would take an hour
+
+TEMPLATE = "SchedulingWithResourceClaimTemplate"
+LARGE_SHAPES = (
+    f"{TEMPLATE}/5000pods_500nodes",
+    f"{TEMPLATE}/empty_500nodes",
+    f"{TEMPLATE}/full_500nodes",
+    f"{TEMPLATE}/selector_empty_500nodes",
+    f"{TEMPLATE}/match_empty_500nodes",
+    "SchedulingWithResourceClaim/5000pods_500nodes",
+    "ExtendedResource/Explicit_25classes_5000pods_500nodes",
+    "ConsumableCapacity/empty_500nodes",
+    "Partitionable/half_500nodes",
+    "PartitionableBacktracking/half_500nodes",
+)
+SHORT = (
+    f"{TEMPLATE}/5000pods_500nodes",
+    f"{TEMPLATE}/match_empty_500nodes",
+    "ExtendedResource/Explicit_25classes_5000pods_500nodes",
+    "PartitionableBacktracking/half_500nodes",
+)
+SHORT_NODES = 50
+
+
+class Run(NamedTuple):
+    shape: str
+    nodes: int
+    mode: str
+    pods: int = 0  # 0: the shape's own
+
+    @property
+    def name(self) -> str:
+        return f"{self.shape} {self.mode} {self.nodes} nodes"
+
+    def command(self) -> list[str]:
+        words = ["scheduling", "--shape", self.shape, "--nodes", str(self.nodes), "--mode", self.mode]
+        words += ["--pods", str(self.pods)] if self.pods else []
+        return [sys.executable, "-m", "allot.cli", "bench", *words]
+
+
+def all_runs() -> Iterator[Run]:
+    from allot.bench import SHAPES
+
+    for shape in SHAPES.values():
+        if shape.nodes == 500:
+            for mode in modes(shape.name):
+                yield Run(shape.name, 500, mode)
+    for name in LARGE_SHAPES:
+        free = SHAPES[name].on(LARGE).in_bursts().pods.at(LARGE)
+        for mode in modes(name):
+            yield Run(name, LARGE, mode, min(LARGE_PODS, free) if mode == "burst" else 0)
+
+
+def modes(name: str) -> tuple[str, ...]:
+    """A full fleet has room for ten pods: a burst of so few would measure nothing."""
+    return ("steady",) if "/full_" in name else ("burst", "steady")
+
+
+def short_runs() -> Iterator[Run]:
+    for name in SHORT:
+        yield Run(name, SHORT_NODES, "burst")
+
+
+def measured(run: Run) -> dict[str, Any]:
+    """The figures of one run, or why there are none."""
+    began = time.perf_counter()
+    try:
+        done = subprocess.run(run.command(), capture_output=True, text=True, timeout=LIMIT_S)
+    except subprocess.TimeoutExpired:
+        return {"failed": f"not done after {LIMIT_S} s"}
+    lines = done.stdout.strip().splitlines()
+    figures: dict[str, Any] = json.loads(lines[-1]) if lines else {}
+    if done.returncode:
+        figures["failed"] = done.stderr.strip()[-1000:]
+    return {**figures, "whole_run_seconds": round(time.perf_counter() - began, 1)}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--short", action="store_true")
+    parser.add_argument("--only", default="", help="runs whose name contains this")
+    parser.add_argument("--resume", action="store_true", help="keep the figures that are there")
+    options = parser.parse_args()
+    runs = [run for run in (short_runs() if options.short else all_runs()) if options.only in run.name]
+    keep = options.resume or bool(options.only)
+    figures: dict[str, Any] = json.loads(RESULTS.read_text())["figures"] if keep and RESULTS.exists() else {}
+    if options.short:
+        figures = {}
+    for run in runs:
+        if options.resume and "failed" not in figures.get(run.name, {"failed": ""}):
+            continue
+        figures[run.name] = measured(run)
+        rate = figures[run.name].get("pods_per_second", "failed")
+        print(f"{run.name}: {rate}", file=sys.stderr, flush=True)
+        if not options.short:
+            write(figures)
+    if options.short:
+        print(json.dumps(figures))
+    return 1 if any("failed" in one for one in figures.values()) else 0
+
+
+def write(figures: dict[str, Any]) -> None:
+    machine = {"cpus": os.cpu_count(), "python": platform.python_version(), "machine": platform.machine()}
+    RESULTS.write_text(json.dumps({"machine": machine, "figures": figures}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
