@@ -93,12 +93,28 @@ def test_other_namespaces_are_not_concerned(api):
 
 
 def test_claims_are_counted_by_class(api):
+    """Digest 6.4: charged when the claim is made, in upstream's words where it does not fit."""
     quota(api, {DEVICES: "40", "count/resourceclaims.resource.k8s.io": "2"})
     assert api("POST", CLAIMS, claim("three", count=3)).status == 201
     assert api("POST", CLAIMS, claim("all", allocationMode="All")).status == 201
     assert used(api) == {DEVICES: "35", "count/resourceclaims.resource.k8s.io": "2"}
     refused = api("POST", CLAIMS, claim("more")).body["message"]
     assert "requested: count/resourceclaims.resource.k8s.io=1" in refused
+
+
+def test_a_claim_is_charged_when_it_is_made_and_not_when_it_is_allocated(api):
+    """Digest 6.4: the charge follows from the spec, which cannot change."""
+    quota(api, {DEVICES: "3", "count/resourceclaims.resource.k8s.io": "1"})
+    assert api("POST", CLAIMS, claim("c", count=3)).status == 201
+    charged = used(api)
+    made = api("GET", f"{CLAIMS}/c").body
+    result = {"request": "r", "driver": "gpu.example.com", "pool": "p", "device": "d"}
+    made["metadata"]["finalizers"] = ["resource.kubernetes.io/delete-protection"]
+    made = api("PUT", f"{CLAIMS}/c", made).body
+    made["status"] = {"allocation": {"devices": {"results": [result]}}}
+    answer = api("PUT", f"{CLAIMS}/c/status", made)
+    assert answer.status == 200, answer.body
+    assert used(api) == charged == {DEVICES: "3", "count/resourceclaims.resource.k8s.io": "1"}
 
 
 def test_claims_in_an_older_version_are_counted_the_same(api):

@@ -122,9 +122,10 @@ class Router:
         self._made.seen(object.uid)
         claim = claim_of(object)
         users = self._users[f"{object.namespace}/{object.name}"]
-        if isinstance(change, Deleted):
+        if isinstance(change, Deleted) or _has_another_owner(change):
             for pod in users:
                 self._loop.add(Item("pod", Key.of(pod)))
+        if isinstance(change, Deleted):
             return
         if claim.status.reserved_for or claim.metadata.deletion_timestamp or owning_pod(claim) is not None:
             self._loop.add(Item("claim", Key.of(object)))
@@ -154,6 +155,11 @@ class Router:
     def _look_at(self, claims: Iterable[Object]) -> None:
         for claim in claims:
             self._loop.add(Item("claim", Key.of(claim)))
+
+
+def _has_another_owner(change: Change) -> bool:
+    """Whoever it was made for needs one anew."""
+    return isinstance(change, Updated) and owner_uids(change.old) != owner_uids(change.object)
 
 
 def _concern(object: Object) -> object:
