@@ -21,4 +21,4 @@ async def real_scheduler(connect: Connect, wanted: Wanted, ready: Callable[[], N
         surroundings = scheduler.Surroundings(
             client, informers, clock, RandomIds(rng), metrics, Telemetry(metrics, clock), wanted.gates
         )
-        await scheduler.run(surroundings, settings, ready=ready)
+        await scheduler.run(surroundings, settings, leading=ready)

@@ -17,6 +17,7 @@ COMMANDS: dict[str, str] = {
     "bench": "measure how many pods a second are placed, end to end",
     "controllers": "run the control loops until interrupted",
     "credentials": "write a kubeconfig for a user or component",
+    "scheduler": "place pods until interrupted",
     "sim": "run made-up hours of a cluster, with faults of every kind",
     "solve": "solve allocation problems from files",
     "up": "run a whole cluster with hollow nodes until interrupted",

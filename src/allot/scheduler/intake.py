@@ -32,6 +32,8 @@ SLICES = ResourceId(GROUP, "v1", "resourceslices", namespaced=False)
 CLASSES = ResourceId(GROUP, "v1", "deviceclasses", namespaced=False)
 TAINT_RULES = ResourceId(GROUP, "v1", "devicetaintrules", namespaced=False)
 
+NEEDS = (PODS, NODES, CLAIMS, SLICES, CLASSES, TAINT_RULES)
+
 
 class News(NamedTuple):
     what: ResourceId
@@ -54,10 +56,6 @@ class Intake:
         }
         self.gated: dict[str, str] = {}
         """Why pods cannot be tried, by uid."""
-
-    @property
-    def needs(self) -> tuple[ResourceId, ...]:
-        return tuple(self._take)
 
     def hear(self, news: News, now_s: float) -> None:
         self._take[news.what](news.change, now_s)

@@ -33,11 +33,12 @@ from allot.informers import (
 
 from . import plugins
 from .binding import Binder, Bound, ClaimWritten, Failed, Report, WaitsForDevices
+from .claiming import Refusal
 from .cycle import Cycle, Outcome, Placed, Unplaced
 from .evicting import Evictor
 from .explaining import Explainer
 from .framework import CycleState, Event
-from .intake import Intake, News
+from .intake import NEEDS, Intake, News
 from .queue import Queue, Queued
 from .settings import Settings
 from .snapshot import Snapshot
@@ -76,20 +77,30 @@ async def run(
     settings: Settings | None = None,
     election: Election | None = None,
     *,
-    ready: Callable[[], None] = lambda: None,
+    standing: Callable[[], None] = lambda: None,
+    leading: Callable[[], None] = lambda: None,
 ) -> None:
     """Schedule until cancelled; with an election, only while this copy leads.
 
-    `ready` is called whenever a term begins: all is read, and pods are about to be placed.
+    `standing` is called when the caches are ready, `leading` whenever a term begins: then all
+    is read anew and pods are about to be placed.
     """
+    informers = surroundings.informers
+    warm = [informers.use(what) for what in NEEDS]
 
     async def term() -> None:
-        await Scheduler(surroundings, settings or Settings()).run(ready)
+        await Scheduler(surroundings, settings or Settings()).run(leading)
 
-    if election is None:
-        await term()
-    else:
-        await lead_forever(election, term)
+    try:
+        await informers.synced(*warm)
+        standing()
+        if election is None:
+            await term()
+        else:
+            await lead_forever(election, term)
+    finally:
+        for informer in warm:
+            informers.leave(informer)
 
 
 class Scheduler:
@@ -125,12 +136,12 @@ class Scheduler:
         self._evictor = Evictor(surroundings.client, self._clock)
         self._acting: set[asyncio.Task[None]] = set()
 
-    async def run(self, ready: Callable[[], None] = lambda: None) -> None:
-        used = [self._informers.use(what) for what in self.intake.needs]
+    async def run(self, leading: Callable[[], None] = lambda: None) -> None:
+        used = [self._informers.use(what) for what in NEEDS]
         stops = [one.handle(self._listener(one.what)) for one in used]
         try:
             await self._informers.refresh(*used)
-            ready()
+            leading()
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._events.run(), name="scheduler events")
                 group.create_task(self._explainer.run(), name="scheduler explanations")
@@ -194,12 +205,12 @@ class Scheduler:
         try:
             match remedy:
                 case Deallocate(claim):
-                    await self._binder.deallocate(claim, pod)
+                    await self._binder.claims.deallocate(pod, claim)
                 case DeleteClaim(claim):
-                    await self._binder.delete_extended(claim)
+                    await self._binder.claims.delete_extended(claim)
                 case Preempt(node, victims):
                     await self._evictor.evict(pod, node, victims)
-        except errors.ApiError as refused:
+        except (Refusal, errors.ApiError) as refused:
             log.warning("no room was made for %s: %s", pod.key, refused)
         self._put(RoomMade(outcome))
 

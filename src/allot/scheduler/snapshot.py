@@ -13,9 +13,11 @@ What it promises
         changed; heartbeats change nothing. Cost follows what changed.
     V3  A fork costs what is changed on it, and its parent never notices. Preemption,
         capacity answers and what-if questions are forks.
-    V4  News of a claim that is older than what is known of it is ignored.
+    V4  News of a claim that is older than what is known of it is ignored, that it is gone
+        included: answers to writes and the watch may cross.
 """
 
+from collections import OrderedDict
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -28,6 +30,8 @@ from .claim import ClaimInfo
 from .extended import ExtendedResources, owner_of
 from .node import NodeInfo
 from .pod import PodInfo
+
+GONE_MAX = 4096
 
 
 class Mark(NamedTuple):
@@ -52,6 +56,7 @@ class Snapshot:
         self._extended_claims: Overlay[str, Key] = Overlay()  # by pod uid
         self._places: Overlay[str, str] = Overlay()  # node by pod uid
         self._homeless: Overlay[str, dict[str, PodInfo]] = Overlay()  # pods by a node that is not known
+        self._gone: OrderedDict[str, None] = OrderedDict()  # claims, by uid; the last ones
         self._journal: Journal[str] = Journal()
         self.generation = 0
         """Grows with what concerns every node at once: the classes."""
@@ -70,6 +75,7 @@ class Snapshot:
         child._extended_claims = self._extended_claims.fork()
         child._places = self._places.fork()
         child._homeless = self._homeless.fork()
+        child._gone = OrderedDict()
         child._journal = Journal(self._journal.revision)
         child.generation = self.generation
         return child
@@ -180,6 +186,8 @@ class Snapshot:
 
     def put_claim(self, object: Object) -> ClaimInfo | None:
         """What the server says of a claim. None when that is old news (V4)."""
+        if object.uid in self._gone:
+            return None
         claim = ClaimInfo.of(object)
         before = self._claims.get(claim.key)
         if before is not None and before.uid == claim.uid and not claim.is_newer_than(before):
@@ -198,6 +206,9 @@ class Snapshot:
 
     def drop_claim(self, key: Key, uid: str) -> bool:
         """A claim is gone. False when that was known."""
+        self._gone[uid] = None
+        if len(self._gone) > GONE_MAX:
+            self._gone.popitem(last=False)
         known = self._claims.get(key)
         if known is not None and known.uid == uid:
             self._claims.drop(key)

@@ -1,0 +1,129 @@
+"""One component as its own process: where the server is, who leads, what is shown.
+
+`allot controllers` and `allot scheduler` differ in what they do and in nothing else.
+Each prints `ready` once it can work and `leading` on stderr whenever it is elected.
+Interrupted, it gives the lease back, so that another copy goes on at once.
+"""
+
+import argparse
+import asyncio
+import logging
+import random
+import signal
+import socket
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from allot.api import Gates, UnknownGate
+from allot.base import Metrics, RandomIds, SystemClock
+from allot.client import Access, BadAccess, Client, HttpsTransport, LeaseSettings, Measured, kubeconfig
+from allot.informers import Election, Informers
+
+from .apiserver import GATE_HELP, read_gates, run_loop
+from .exposing import exposed
+
+LEASE_NAMESPACE = "kube-system"
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What a component is handed."""
+
+    access: Access
+    client: Client
+    informers: Informers
+    clock: SystemClock
+    rng: random.Random
+    ids: RandomIds
+    metrics: Metrics
+    gates: Gates
+    election: Election | None
+
+    @staticmethod
+    def ready() -> None:
+        print("ready", flush=True)
+
+    @staticmethod
+    def leading() -> None:
+        print("leading", file=sys.stderr, flush=True)
+
+
+Work = Callable[[Running], Awaitable[None]]
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--kubeconfig", type=Path, help="default: KUBECONFIG, then ~/.kube/config")
+    parser.add_argument("--context", default="", help="of the kubeconfig; default: its current one")
+    parser.add_argument(
+        "--leader-elect",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="work only while holding the lease, so that several copies may run (default)",
+    )
+    parser.add_argument("--identity", default="", help="in the election; default: this host and a random end")
+    parser.add_argument(
+        "--metrics-port", type=int, metavar="P", help="serve /metrics on loopback; 0 picks a free port"
+    )
+    parser.add_argument("--feature-gates", default="", help=GATE_HELP)
+    parser.add_argument("--lease-duration", type=int, default=15, metavar="S", help="default: 15")
+    parser.add_argument("--renew-deadline", type=float, default=10.0, metavar="S", help="default: 10")
+    parser.add_argument("--retry-period", type=float, default=2.0, metavar="S", help="default: 2")
+
+
+def run(name: str, lease: str, options: argparse.Namespace, work: Work) -> int:
+    """Run until interrupted. `name` is the command's, for messages and the user agent."""
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname).1s %(name)s: %(message)s")
+    try:
+        gates = read_gates(options.feature_gates)
+        access = kubeconfig.load(options.kubeconfig or "", context=options.context)
+    except (BadAccess, OSError, UnknownGate) as wrong:
+        print(f"allot {name}: {wrong}", file=sys.stderr)
+        return 1
+    return run_loop(_until_interrupted(_work(name, lease, access, gates, options, work)))
+
+
+async def _until_interrupted(work: Awaitable[None]) -> int:
+    working = asyncio.ensure_future(work)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, working.cancel)
+    try:
+        await working
+    except asyncio.CancelledError:
+        return 0
+    return 1  # components do not end by themselves
+
+
+async def _work(
+    name: str, lease: str, access: Access, gates: Gates, options: argparse.Namespace, work: Work
+) -> None:
+    clock, rng, metrics = SystemClock(), random.Random(), Metrics()
+    ids = RandomIds(rng)
+    transport = Measured(HttpsTransport(access), metrics, clock, access.server.authority)
+    client = Client(transport, user_agent=f"allot-{name}")
+    try:
+        async with (
+            exposed(metrics, options.metrics_port) as port,
+            Informers(client, rng, metrics=metrics) as informers,
+        ):
+            if options.metrics_port is not None:
+                print(f"metrics http://127.0.0.1:{port}/metrics", file=sys.stderr, flush=True)
+            election = _election(lease, options, client, clock, ids) if options.leader_elect else None
+            await work(Running(access, client, informers, clock, rng, ids, metrics, gates, election))
+    finally:
+        await client.close()
+
+
+def _election(
+    lease: str, options: argparse.Namespace, client: Client, clock: SystemClock, ids: RandomIds
+) -> Election:
+    settings = LeaseSettings(
+        lease,
+        LEASE_NAMESPACE,
+        options.identity or f"{socket.gethostname()}_{ids.uid()}",
+        options.lease_duration,
+        options.renew_deadline,
+        options.retry_period,
+    )
+    return Election(settings, client.resource("coordination.k8s.io", "v1", "leases"), clock)

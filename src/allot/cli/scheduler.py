@@ -1,0 +1,59 @@
+"""allot scheduler: place pods, on our API server or on a real Kubernetes.
+
+Several schedulers may run beside each other under different names (`spec.schedulerName`).
+Our API server refuses a device that another scheduler has given away. Where the server is
+another's, nobody does: let all that allocate devices stand for one lease (`--lease`).
+"""
+
+import argparse
+
+from allot import scheduler
+from allot.allocation import LEAST_WASTE, POLICIES
+from allot.informers import Telemetry
+
+from . import component
+from .component import Running
+
+LEASE = "kube-scheduler"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    component.arguments(parser)
+    parser.add_argument(
+        "--name", action="append", help="place pods with this spec.schedulerName; may be repeated"
+    )
+    parser.add_argument(
+        "--lease", default=LEASE, help="that this scheduler works under (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--policy",
+        choices=sorted(POLICIES),
+        default=LEAST_WASTE.name,
+        help="for devices (default: %(default)s)",
+    )
+    parser.add_argument("--packed", action="store_true", help="fill nodes up, rather than spread pods")
+    parser.add_argument(
+        "--binding-timeout",
+        type=float,
+        default=scheduler.Settings().binding_timeout_s,
+        metavar="S",
+        help="how long devices may take to be made ready (default: %(default)s)",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    defaults = scheduler.Settings()
+    settings = scheduler.Settings(
+        names=tuple(options.name or defaults.names),
+        policy=POLICIES[options.policy],
+        packed=options.packed,
+        binding_timeout_s=options.binding_timeout,
+    )
+
+    async def work(on: Running) -> None:
+        surroundings = scheduler.Surroundings(
+            on.client, on.informers, on.clock, on.ids, on.metrics, Telemetry(on.metrics, on.clock), on.gates
+        )
+        await scheduler.run(surroundings, settings, on.election, standing=on.ready, leading=on.leading)
+
+    return component.run("scheduler", options.lease, options, work)

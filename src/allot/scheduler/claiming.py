@@ -1,0 +1,231 @@
+"""Writing claims: allocate, reserve, leave, take back. Each write until its outcome is known.
+
+What it promises
+    W1  Only a definite answer ends a step. After a failure of unknown outcome the object is
+        read; while the server cannot say, the step is tried again and everything stays held.
+    C1  The finalizer is there before the allocation, and goes after it.
+    C2  Allocation and reservation are one write; a reservation is only ever added to the
+        allocation that was decided on.
+
+Writes of this process to one claim come one after the other, each on top of the last.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import msgspec
+
+from allot.api import Object, age, errors, resource
+from allot.base import Clock
+from allot.client import Client
+
+from . import extended
+from .claim import ClaimInfo
+from .extended import DeviceRequests
+from .pod import PodInfo
+
+FINALIZER = resource.limits.FINALIZER
+RETRY_FIRST_S, RETRY_LONGEST_S = 0.05, 5.0
+CONFLICTS_MAX = 5
+NOTHING_HELD: dict[str, Any] = {"reservedFor": None, "allocation": None, "devices": None}
+
+T = TypeVar("T")
+UNKNOWN = (errors.Timeout, errors.Unavailable, errors.TooManyRequests, errors.Internal)
+Attempt = Callable[[Object], Awaitable[Object]]
+
+
+class Refusal(Exception):
+    """A definite no: the write was not made and will not be."""
+
+
+class ClaimWriter:
+    def __init__(self, client: Client, clock: Clock, written: Callable[[Object], None]) -> None:
+        """`written` is told every answer: it is at least as new as what a watch has told."""
+        self._claims = client.resource(resource.limits.GROUP, "v1", "resourceclaims")
+        self._clock = clock
+        self._written = written
+        self._turns: dict[str, _Turn] = {}  # by claim uid
+
+    async def allocate(
+        self, pod: PodInfo, claim: ClaimInfo, allocation: resource.AllocationResult
+    ) -> ClaimInfo:
+        """Protect the claim, then write allocation and reservation at once."""
+        stamped = msgspec.structs.replace(allocation, allocation_timestamp=age.timestamp(self._clock.now()))
+        fields = msgspec.to_builtins(stamped)
+
+        async def attempt(now: Object) -> Object:
+            status = now.view(resource.ResourceClaim).status
+            if status.allocation is not None:
+                if _same_devices(status.allocation, allocation) and _is_reserved(status, pod):
+                    return now  # an earlier write of ours, of which we did not hear
+                raise Refusal(f"claim {now.name} was allocated elsewhere")
+            finalizers = now.metadata.finalizers or []
+            if FINALIZER not in finalizers:
+                protected = now.changed({"metadata": {"finalizers": [*finalizers, FINALIZER]}})
+                now = await self._claims.update(protected)
+            reserved = [*_reserved(now), _consumer(pod)]
+            status_now = {"allocation": fields, "reservedFor": reserved}
+            return await self._claims.update_status(now.changed({"status": status_now}))
+
+        return await self._write(claim, attempt)
+
+    async def reserve(self, pod: PodInfo, claim: ClaimInfo) -> ClaimInfo:
+        """List the pod as a user of the devices that the claim was decided on with."""
+        decided_on = claim.allocation
+
+        async def attempt(now: Object) -> Object:
+            status = now.view(resource.ResourceClaim).status
+            if status.allocation is None or status.allocation != decided_on:
+                raise Refusal(f"claim {now.name} no longer has the devices that it had")
+            if _is_reserved(status, pod):
+                return now
+            reserved = [*_reserved(now), _consumer(pod)]
+            return await self._claims.update_status(now.changed({"status": {"reservedFor": reserved}}))
+
+        return await self._write(claim, attempt)
+
+    async def release(self, pod: PodInfo, claim: ClaimInfo) -> None:
+        """Leave the claim. The last one out gives the devices back, and then the protection."""
+
+        async def attempt(now: Object) -> Object:
+            status = now.view(resource.ResourceClaim).status
+            if not _is_reserved(status, pod):
+                is_idle = status.allocation is None and FINALIZER in (now.metadata.finalizers or ())
+                return await self._unprotect(now) if is_idle else now
+            left = [one for one in _reserved(now) if one.get("uid") != pod.uid]
+            if left:
+                return await self._claims.update_status(now.changed({"status": {"reservedFor": left}}))
+            return await self._clear(now)
+
+        await self._write(claim, attempt)
+
+    async def deallocate(self, pod: PodInfo, claim: ClaimInfo) -> None:
+        """Take back what nobody but, perhaps, this pod has reserved."""
+
+        async def attempt(now: Object) -> Object:
+            status = now.view(resource.ResourceClaim).status
+            if status.allocation is None or any(one.uid != pod.uid for one in status.reserved_for):
+                return now
+            return await self._clear(now)
+
+        await self._write(claim, attempt)
+
+    # -- the claim for extended resources -------------------------------------------------------
+
+    async def create_extended(self, pod: PodInfo, devices: DeviceRequests) -> ClaimInfo:
+        """Its name follows from the pod's uid, so that trying again cannot make a second one (C5)."""
+        body = extended.body(pod.view, devices)
+        try:
+            return ClaimInfo.of(await insist(lambda: self._claims.create(body, pod.key.namespace)))
+        except errors.AlreadyExists:
+            name = body["metadata"]["name"]
+            found = await insist(lambda: self._claims.get(name, pod.key.namespace))
+            is_ours = pod.uid in extended.pods_of(found) and found.fields["spec"] == body["spec"]
+            if is_ours and not found.metadata.deletion_timestamp:
+                return ClaimInfo.of(found)
+            raise Refusal(f"claim {name} is in the way of the pod's own") from None
+
+    async def delete_extended(self, claim: ClaimInfo) -> None:
+        """Remove it, whatever state it is in; what it holds goes first (C1)."""
+
+        async def attempt(now: Object) -> Object:
+            status = now.view(resource.ResourceClaim).status
+            if status.allocation is not None or status.reserved_for:
+                now = await self._clear(now)
+            elif FINALIZER in (now.metadata.finalizers or ()):
+                now = await self._unprotect(now)
+            await self._claims.delete(now.name, now.namespace, uid=now.uid)
+            return now
+
+        with contextlib.suppress(errors.NotFound):
+            await self._write(claim, attempt)
+
+    async def read(self, claim: ClaimInfo) -> ClaimInfo:
+        return ClaimInfo.of(await insist(lambda: self._claims.get(claim.key.name, claim.key.namespace)))
+
+    # -- how a write is made --------------------------------------------------------------------
+
+    async def _clear(self, claim: Object) -> Object:
+        return await self._unprotect(
+            await self._claims.update_status(claim.changed({"status": NOTHING_HELD}))
+        )
+
+    async def _unprotect(self, claim: Object) -> Object:
+        rest = [one for one in claim.metadata.finalizers or () if one != FINALIZER]
+        return await self._claims.update(claim.changed({"metadata": {"finalizers": rest}}))
+
+    async def _write(self, claim: ClaimInfo, attempt: Attempt) -> ClaimInfo:
+        turn = self._turns.setdefault(claim.uid, _Turn())
+        turn.waiting += 1
+        try:
+            async with turn.lock:
+                known = turn.latest
+                start = known if known is not None and known.is_newer_than(claim) else claim
+                turn.latest = ClaimInfo.of(await self._until_definite(start.object, attempt))
+                self._written(turn.latest.object)
+                return turn.latest
+        finally:
+            turn.waiting -= 1
+            if not turn.waiting:
+                del self._turns[claim.uid]
+
+    async def _until_definite(self, claim: Object, attempt: Attempt) -> Object:
+        """Attempt on the claim as known; where that is old or the outcome unknown, read it first (W1)."""
+        conflicts, wait_s = 0, RETRY_FIRST_S
+        now = claim
+        while True:
+            try:
+                return await attempt(now)
+            except errors.Conflict as conflict:
+                conflicts += 1
+                last: errors.ApiError = conflict
+            except UNKNOWN as unknown:
+                last = unknown
+                await asyncio.sleep(wait_s)
+                wait_s = min(wait_s * 2, RETRY_LONGEST_S)
+            read = await insist(lambda: self._claims.get(claim.name, claim.namespace))
+            if read.uid != claim.uid:
+                raise Refusal(f"claim {claim.name} was replaced")
+            is_overlap = isinstance(last, errors.Conflict) and read.resource_version == now.resource_version
+            if is_overlap or conflicts > CONFLICTS_MAX:  # nobody wrote the claim: its devices went to another
+                raise Refusal(str(last))
+            now = read
+
+
+@dataclass(slots=True)
+class _Turn:
+    """Who writes a claim now, and what came of the last write."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    latest: ClaimInfo | None = None
+    waiting: int = 0
+
+
+async def insist(ask: Callable[[], Awaitable[T]]) -> T:
+    """Ask until there is an answer. For what may be repeated without harm."""
+    wait_s = RETRY_FIRST_S
+    while True:
+        try:
+            return await ask()
+        except UNKNOWN:
+            await asyncio.sleep(wait_s)
+            wait_s = min(wait_s * 2, RETRY_LONGEST_S)
+
+
+def _consumer(pod: PodInfo) -> dict[str, str]:
+    return {"resource": "pods", "name": pod.key.name, "uid": pod.uid}
+
+
+def _reserved(claim: Object) -> list[dict[str, Any]]:
+    return (claim.fields.get("status") or {}).get("reservedFor") or []
+
+
+def _is_reserved(status: resource.ResourceClaimStatus, pod: PodInfo) -> bool:
+    return any(one.uid == pod.uid for one in status.reserved_for)
+
+
+def _same_devices(found: resource.AllocationResult, wanted: resource.AllocationResult) -> bool:
+    return found.devices.results == wanted.devices.results
