@@ -50,11 +50,21 @@ class WiredServer(TestServer):
 
 
 class Place(Cluster):
+    scheduler_user = identities.SCHEDULER
+
+    @property
+    def wires(self) -> Sequence[Record]:
+        """One for each scheduler that was started."""
+        assert isinstance(self.server, WiredServer)
+        return self.server.wires
+
     @property
     def wire(self) -> Record:
         """Of the scheduler that was started last."""
-        assert isinstance(self.server, WiredServer)
-        return self.server.wires[-1]
+        return self.wires[-1]
+
+    async def is_wired(self) -> bool:
+        return bool(self.wires)
 
     # -- making ---------------------------------------------------------------------------------
 
@@ -149,6 +159,7 @@ async def _told(story: Callable[..., Awaitable[None]], scheduled: bool, gates: G
             await here.start_controllers()
             if scheduled:
                 await here.start_scheduler()
+                await here.until(here.is_wired)
             await asyncio.wait_for(story(here, **given), 40)
         finally:
             await here.stop()

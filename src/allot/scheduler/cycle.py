@@ -155,13 +155,11 @@ class Cycle:
         board: Board | None = None,
     ) -> Unplaced:
         nodes = sum(1 for _ in snapshot.node_names())
-        remedy: Remedy | None = None
-        if board is not None:
-            if nodes > board.looked_at:  # the rest cannot be where its claims are, or has another name
-                reasons[NOT_ASKED] = nodes - board.looked_at
-            rejections = tuple(board.rejections.items())
-            rescues = (one.post_filter(state, snapshot, rejections) for one in self._rescues)
-            remedy = next((one for one in rescues if one is not None), None)
+        if board is not None and nodes > board.looked_at:  # the rest is not where its claims are, or the pod
+            reasons[NOT_ASKED] = nodes - board.looked_at
+        rejections = tuple(board.rejections.items()) if board is not None else ()
+        rescues = (one.post_filter(state, snapshot, rejections) for one in self._rescues)
+        remedy = next((one for one in rescues if one is not None), None)
         return Unplaced(state, signature, nodes, reasons, remedy)
 
 

@@ -84,8 +84,9 @@ def read_ask(pod: PodInfo, snapshot: Snapshot) -> DeviceAsk | Missing:
     asked = read_asked(pod.spec)
     if asked.names and not any(snapshot.extended.class_for(name) for name in asked.names):
         asked = NOTHING
+    leftover = snapshot.extended_claim_of(pod.uid)  # also where nothing is delegated any more (C5)
     if not pod.spec.resource_claims and not asked.names:
-        return NO_DEVICES
+        return DeviceAsk(leftover=leftover) if leftover is not None else NO_DEVICES
     allocated: list[ClaimInfo] = []
     pending: list[ClaimInfo] = []
     for claim in resolve(pod, snapshot):
@@ -99,5 +100,4 @@ def read_ask(pod: PodInfo, snapshot: Snapshot) -> DeviceAsk | Missing:
             )
         else:
             pending.append(claim)
-    leftover = snapshot.extended_claim_of(pod.uid) if asked.names else None
     return DeviceAsk(tuple(allocated), tuple(pending), asked, leftover)
