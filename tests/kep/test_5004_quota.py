@@ -102,7 +102,7 @@ async def test_a_pod_that_a_device_plugin_serves_counts_in_both(here: World):
 
 @told
 async def test_a_pod_may_use_the_class_by_its_own_name(here: World):
-    """Implicit Extended Resource Name: the same devices under `deviceclass.resource.kubernetes.io/<class>`."""
+    """Implicit Extended Resource Name: every class can be asked for under the name made of its own."""
     await here.pods.create(pod(container(implicit=2)))
     await both(here, 2)
     await special_claim(here, "p", 2)
