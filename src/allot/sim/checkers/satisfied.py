@@ -39,6 +39,8 @@ class _Given:
 
 
 class Satisfied:
+    follows = (*RESOURCES, "resourceclaims", "pods")
+
     def __init__(self, lag: int = 0) -> None:
         self._lag = lag
         self._offers = Offers()
