@@ -1,43 +1,44 @@
-"""A few made-up worlds; `allot sim --seeds N` runs more of them, and longer ones."""
+"""A few made-up worlds; `allot sim --seeds A-B` runs more of them, and longer ones."""
 
 import hashlib
-import logging
 import subprocess
 import sys
-from collections import Counter
 
-import pytest
+from allot.sim import HOUR_S, PODS, Cut, Scope, run_many, run_one
 
-from allot.sim import simulate
-from allot.sim.faults import RATES
-
-
-@pytest.fixture(autouse=True)
-def quiet():
-    """Components complain a lot in such a world."""
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
+SHORT = Scope(seconds=900, pods=20)
 
 
 def test_every_promise_holds_while_every_fault_strikes():
-    struck: Counter[str] = Counter()
-    for seed in (1, 2, 3):
-        report = simulate(seed, seconds=1200, pods=20)
-        assert report.good, f"seed {seed}: {report.wrong[:5]}"
-        assert report.events > 100
-        struck += report.struck
-    never = {*RATES, "crash", "freeze", "jump"} - struck.keys()
-    assert not never, f"a fault that never strikes tests nothing: {never}"
+    """Whole hours with fifty pods. A fault that never strikes tests nothing."""
+    total = run_many([1, 2, 3], Scope(), jobs=1)
+    assert not total.broken
+    assert not total.never
+    assert (Scope().seconds, Scope().pods) == (HOUR_S, PODS) == (3600, 50)
+    assert total.pods >= 3 * PODS
+
+
+def test_so_many_steps_are_played_as_were_asked_for():
+    report = run_one(4, SHORT, Cut(steps=12))
+    assert report.good, report.wrong
+    assert report.steps == 12
+
+
+def test_a_story_can_go_without_a_step_or_a_fault():
+    whole = run_one(4, SHORT)
+    assert whole.struck["refused"] and whole.struck["crash"]
+    part = run_one(4, SHORT, Cut(without_steps={0}, without_faults={"refused", "crash"}))
+    assert part.steps == whole.steps - 1
+    assert not part.struck["refused"] and not part.struck["crash"]
 
 
 PROGRAM = """
-import hashlib, logging
-logging.disable(logging.CRITICAL)
-from allot.sim import simulate
-report = simulate(5, seconds=300, pods=8)
+import hashlib
+from allot.sim import Scope, run_one
+report = run_one(5, Scope(seconds=600, pods=15))
 story = "".join(f"{s.revision} {s.type} {s.object.raw!r}" for s in report.history)
-print(hashlib.sha256(story.encode()).hexdigest(), sorted(report.struck.items()))
+told = "".join(map(str, report.journal))
+print(hashlib.sha256((story + told).encode()).hexdigest(), sorted(report.struck.items()), report.wrong)
 """
 
 

@@ -1,49 +1,112 @@
 """allot sim: made-up hours of a cluster, one for each seed, with faults of every kind."""
 
 import argparse
+import json
 import logging
 import sys
 import time
-from collections import Counter
+from pathlib import Path
 
-from allot.sim import Report, simulate
+from allot.sim import FAULTS, HOUR_S, PODS, Cut, Outcome, Report, Scope, Total, run_many, run_one, shrink
 
 HELP = "run the simulator; exit 1 if a promise was broken"
+_SHOWN = 10
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--seed", type=int, default=1, help="the first seed (default: 1)")
-    parser.add_argument("--seeds", type=int, default=1, help="how many, one after another (default: 1)")
-    parser.add_argument("--minutes", type=float, default=60, help="of made-up time, each (default: 60)")
-    parser.add_argument("--pods", type=int, default=50, help="how many pods come and go (default: 50)")
-    parser.add_argument("--story", action="store_true", help="print every event of the last seed")
+    parser.add_argument("--seed", type=int, default=1, help="which world (default: 1)")
+    parser.add_argument("--steps", type=int, help="play so many steps of its script (default: all)")
+    parser.add_argument("--seeds", metavar="A-B", help="many worlds instead; fails if a fault never struck")
+    parser.add_argument("--jobs", type=int, default=1, help="with --seeds: in so many processes (default: 1)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="with --seeds: write what came of them")
+    parser.add_argument(
+        "--minutes", type=float, default=HOUR_S / 60, help="of made-up time, each (default: 60)"
+    )
+    parser.add_argument("--pods", type=int, default=PODS, help="about so many pods come and go (default: 50)")
+    parser.add_argument("--no-shrink", action="store_true", help="do not look for a shorter story")
+    parser.add_argument("--story", action="store_true", help="tell everything that was done and went wrong")
     parser.add_argument("--verbose", action="store_true", help="show what the components log")
 
 
 def run(options: argparse.Namespace) -> int:
     level = logging.INFO if options.verbose else logging.CRITICAL
     logging.basicConfig(level=level, stream=sys.stderr, format="%(levelname).1s %(name)s: %(message)s")
-    struck: Counter[str] = Counter()
-    broken = 0
-    for seed in range(options.seed, options.seed + options.seeds):
-        started = time.perf_counter()
-        report = simulate(seed, seconds=options.minutes * 60, pods=options.pods)
-        struck += report.struck
-        broken += not report.good
-        _print(report, time.perf_counter() - started)
-    print("faults: " + ", ".join(f"{name} {count}" for name, count in sorted(struck.items())))
+    scope = Scope(seconds=options.minutes * 60, pods=options.pods)
+    return _many(options, scope) if options.seeds else _one(options, scope)
+
+
+# -- one world ----------------------------------------------------------------------------------
+
+
+def _one(options: argparse.Namespace, scope: Scope) -> int:
+    began_s = time.process_time()
+    report = run_one(options.seed, scope, Cut(steps=options.steps))
+    verdict = "good" if report.good else f"{len(report.wrong)} times a promise was broken"
+    print(
+        f"seed {report.seed}: {report.steps} steps, {report.pods} pods, {report.events} events,"
+        f" {time.process_time() - began_s:.1f} s: {verdict}"
+    )
+    print(_faults(report.struck))
+    _print_wrong(report.wrong)
     if options.story:
-        _tell(report)
-    return 1 if broken else 0
+        for entry in report.journal:
+            print(f"  {entry}")
+    if not report.good and not options.no_shrink:
+        _tell_shortly(report, scope)
+    # A script that was cut short need not meet every fault; a whole one that does not tests too little.
+    never = [] if options.steps is not None else [name for name in FAULTS if not report.struck[name]]
+    if never:
+        print(f"never struck in this world: {', '.join(never)}")
+    return 0 if report.good and not never else 1
 
 
-def _print(report: Report, seconds: float) -> None:
-    verdict = "good" if report.good else f"{len(report.wrong)} broken promises"
-    print(f"seed {report.seed}: {report.events} events, {seconds:.1f} s: {verdict}", flush=True)
-    for text in report.wrong[:10]:
+def _tell_shortly(report: Report, scope: Scope) -> None:
+    story = shrink(report.seed, scope, lambda cut: run_one(report.seed, scope, cut), report)
+    print(f"{story.text()}\n(after {story.trials} trials)")
+
+
+# -- many ---------------------------------------------------------------------------------------
+
+
+def _many(options: argparse.Namespace, scope: Scope) -> int:
+    first, _, last = options.seeds.partition("-")
+    seeds = range(int(first), int(last or first) + 1)
+    done, began_s = 0, time.monotonic()
+
+    def progress(outcome: Outcome) -> None:
+        nonlocal done
+        done += 1
+        if outcome.wrong:
+            print(f"seed {outcome.seed}: {len(outcome.wrong)} times a promise was broken", flush=True)
+            _print_wrong(outcome.wrong)
+        elif done % max(1, len(seeds) // 20) == 0 or done == len(seeds):
+            print(f"{done} of {len(seeds)} worlds, {time.monotonic() - began_s:.0f} s", flush=True)
+
+    total = run_many(seeds, scope, options.jobs, progress)
+    _print_total(total)
+    if options.json is not None:
+        wall_s = round(time.monotonic() - began_s, 1)
+        result = {"first": seeds[0], "minutes": options.minutes, "wall_s": wall_s, **total.as_json()}
+        options.json.write_text(json.dumps(result, indent=2) + "\n")
+    return 0 if total.good else 1
+
+
+def _print_total(total: Total) -> None:
+    print(
+        f"{total.seeds} worlds, {total.pods} pods, {total.events} events,"
+        f" {total.cpu_s / total.seeds:.2f} s each; {len(total.broken)} broken"
+    )
+    print(_faults(total.struck))
+    if total.never:
+        print(f"never struck in this run: {', '.join(total.never)}")
+
+
+def _faults(struck: dict[str, int]) -> str:
+    return "faults: " + ", ".join(f"{name} {count}" for name, count in sorted(struck.items()))
+
+
+def _print_wrong(wrong: tuple[str, ...] | list[str]) -> None:
+    for text in wrong[:_SHOWN]:
         print(f"    {text}")
-
-
-def _tell(report: Report) -> None:
-    for seen in report.history:
-        print(f"{seen.revision} {seen.type} {seen.resource}/{seen.object.name}")
+    if len(wrong) > _SHOWN:
+        print(f"    and {len(wrong) - _SHOWN} more")

@@ -1,16 +1,37 @@
 """The same cluster in a made-up world: virtual time, faults, checkers.
 
-    loop           an event loop whose time is made up
-    faults         what goes wrong between a component and its server, by lot
-    component      something that can be killed at any moment and comes back
-    surroundings   people, a scheduler and nodes, in a few lines each
-    recording      everything that happened, as the API told it
-    checkers/      the promises of the system, one file each
-    world          a whole cluster in one made-up hour, from one seed
+    loop        an event loop whose time is made up
+    lots        chance by name: one thing's luck is not another's
+    script      what people do and what befalls components, decided beforehand
+    people, nodes, scheduling   who lives in the world, in a page each; things: what they write
+    component   something that can be killed at any moment and comes back
+    faults      what goes wrong between a component and its server; trouble: and with itself
+    recording   everything that happened, as the API told it; journal: what no API tells
+    checkers/   the promises of the system, one file each
+    world       a whole cluster in one made-up hour, from one seed
+    running     many seeds; shrinking: from a seed that fails to a short story
 
 Never imported by what it simulates.
 """
 
-from .world import Report, simulate
+from .running import FAULTS, Outcome, Total, run_many, run_one
+from .script import HOUR_S, PODS, Scope
+from .shrinking import Story, shrink
+from .world import Cut, Report, World, simulate
 
-__all__ = ["Report", "simulate"]
+__all__ = [
+    "FAULTS",
+    "HOUR_S",
+    "PODS",
+    "Cut",
+    "Outcome",
+    "Report",
+    "Scope",
+    "Story",
+    "Total",
+    "World",
+    "run_many",
+    "run_one",
+    "shrink",
+    "simulate",
+]

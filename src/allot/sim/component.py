@@ -1,31 +1,36 @@
 """A component that can be killed at any moment and comes back.
 
-A kill fences the component's transport before anything else, so that what runs
-while its tasks unwind reaches nobody: a dead process writes nothing.
+A kill fences the component's transports before anything else, so that what runs while its
+tasks unwind reaches nobody: a dead process writes nothing. Whom `doom` is said of dies a
+few steps of the event loop after one of its next requests: between any two awaits, while
+it works.
 """
 
 import asyncio
 import contextlib
+import contextvars
 import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 from allot.api import Transport, User
 
-from .faults import Faults, FaultyTransport, Fenced
+from .faults import Faults, FaultyTransport, Fenced, Way
+from .loop import OWNER, VirtualLoop
 
 log = logging.getLogger(__name__)
 
 Connect = Callable[[User], Transport]
+WayOf = Callable[[User], Way]
 Main = Callable[[Connect], Coroutine[Any, Any, None]]
 """What a component does, given a way to the server for each identity it has."""
 
 
 class Component:
-    def __init__(self, name: str, main: Main, connect: Connect, faults: Faults) -> None:
+    def __init__(self, name: str, main: Main, connect: WayOf, faults: Faults) -> None:
         self.name = name
         self.starts = 0
-        self.crashes = 0
+        self.requests = 0
         self.failures: list[BaseException] = []
         self._main = main
         self._connect = connect
@@ -33,20 +38,34 @@ class Component:
         self._transports: list[FaultyTransport] = []
         self._task: asyncio.Task[None] | None = None
         self._killed = False
+        self._doom: tuple[int, asyncio.Future[None]] | None = None
 
     def start(self) -> None:
         self.starts += 1
         self._killed = False
         self._transports = []
-        self._task = asyncio.get_running_loop().create_task(self._run(), name=f"{self.name} #{self.starts}")
+        context = contextvars.copy_context()
+        context.run(OWNER.set, self.name)
+        self._task = _loop().create_task(self._run(), name=f"{self.name} #{self.starts}", context=context)
 
     async def kill(self) -> None:
         """As kill -9 does it: nothing more is said, and everything in memory is gone."""
         self._killed = True
         for transport in self._transports:
             transport.fence()
+        self.thaw()
         await self.stop()
-        self.crashes += 1
+
+    async def kill_at_work(self, requests: int, steps: int, within_s: float) -> None:
+        """Kill it `steps` steps after its next-but-so-many request, or when the time is up."""
+        reached: asyncio.Future[None] = _loop().create_future()
+        self._doom = (self.requests + requests, reached)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(reached, within_s)
+            for _ in range(steps):
+                await asyncio.sleep(0)
+        self._doom = None
+        await self.kill()
 
     async def stop(self) -> None:
         if self._task is not None:
@@ -55,10 +74,12 @@ class Component:
                 await self._task
             self._task = None
 
-    def freeze(self, until: float) -> None:
-        """It does not get to run for a while: its requests wait, its lease does not."""
-        for transport in self._transports:
-            transport.frozen_until = until
+    def freeze(self) -> None:
+        """It does not get to run; its lease runs out."""
+        _loop().freeze(self.name)
+
+    def thaw(self) -> None:
+        _loop().thaw(self.name)
 
     async def _run(self) -> None:
         try:
@@ -73,6 +94,17 @@ class Component:
             log.exception("a component ended by itself: %s", self.name)
 
     def _transport_of(self, user: User) -> Transport:
-        transport = FaultyTransport(self._connect(user), self._faults)
+        transport = FaultyTransport(self.name, self._connect(user), self._faults, self._requested)
         self._transports.append(transport)
         return transport
+
+    def _requested(self) -> None:
+        self.requests += 1
+        if self._doom is not None and self.requests >= self._doom[0] and not self._doom[1].done():
+            self._doom[1].set_result(None)
+
+
+def _loop() -> VirtualLoop:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    return loop

@@ -12,20 +12,31 @@ What it promises
         address of an object or on the order of a set.
     V3  When everybody waits and nobody is due, that is an error, with the names of
         those who wait.
+    V4  Whoever is frozen does not get to run: not one step of its tasks, until it thaws.
+        Then all that it missed comes at once, in the order in which it came due.
 
 How V2 is kept
     asyncio keeps tasks in sets, and sets are ordered by hash. Tasks of this loop are
     numbered and hash to their number.
+
+How V4 is kept
+    Whose a task is stands in its context (`OWNER`), which the tasks that it makes inherit.
+    Every step of a task comes through `call_soon` with that context; while somebody is
+    frozen, steps of the frozen are kept aside.
 """
 
 import asyncio
+import contextvars
 import selectors
-from collections.abc import Coroutine, Generator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 BIRTH = datetime(2030, 1, 1, tzinfo=UTC)
 """When every simulated world begins."""
+
+OWNER: contextvars.ContextVar[str] = contextvars.ContextVar("OWNER", default="")
+"""Which component a task belongs to."""
 
 
 class NothingToDo(Exception):
@@ -74,6 +85,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self._now = 0.0
         self._tasks_made = 0
+        self._held: dict[str, list[asyncio.Handle]] = {}
+        self._ready: Any  # what asyncio runs next
         selector = _Timeless()
         super().__init__(selector)
         selector.loop = self
@@ -91,6 +104,40 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def jump(self, seconds: float) -> None:
         """Let time pass at once, as a suspended machine does: everything due is late."""
         self._now += seconds
+
+    def run_in_executor(  # type: ignore[override]
+        self, executor: Any, func: Callable[..., Any], *args: Any
+    ) -> "asyncio.Future[Any]":
+        """At once: when a thread comes back is nothing that a seed could decide (V2)."""
+        future = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+    def freeze(self, owner: str) -> None:
+        """V4. As a machine that is suspended, or a process that gets no time."""
+        self._held.setdefault(owner, [])
+        self.call_soon = self._call_soon_unless_frozen  # type: ignore[method-assign, assignment]
+
+    def thaw(self, owner: str) -> None:
+        for handle in self._held.pop(owner, ()):
+            if not handle.cancelled():
+                self._ready.append(handle)
+        if not self._held and "call_soon" in self.__dict__:
+            del self.call_soon
+
+    def _call_soon_unless_frozen(
+        self, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.Handle:
+        owner = context.get(OWNER, "") if context is not None else OWNER.get()
+        held = self._held.get(owner)
+        if held is None:
+            return super().call_soon(callback, *args, context=context)
+        handle = asyncio.Handle(callback, args, self, context)
+        held.append(handle)
+        return handle
 
     def _make_task(
         self,

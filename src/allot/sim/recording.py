@@ -3,16 +3,22 @@
 A recorder watches some resources through the API with a client that has no faults.
 Afterwards its events, sorted by revision, are the history of the world: a checker
 reads them one by one and sees every state that any watcher could have seen.
+
+Those who live in the world and are not under test (people, kubelets) look at the same
+record to see how things stand, and may ask to be told.
 """
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from allot.api import Object
 from allot.client import Client, EventType, Resource
+
+WATCH_S = 10**6
+"""Longer than any world lasts: a watch that is begun anew may have missed something."""
 
 
 class Seen(NamedTuple):
@@ -20,6 +26,7 @@ class Seen(NamedTuple):
     resource: str
     type: str  # ADDED, MODIFIED or DELETED
     object: Object
+    at_s: float = 0.0  # when it was heard of
 
     @property
     def fields(self) -> Mapping[str, Any]:
@@ -35,9 +42,24 @@ class Followed:
 
 
 FOLLOWED = (
-    Followed("resource.k8s.io", "v1", "resourceclaims"),
+    Followed("", "v1", "namespaces", namespaced=False),
+    Followed("", "v1", "nodes", namespaced=False),
     Followed("", "v1", "pods"),
+    Followed("", "v1", "configmaps"),
+    Followed("", "v1", "resourcequotas"),
+    Followed("resource.k8s.io", "v1", "deviceclasses", namespaced=False),
+    Followed("resource.k8s.io", "v1", "resourceslices", namespaced=False),
+    Followed("resource.k8s.io", "v1", "resourceclaimtemplates"),
+    Followed("resource.k8s.io", "v1", "resourceclaims"),
+    Followed("apps", "v1", "deployments"),
+    Followed("apps", "v1", "replicasets"),
+    Followed("apps", "v1", "daemonsets"),
+    Followed("apps", "v1", "controllerrevisions"),
+    Followed("batch", "v1", "jobs"),
+    Followed("node.allot.dev", "v1alpha1", "preparedclaims", namespaced=False),
 )
+
+Hear = Callable[[Seen], None]
 
 
 class Recorder:
@@ -45,6 +67,8 @@ class Recorder:
         self._client = client
         self._seen: list[Seen] = []
         self._tasks: list[asyncio.Task[None]] = []
+        self._now: dict[str, dict[tuple[str, str], Object]] = {one.plural: {} for one in FOLLOWED}
+        self._hearers: list[Hear] = []
 
     def start(self) -> None:
         for followed in FOLLOWED:
@@ -59,13 +83,38 @@ class Recorder:
         for task in self._tasks:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await task
+                await task  # one that failed has missed something: better no answer than half of it
         return sorted(self._seen, key=lambda seen: seen.revision)
 
+    # -- how things stand -----------------------------------------------------------------------
+
+    def get(self, plural: str, name: str, namespace: str = "") -> Object | None:
+        return self._now[plural].get((namespace, name))
+
+    def all(self, plural: str, namespace: str = "") -> list[Object]:
+        """In the order in which they came."""
+        found = self._now[plural].items()
+        return [object for (there, _), object in found if not namespace or there == namespace]
+
+    def tell(self, hear: Hear) -> None:
+        """Call this for every event from now on."""
+        self._hearers.append(hear)
+
+    # -- listening ------------------------------------------------------------------------------
+
     async def _follow(self, plural: str, resource: Resource) -> None:
-        revision = "1"
-        while True:  # a watch ends when its time is up
-            async for event in resource.watch(resource_version=revision):
-                revision = event.object.resource_version
-                if event.type is not EventType.BOOKMARK:
-                    self._seen.append(Seen(int(revision), plural, event.type.value, event.object))
+        async for event in resource.watch(resource_version="1", bookmarks=False, timeout_s=WATCH_S):
+            self._heard(plural, event.type, event.object)
+        raise AssertionError(f"the record of {plural} has a gap: its watch ended")
+
+    def _heard(self, plural: str, type: EventType, object: Object) -> None:
+        now_s = asyncio.get_running_loop().time()
+        seen = Seen(int(object.resource_version), plural, type.value, object, now_s)
+        self._seen.append(seen)
+        here, key = self._now[plural], (object.namespace, object.name)
+        if type is EventType.DELETED:
+            here.pop(key, None)
+        else:
+            here[key] = object
+        for hear in self._hearers:
+            hear(seen)

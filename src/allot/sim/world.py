@@ -3,39 +3,58 @@
     report = simulate(seed=7)
 
 Two copies of every controller stand for election on a real API server with a memory
-store. For an hour of made-up time people, a scheduler and nodes do what they do while
-faults strike: requests fail in every way (`faults`), components are killed at any
-await and come back, one is frozen until its lease has run out, clocks jump. Then the
-faults stop, a quiet time passes, and the checkers judge all that was seen.
+store. For an hour of made-up time people and nodes do what the script says while faults
+strike: requests fail in every way (`faults`), components die at work and come back,
+freeze until their lease has run out, clocks are set. Then the faults stop, a quiet time
+passes, and the checkers judge all that was seen.
 """
 
 import asyncio
-import random
+import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from allot.api import Transport, User
+from allot.api import User
 from allot.apiserver import ApiServer, Options, identities
 from allot.base import Metrics, RandomIds
 from allot.client import Client, InProcessTransport, LeaseSettings
 from allot.controllers import ALL, Controller, Process, run
-from allot.informers import Election, Informers
+from allot.informers import Election, Informers, Pace
 from allot.store import MemoryStore
 
-from . import surroundings
+from . import script
 from .checkers import judge
-from .component import Component, Connect
+from .component import Component, Connect, Main
 from .faults import Faults
+from .journal import Entry, Journal
 from .loop import VirtualClock, VirtualLoop
 from .loop import run as run_virtual
+from .lots import Lots
+from .nodes import Nodes
+from .people import People
 from .recording import Recorder, Seen
+from .scheduling import schedule
+from .script import Scope, Step
+from .trouble import KINDS as TROUBLE
+from .trouble import Trouble
 
-HOUR_S = 3600.0
 QUIET_S = 900.0
-PODS = 50
-_COPIES = ("a", "b")
-_TROUBLE_EVERY_S = 120.0
+AFTERWARDS_S = 30.0
+"""How long faults go on after the last step of a script that was cut short."""
+
+_LEASE = {"duration_s": 60, "renew_deadline_s": 50.0, "retry_period_s": 24.0}
+_PACE = Pace(watch_s=1800)
+"""Hours are made up, and events are not: what happens every second in production costs most here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Which part of a seed's story is played: all of it, unless somebody looks for a shorter one."""
+
+    steps: int | None = None  # so many from the beginning
+    without_steps: Collection[int] = ()  # by their place in the script
+    without_faults: Collection[str] = ()  # kinds, or single ones
 
 
 @dataclass
@@ -43,8 +62,11 @@ class Report:
     seed: int
     wrong: list[str]
     struck: Counter[str]
+    steps: int
+    pods: int
     events: int
     history: Sequence[Seen] = field(repr=False, default=())
+    journal: Sequence[Entry] = field(repr=False, default=())
 
     @property
     def good(self) -> bool:
@@ -52,119 +74,147 @@ class Report:
 
 
 def simulate(
-    seed: int, *, seconds: float = HOUR_S, pods: int = PODS, controllers: Sequence[Controller] = ALL
+    seed: int,
+    *,
+    scope: Scope | None = None,
+    cut: Cut | None = None,
+    controllers: Sequence[Controller] = ALL,
+    schedulers: Mapping[str, Main] | None = None,
 ) -> Report:
     """Run one world to its end. The same arguments give the same report, in any process."""
-    report: Report = run_virtual(World(seed, seconds, pods, controllers).live())
+    world = World(seed, scope or Scope(), cut or Cut(), controllers, schedulers)
+    report: Report = run_virtual(world.live())
     return report
 
 
 class World:
-    def __init__(self, seed: int, seconds: float, pods: int, controllers: Sequence[Controller]) -> None:
-        self.seed = seed
-        self.rng = random.Random(seed)
-        self._seconds = seconds
-        self._pods = pods
+    def __init__(
+        self,
+        seed: int,
+        scope: Scope,
+        cut: Cut,
+        controllers: Sequence[Controller],
+        schedulers: Mapping[str, Main] | None,
+    ) -> None:
+        self._seed = seed
+        self._lots = Lots(seed)
+        self._scope = scope
+        self._cut = cut
         self._controllers = controllers
-        self._transports: list[InProcessTransport] = []
+        self._schedulers = schedulers
+        self._script = script.write(self._lots, scope)
+        self._clocks: dict[str, VirtualClock] = {}
+        self._components: dict[str, Component] = {}
 
     async def live(self) -> Report:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
-        self._loop, self._clock = loop, VirtualClock(loop)
+        self._loop = loop
+        clock = VirtualClock(loop)
         self._store = MemoryStore()
-        ids = RandomIds(random.Random(self.rng.random()))
-        options = Options(clock=self._clock, ids=ids, watch_loop=False)
+        options = Options(clock=clock, ids=RandomIds(self._lots.generator("ids")), watch_loop=False)
         self._api = ApiServer(self._store, options)
         await self._api.start()
-        self._faults = Faults(random.Random(self.rng.random()), self._compact)
-        await surroundings.furnish(Client(self._connect(identities.ADMIN)))
-        recorder = Recorder(Client(self._connect(identities.ADMIN)))
-        recorder.start()
-        await self._pass()
-        history = await recorder.stop()
+        self._journal = Journal(loop.time)
+        self._faults = Faults(self._lots, self._journal, self._compact, frozenset(self._cut.without_faults))
+        record = Recorder(self._client())
+        record.start()
+        with _Bugs() as bugs:
+            nodes = Nodes(self._client(), record, self._lots, clock)
+            people = People(self._client(), record, nodes)
+            await people.furnish()
+            await nodes.furnish()
+            played = await self._pass(people)
+            await nodes.stop()
+        history = await record.stop()
         await self._api.close()
-        wrong = judge(history) + self._failures()
-        return Report(self.seed, wrong, self._faults.struck, len(history), history)
-
-    async def _pass(self) -> None:
-        """The hour with its faults, then the quiet time."""
-        self._components = [self._copy(name) for name in _COPIES]
-        kubelets = asyncio.create_task(
-            surroundings.kubelets(self._client(), self._generator()), name="kubelets"
+        wrong = [*judge(history), *self._failures(), *bugs.found]
+        pods = sum(seen.resource == "pods" and seen.type == "ADDED" for seen in history)
+        return Report(
+            self._seed,
+            wrong,
+            self._faults.struck,
+            played,
+            pods,
+            len(history),
+            history,
+            self._journal.entries,
         )
-        scheduling = self._component("scheduler", identities.SCHEDULER)
-        for component in (*self._components, scheduling):
+
+    async def _pass(self, people: People) -> int:
+        """The hour with its faults, then the quiet time. How many steps were played."""
+        for name in ("a", "b"):
+            self._add(f"controllers {name}", self._control(f"controllers {name}"))
+        for name, main in (self._schedulers or {"scheduler": self._schedule}).items():
+            self._add(name, main)
+        for component in self._components.values():
             component.start()
-        trouble = asyncio.create_task(self._trouble([*self._components, scheduling]), name="trouble")
-        people = surroundings.people(self._client(), self._generator(), self._pods, self._seconds)
-        await asyncio.gather(people, asyncio.sleep(self._seconds))
-        trouble.cancel()
-        await asyncio.wait([trouble])
+        steps = self._steps()
+        trouble = Trouble(self._loop, self._components, self._clocks, self._faults)
+        await self._play(steps, people, trouble)
         self._faults.active = False
         await asyncio.sleep(QUIET_S)
-        for component in (*self._components, scheduling):
+        for component in self._components.values():
             await component.stop()
-        kubelets.cancel()
-        await asyncio.wait([kubelets])
-        self._all = [*self._components, scheduling]
+        return len(steps)
 
-    async def _trouble(self, components: Sequence[Component]) -> None:
-        """Kill, freeze and jump, from time to time."""
-        rng = self._generator()
-        while True:
-            await asyncio.sleep(rng.expovariate(1 / _TROUBLE_EVERY_S))
-            victim = components[rng.randrange(len(components))]
-            match rng.choice(("crash", "freeze", "jump", "crash")):
-                case "crash":
-                    self._faults.struck["crash"] += 1
-                    await victim.kill()
-                    await asyncio.sleep(rng.uniform(0, 30))
-                    victim.start()
-                case "freeze":  # two leaders, for a moment
-                    self._faults.struck["freeze"] += 1
-                    victim.freeze(self._loop.time() + rng.uniform(10, 40))
-                case "jump":
-                    self._faults.struck["jump"] += 1
-                    self._loop.jump(rng.uniform(1, 20))
+    def _steps(self) -> list[Step]:
+        first = self._script[: self._cut.steps]
+        return [step for place, step in enumerate(first) if place not in self._cut.without_steps]
 
-    def _copy(self, name: str) -> Component:
+    async def _play(self, steps: Sequence[Step], people: People, trouble: Trouble) -> None:
+        began_s = self._loop.time()
+        doing: list[asyncio.Task[None]] = []
+        for step in steps:
+            await asyncio.sleep(max(0.0, began_s + step.at_s - self._loop.time()))
+            if step.deed in TROUBLE:
+                doing.append(asyncio.create_task(trouble.do(step), name=str(step)))
+            else:
+                self._journal.note(step.line, str(step))
+                doing.append(asyncio.create_task(people.do(step), name=str(step)))
+        is_whole = self._cut.steps is None and not self._cut.without_steps
+        end_s = began_s + self._scope.seconds if is_whole else self._loop.time() + AFTERWARDS_S
+        await asyncio.sleep(max(0.0, end_s - self._loop.time()))
+        if doing:
+            await asyncio.gather(*doing)
+
+    # -- components -----------------------------------------------------------------------------
+
+    def _add(self, name: str, main: Main) -> None:
+        self._clocks[name] = VirtualClock(self._loop)
+        self._components[name] = Component(name, main, self._connect, self._faults)
+
+    def _control(self, name: str) -> Main:
         async def main(connect: Connect) -> None:
-            rng = self._generator()
+            number = self._components[name].starts
+            rng = self._lots.generator(f"{name} #{number}")
+            clock, ids = self._clocks[name], RandomIds(rng)
             client = Client(connect(identities.CONTROLLER_MANAGER))
-            ids, metrics = RandomIds(rng), Metrics()
             leases = client.resource("coordination.k8s.io", "v1", "leases")
-            settings = LeaseSettings("kube-controller-manager", "kube-system", f"{name}-{ids.uid()}")
-            async with Informers(client, rng) as informers:
+            identity = f"{name.replace(' ', '-')}-{number}"
+            settings = LeaseSettings("kube-controller-manager", "kube-system", identity, **_LEASE)  # type: ignore[arg-type]
+            async with Informers(client, rng, pace=_PACE) as informers:
                 process = Process.of(
                     informers,
                     lambda controller: Client(connect(identities.controller(controller.account))),
-                    self._clock,
+                    clock,
                     rng,
                     ids,
-                    metrics,
+                    Metrics(),
                 )
-                await run(process, self._controllers, Election(settings, leases, self._clock))
+                await run(process, self._controllers, Election(settings, leases, clock))
 
-        return Component(f"controllers {name}", main, self._connect, self._faults)
+        return main
 
-    def _component(self, name: str, user: User) -> Component:
-        async def main(connect: Connect) -> None:
-            await surroundings.scheduler(Client(connect(user)), self._generator())
+    async def _schedule(self, connect: Connect) -> None:
+        number = self._components["scheduler"].starts
+        await schedule(connect, self._lots.generator(f"scheduler #{number}"), _PACE)
 
-        return Component(name, main, self._connect, self._faults)
-
-    def _connect(self, user: User) -> Transport:
-        transport = InProcessTransport(self._api.handle, user)
-        self._transports.append(transport)
-        return transport
+    def _connect(self, user: User) -> InProcessTransport:
+        return InProcessTransport(self._api.handle, user)
 
     def _client(self) -> Client:
         return Client(self._connect(identities.ADMIN))
-
-    def _generator(self) -> random.Random:
-        """A generator of its own for each actor, so that one's luck is not another's."""
-        return random.Random(self.rng.random())
 
     async def _compact(self) -> None:
         await self._store.compact(await self._store.revision())
@@ -172,6 +222,27 @@ class World:
     def _failures(self) -> list[str]:
         return [
             f"{component.name} ended by itself: {error!r}"
-            for component in self._all
+            for component in self._components.values()
             for error in component.failures
         ]
+
+
+class _Bugs(logging.Handler):
+    """What components log as an error is wrong, whatever the faults were."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.found: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        told = f"{record.name}: {record.getMessage()}" + (f": {error!r}" if error is not None else "")
+        if told not in self.found:
+            self.found.append(told)
+
+    def __enter__(self) -> "_Bugs":
+        logging.getLogger("allot").addHandler(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        logging.getLogger("allot").removeHandler(self)

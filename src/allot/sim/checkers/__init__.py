@@ -1,22 +1,55 @@
 """The promises of the system, one file each, read from the API alone.
 
-A checker is fed every event in order and asked at the end, when things are quiet.
-It answers with what is wrong, each beginning with the name of the promise.
+    one_holder     D1   a device has one holder
+    satisfied      D4   an allocation is what the claim asked for
+    claim_rules    C1, C2   what an allocation and a reservation imply
+    nothing_leaks  C3   nobody holds what nobody needs
+    own_claims     C4   a generated claim is its own pod's
+    running_pods   C6   nothing is taken from a running pod
+    outsiders      C7   consumers that are not pods are kept
+    released       N2   nothing is given back that a node still holds
+    binding        P1, P4   a pod is bound once, when its claims are its own
+    quota_kept     Q1   what is used is what was allowed
+    replicas, rollouts, daemons   W3, W4, W5   the right pods, once things are quiet
+    jobs           J1, J2   counted exactly, ended once
+    owned          G1 to G4   garbage goes, and nothing else
+    namespaces     T1, T2   the end of a namespace
+    lost_pods      L1   pods that nobody would end
+
+A checker is fed every event of the resources it follows, in order, and asked at the end,
+when things are quiet. It answers with what is wrong, each beginning with the name of the
+promise. It imports nothing of what it judges.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from ..recording import Seen
+from .binding import Binding
 from .claim_rules import ClaimRules
+from .daemons import Daemons
+from .jobs import Jobs
+from .lost_pods import LostPods
+from .namespaces import Namespaces
 from .nothing_leaks import NothingLeaks
 from .one_holder import OneHolder
+from .outsiders import Outsiders
 from .own_claims import OwnClaims
+from .owned import Owned
+from .quota_kept import QuotaKept
+from .released import Released
+from .replicas import Replicas
+from .rollouts import Rollouts
 from .running_pods import RunningPods
 from .satisfied import Satisfied
 
 
 class Checker(Protocol):
+    @property
+    def follows(self) -> tuple[str, ...]:
+        """The resources whose events it is fed."""
+        ...
+
     def see(self, seen: Seen) -> Iterator[str]:
         """What this event breaks."""
         ...
@@ -27,27 +60,39 @@ class Checker(Protocol):
 
 
 def all_checkers() -> list[Checker]:
-    return [OneHolder(), ClaimRules(), OwnClaims(), RunningPods(), NothingLeaks()]
+    return [
+        OneHolder(),
+        ClaimRules(),
+        OwnClaims(),
+        RunningPods(),
+        NothingLeaks(),
+        Outsiders(),
+        Released(),
+        Binding(),
+        QuotaKept(),
+        Replicas(),
+        Rollouts(),
+        Daemons(),
+        Jobs(),
+        Owned(),
+        Namespaces(),
+        LostPods(),
+    ]
 
 
-def judge(history: Sequence[Seen]) -> list[str]:
+def judge(history: Sequence[Seen], checkers: Sequence[Checker] | None = None) -> list[str]:
     """Everything that is wrong with a history that ended quietly."""
-    checkers, wrong = all_checkers(), []
+    checkers, wrong = all_checkers() if checkers is None else checkers, list[str]()
+    following: dict[str, list[Checker]] = {}
+    for checker in checkers:
+        for resource in checker.follows:
+            following.setdefault(resource, []).append(checker)
     for seen in history:
-        for checker in checkers:
+        for checker in following.get(seen.resource, ()):
             wrong += [f"revision {seen.revision}: {text}" for text in checker.see(seen)]
     for checker in checkers:
         wrong += [f"at rest: {text}" for text in checker.rest()]
     return wrong
 
 
-__all__ = [
-    "Checker",
-    "ClaimRules",
-    "NothingLeaks",
-    "OneHolder",
-    "OwnClaims",
-    "RunningPods",
-    "Satisfied",
-    "judge",
-]
+__all__ = ["Checker", "ClaimRules", "OneHolder", "Satisfied", "all_checkers", "judge"]

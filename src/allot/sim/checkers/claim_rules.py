@@ -3,35 +3,34 @@
 from collections.abc import Iterator
 
 from ..recording import Seen
+from .reading import FINALIZER, allocation, is_leaving, reserved
 
-FINALIZER = "resource.kubernetes.io/delete-protection"
 RESERVATIONS_MAX = 256
 
 
 class ClaimRules:
+    follows = ("resourceclaims",)
+
     def __init__(self) -> None:
         self._reserved: dict[str, frozenset[str]] = {}
 
     def see(self, seen: Seen) -> Iterator[str]:
-        if seen.resource != "resourceclaims":
-            return
         uid, name = seen.object.uid, seen.object.name
         before = self._reserved.pop(uid, frozenset())
         if seen.type == "DELETED":
             return
-        metadata, status = seen.fields["metadata"], seen.fields.get("status") or {}
-        allocated = "allocation" in status
-        reserved = frozenset(one["uid"] for one in status.get("reservedFor") or ())
-        self._reserved[uid] = reserved
-        if allocated and FINALIZER not in (metadata.get("finalizers") or ()):
+        is_allocated = allocation(seen.fields) is not None
+        now = frozenset(one["uid"] for one in reserved(seen.fields))
+        self._reserved[uid] = now
+        if is_allocated and FINALIZER not in (seen.fields["metadata"].get("finalizers") or ()):
             yield f"C1: claim {name} is allocated without its finalizer"
-        if allocated and before and not reserved:
+        if is_allocated and before and not now:
             yield f"C1: the last reservation of claim {name} went and its allocation stayed"
-        if reserved and not allocated:
+        if now and not is_allocated:
             yield f"C2: claim {name} is reserved and not allocated"
-        if len(reserved) > RESERVATIONS_MAX:
-            yield f"C2: claim {name} has {len(reserved)} reservations"
-        if metadata.get("deletionTimestamp") and reserved - before:
+        if len(now) > RESERVATIONS_MAX:
+            yield f"C2: claim {name} has {len(now)} reservations"
+        if is_leaving(seen.fields) and now - before:
             yield f"C2: claim {name} is being deleted and was reserved for another consumer"
 
     def rest(self) -> Iterator[str]:

@@ -1,69 +1,72 @@
-"""C3: once things are quiet, nobody holds what nobody needs."""
+"""C3: once things are quiet, nobody holds what nobody needs, and nobody waits for what could be made."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from ..recording import Seen
-
-FINISHED = ("Succeeded", "Failed")
-POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
+from .reading import (
+    POD_CLAIM_NAME,
+    controller,
+    is_finished,
+    is_leaving,
+    name_of,
+    place_of,
+    recorded_claims,
+    reserved,
+)
+from .standing import Standing
 
 
 class NothingLeaks:
+    follows = ("pods", "resourceclaims", "resourceclaimtemplates", "resourcequotas")
+
     def __init__(self) -> None:
-        self._pods: dict[str, Mapping[str, Any]] = {}
-        self._claims: dict[str, Mapping[str, Any]] = {}
+        self._now = Standing(*self.follows)
 
     def see(self, seen: Seen) -> Iterator[str]:
-        world = self._pods if seen.resource == "pods" else self._claims
-        if seen.type == "DELETED":
-            world.pop(seen.object.uid, None)
-        else:
-            world[seen.object.uid] = seen.fields
+        self._now.see(seen)
         yield from ()
 
     def rest(self) -> Iterator[str]:
-        for claim in self._claims.values():
-            name, status = claim["metadata"]["name"], claim.get("status") or {}
-            for consumer in status.get("reservedFor") or ():
+        for claim in self._now.all("resourceclaims"):
+            for consumer in reserved(claim):
                 if consumer["resource"] == "pods" and not self._needs(consumer["uid"]):
-                    yield f"C3: claim {name} is reserved for {consumer['name']}, which is gone or finished"
-            owners = claim["metadata"].get("ownerReferences") or ()
-            owner = next((one["uid"] for one in owners if one.get("controller")), None)
-            if owner is not None and not self._needs(owner):
-                yield f"C3: claim {name} was made for a pod that is gone or finished"
+                    yield f"C3: claim {name_of(claim)} is reserved for {consumer['name']}, gone or finished"
+            owner = controller(claim)
+            if owner and not self._needs(owner):
+                yield f"C3: claim {name_of(claim)} was made for a pod that is gone or finished"
         yield from self._claims_made_twice()
         yield from self._pods_without_claims()
 
     def _claims_made_twice(self) -> Iterator[str]:
         seen: dict[tuple[str, str], str] = {}
-        for claim in self._claims.values():
-            metadata = claim["metadata"]
-            owners = metadata.get("ownerReferences") or ()
-            owner = next((one["uid"] for one in owners if one.get("controller")), None)
-            entry = (metadata.get("annotations") or {}).get(POD_CLAIM_NAME)
-            if owner is None or entry is None:
+        for claim in self._now.all("resourceclaims"):
+            owner = controller(claim)
+            entry = (claim["metadata"].get("annotations") or {}).get(POD_CLAIM_NAME)
+            if not owner or entry is None:
                 continue
-            other = seen.setdefault((owner, entry), metadata["name"])
-            if other != metadata["name"]:
-                yield f"C3: claims {other} and {metadata['name']} were made for the same entry of one pod"
+            other = seen.setdefault((owner, entry), name_of(claim))
+            if other != name_of(claim):
+                yield f"C3: claims {other} and {name_of(claim)} were made for the same entry of one pod"
 
     def _needs(self, uid: str) -> bool:
-        pod = self._pods.get(uid)
-        return pod is not None and (pod.get("status") or {}).get("phase") not in FINISHED
+        pod = self._now.get("pods", uid)
+        return pod is not None and not is_finished(pod)
 
     def _pods_without_claims(self) -> Iterator[str]:
-        names = {(c["metadata"]["namespace"], c["metadata"]["name"]) for c in self._claims.values()}
-        for pod in self._pods.values():
-            if (pod.get("status") or {}).get("phase") in FINISHED or pod["metadata"].get("deletionTimestamp"):
+        places = {place_of(claim) for claim in self._now.all("resourceclaims")}
+        for pod in self._now.all("pods"):
+            namespace, name = place_of(pod)
+            if is_finished(pod) or is_leaving(pod) or self._is_limited(namespace):
                 continue
-            claims = pod["spec"].get("resourceClaims") or ()
-            wanted = [one for one in claims if one.get("resourceClaimTemplateName")]
-            known = {
-                one["name"]: one.get("resourceClaimName")
-                for one in (pod.get("status") or {}).get("resourceClaimStatuses") or ()
-            }
-            for one in wanted:
-                claim = known.get(one["name"])
-                if claim is None or (pod["metadata"]["namespace"], claim) not in names:
-                    yield f"C3: pod {pod['metadata']['name']} waits for its claim {one['name']} for ever"
+            made = recorded_claims(pod)
+            for entry in pod["spec"].get("resourceClaims") or ():
+                template = entry.get("resourceClaimTemplateName")
+                if not template or self._now.named("resourceclaimtemplates", template, namespace) is None:
+                    continue
+                claim = made.get(entry["name"])
+                if claim is None or (namespace, claim) not in places:
+                    yield f"C3: pod {name} waits for its claim {entry['name']} for ever"
+
+    def _is_limited(self, namespace: str) -> bool:
+        """Where a quota holds, what is missing may be forbidden."""
+        return any(place_of(quota)[0] == namespace for quota in self._now.all("resourcequotas"))

@@ -3,27 +3,26 @@
 from collections.abc import Iterator
 
 from ..recording import Seen
+from .reading import results
 
 Device = tuple[str, str, str]
 
 
 class OneHolder:
+    follows = ("resourceclaims",)
+
     def __init__(self) -> None:
         self._held: dict[str, list[Device]] = {}  # claim uid -> devices
         self._holder: dict[Device, str] = {}
 
     def see(self, seen: Seen) -> Iterator[str]:
-        if seen.resource != "resourceclaims":
-            return
         uid = seen.object.uid
         for device in self._held.pop(uid, []):
             if self._holder.get(device) == uid:
                 del self._holder[device]
         if seen.type == "DELETED":
             return
-        status = seen.fields.get("status") or {}
-        results = ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()
-        for result in results:
+        for result in results(seen.fields):
             if result.get("adminAccess") or result.get("shareID"):
                 continue
             device = (result["driver"], result["pool"], result["device"])

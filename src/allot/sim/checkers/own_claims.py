@@ -1,44 +1,56 @@
-"""C4: a generated claim is used by its own pod alone."""
+"""C4: a generated claim is used by its own pod alone, and a foreign one of its name is left alone."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from ..recording import Seen
+from .reading import POD_CLAIM_NAME, Fields, controller, is_leaving, place_of, recorded_claims, reserved
+from .standing import Standing
 
 
 class OwnClaims:
+    follows = ("pods", "resourceclaims", "namespaces")
+
     def __init__(self) -> None:
-        self._owner: dict[tuple[str, str], str] = {}  # claim -> uid of the pod it was made for
-        self._used: dict[str, list[tuple[str, str]]] = {}  # pod uid -> generated claims it names
+        self._now = Standing(*self.follows)
+        self._made: dict[str, str] = {}  # name of a claim that a pod's status names -> uid of the pod
 
     def see(self, seen: Seen) -> Iterator[str]:
-        key = (seen.object.namespace, seen.object.name)
-        if seen.resource == "resourceclaims":
-            if seen.type == "DELETED":
-                self._owner.pop(key, None)
-                return
-            owner = _controller(seen.fields)
-            if owner:
-                self._owner[key] = owner
-                reserved = (seen.fields.get("status") or {}).get("reservedFor") or ()
-                strangers = [one["name"] for one in reserved if one["uid"] != owner]
-                if strangers:
-                    yield f"C4: claim {key[1]} was made for one pod and is reserved for {strangers}"
-        elif seen.type == "DELETED":
-            self._used.pop(seen.object.uid, None)
-        else:
-            statuses = (seen.fields.get("status") or {}).get("resourceClaimStatuses") or ()
-            names = [one["resourceClaimName"] for one in statuses if one.get("resourceClaimName")]
-            self._used[seen.object.uid] = [(seen.object.namespace, name) for name in names]
+        before = self._now.see(seen)
+        if seen.resource == "pods":
+            for name in recorded_claims(seen.fields).values():
+                if name is not None:
+                    self._made[f"{seen.object.namespace}/{name}"] = seen.object.uid
+        if seen.resource != "resourceclaims":
+            return
+        owner = controller(seen.fields)
+        users = [one for one in reserved(seen.fields) if one["resource"] == "pods"]
+        strangers = [one["name"] for one in users if owner and one["uid"] != owner]
+        if strangers and seen.type != "DELETED":
+            yield f"C4: claim {seen.object.name} was made for one pod and is reserved for {strangers}"
+        if _is_foreign(seen.fields):
+            yield from self._foreign(seen, before)
+
+    def _foreign(self, seen: Seen, before: Fields | None) -> Iterator[str]:
+        """Somebody's own claim, under the name that was made for a pod."""
+        pod = self._made.get(f"{seen.object.namespace}/{seen.object.name}")
+        if pod is None:
+            return
+        if any(one["uid"] == pod for one in reserved(seen.fields)):
+            yield f"C4: the foreign claim {seen.object.name} is reserved for the pod whose claim had its name"
+        home = self._now.named("namespaces", seen.object.namespace)
+        if seen.type == "DELETED" and home is not None and not is_leaving(home):
+            yield f"C4: the foreign claim {seen.object.name} was deleted"
 
     def rest(self) -> Iterator[str]:
-        for pod, claims in self._used.items():
-            for claim in claims:
-                owner = self._owner.get(claim, pod)
-                if owner != pod:
-                    yield f"C4: the pod {pod} names the claim {claim[1]}, which belongs to {owner}"
+        owners = {place_of(claim): controller(claim) for claim in self._now.all("resourceclaims")}
+        for pod in self._now.all("pods"):
+            uid, (namespace, name) = pod["metadata"]["uid"], place_of(pod)
+            for claim in recorded_claims(pod).values():
+                owner = owners.get((namespace, claim or ""))
+                if owner and owner != uid:
+                    yield f"C4: pod {name} names the claim {claim}, which belongs to {owner}"
 
 
-def _controller(fields: Mapping[str, Any]) -> str | None:
-    owners = fields["metadata"].get("ownerReferences") or ()
-    return next((one["uid"] for one in owners if one.get("controller")), None)
+def _is_foreign(claim: Fields) -> bool:
+    annotations = claim["metadata"].get("annotations") or {}
+    return not controller(claim) and POD_CLAIM_NAME not in annotations

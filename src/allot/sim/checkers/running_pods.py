@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 
 from ..recording import Seen
-
-FINISHED = ("Succeeded", "Failed")
+from .reading import allocation, is_finished, node_of, reserved
 
 
 class RunningPods:
+    follows = ("pods", "resourceclaims")
+
     def __init__(self) -> None:
         self._running: dict[str, str] = {}  # uid -> name
         self._reserved: dict[str, frozenset[str]] = {}  # claim uid -> uids of consumers
@@ -15,16 +16,14 @@ class RunningPods:
     def see(self, seen: Seen) -> Iterator[str]:
         uid = seen.object.uid
         if seen.resource == "pods":
-            phase = (seen.fields.get("status") or {}).get("phase")
-            if seen.type == "DELETED" or phase in FINISHED:
+            if seen.type == "DELETED" or is_finished(seen.fields):
                 self._running.pop(uid, None)
-            elif (seen.fields.get("spec") or {}).get("nodeName"):
+            elif node_of(seen.fields):
                 self._running[uid] = seen.object.name
             return
         before = self._reserved.pop(uid, frozenset())
-        status = seen.fields.get("status") or {}
-        if seen.type != "DELETED" and "allocation" in status:
-            self._reserved[uid] = frozenset(one["uid"] for one in status.get("reservedFor") or ())
+        if seen.type != "DELETED" and allocation(seen.fields) is not None:
+            self._reserved[uid] = frozenset(one["uid"] for one in reserved(seen.fields))
         left = before - self._reserved.get(uid, frozenset())
         for consumer in sorted(left & self._running.keys()):
             pod = self._running[consumer]

@@ -1,0 +1,44 @@
+"""T1: a namespace that is deleted goes, and all that was in it. T2: nothing new comes in meanwhile."""
+
+from collections.abc import Iterator
+
+from ..recording import Seen
+from .reading import is_leaving, name_of
+from .standing import Standing
+
+
+class Namespaces:
+    follows = (
+        "namespaces",
+        "pods",
+        "configmaps",
+        "resourcequotas",
+        "resourceclaims",
+        "resourceclaimtemplates",
+        "deployments",
+        "replicasets",
+        "daemonsets",
+        "controllerrevisions",
+        "jobs",
+    )
+
+    def __init__(self) -> None:
+        self._now = Standing(*self.follows)
+
+    def see(self, seen: Seen) -> Iterator[str]:
+        self._now.see(seen)
+        if seen.type != "ADDED" or seen.resource == "namespaces":
+            return
+        home = self._now.named("namespaces", seen.object.namespace)
+        if home is None or is_leaving(home):
+            yield f"T2: {seen.resource} {seen.object.name} came into {seen.object.namespace}, which is ending"
+
+    def rest(self) -> Iterator[str]:
+        homes = {name_of(one) for one in self._now.all("namespaces")}
+        for one in self._now:
+            namespace = one["metadata"].get("namespace", "")
+            if namespace and namespace not in homes:
+                yield f"T1: {name_of(one)} is in {namespace}, which is gone"
+        for home in self._now.all("namespaces"):
+            if is_leaving(home):
+                yield f"T1: the namespace {name_of(home)} is ending, and does not end"

@@ -1,0 +1,74 @@
+"""What several checkers read of objects, in one place. No word of the code under test."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Fields = Mapping[str, Any]
+FINISHED = ("Succeeded", "Failed")
+FINALIZER = "resource.kubernetes.io/delete-protection"
+POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
+
+
+def name_of(fields: Fields) -> str:
+    return str(fields["metadata"]["name"])
+
+
+def place_of(fields: Fields) -> tuple[str, str]:
+    return fields["metadata"].get("namespace", ""), name_of(fields)
+
+
+def is_leaving(fields: Fields) -> bool:
+    return "deletionTimestamp" in fields["metadata"]
+
+
+def is_finished(pod: Fields) -> bool:
+    return (pod.get("status") or {}).get("phase") in FINISHED
+
+
+def is_active(pod: Fields) -> bool:
+    return not is_finished(pod) and not is_leaving(pod)
+
+
+def node_of(pod: Fields) -> str:
+    return (pod.get("spec") or {}).get("nodeName") or ""
+
+
+def is_ready(pod: Fields) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
+def owners(fields: Fields) -> list[Any]:
+    return list(fields["metadata"].get("ownerReferences") or ())
+
+
+def controller(fields: Fields) -> str:
+    """The uid of the one that made it, "" if nobody did."""
+    return next((one["uid"] for one in owners(fields) if one.get("controller")), "")
+
+
+def reserved(claim: Fields) -> list[Any]:
+    return list((claim.get("status") or {}).get("reservedFor") or ())
+
+
+def allocation(claim: Fields) -> Any:
+    return (claim.get("status") or {}).get("allocation")
+
+
+def results(claim: Fields) -> list[Any]:
+    return list(((allocation(claim) or {}).get("devices") or {}).get("results") or ())
+
+
+def recorded_claims(pod: Fields) -> dict[str, str | None]:
+    """By entry of the pod, the claim that was made for it; None where none is wanted."""
+    statuses = (pod.get("status") or {}).get("resourceClaimStatuses") or ()
+    return {one["name"]: one.get("resourceClaimName") for one in statuses}
+
+
+def claim_names(pod: Fields) -> Iterator[tuple[str, str]]:
+    """Entry and name of every claim of a pod, "" where the name is not known yet."""
+    made = recorded_claims(pod)
+    for entry in (pod.get("spec") or {}).get("resourceClaims") or ():
+        name = entry.get("resourceClaimName") or made.get(entry["name"])
+        if name is not None or entry["name"] not in made:
+            yield entry["name"], name or ""

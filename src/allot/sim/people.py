@@ -1,0 +1,274 @@
+"""People: they carry out the steps of the script that are about objects.
+
+Each deed is what somebody with a keyboard may do, without faults of its own. That a name is
+taken, that something is gone already, that a quota says no: they see it and let it be.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from allot.api import Object, errors
+from allot.client import Client, Propagation
+
+from . import things
+from .nodes import Nodes, name_of
+from .recording import Recorder
+from .script import DEFAULT, HARDS, QUOTAS, Step
+from .things import Fields, Things
+
+_ENTRY = "resource.kubernetes.io/pod-claim-name"
+_LET_BE = (
+    errors.Conflict,
+    errors.NotFound,
+    errors.Forbidden,
+    errors.Invalid,
+    errors.TooManyRequests,
+)
+
+Deed = Callable[..., Awaitable[None]]
+
+
+class People:
+    def __init__(self, client: Client, record: Recorder, nodes: Nodes) -> None:
+        self._things = Things(client)
+        self._record = record
+        self._nodes = nodes
+        self.deeds: Mapping[str, Deed] = {
+            "create pod": self._create_pod,
+            "delete pod": self._delete_pod,
+            "create deployment": self._create_deployment,
+            "create daemon set": self._create_daemon_set,
+            "create job": self._create_job,
+            "roll": self._roll,
+            "scale": self._scale,
+            "suspend": self._suspend,
+            "delete": self._delete,
+            "create namespace": self._create_namespace,
+            "delete namespace": self._delete_namespace,
+            "plant tree": self._plant_tree,
+            "fell tree": self._fell_tree,
+            "create claim": self._create_claim,
+            "delete claim": self._delete_claim,
+            "steal claim": self._steal_claim,
+            "create template": self._create_template,
+            "delete template": self._delete_template,
+            "create quota": self._create_quota,
+            "change quota": self._change_quota,
+            "rename class": self._rename_class,
+            "rush": self._rush,
+            "clear out": self._clear_out,
+            "reserve for an outsider": self._reserve_for_an_outsider,
+            "lose node": self._lose_node,
+            "return node": self._return_node,
+            "silence node": self._silence_node,
+            "hear node": self._hear_node,
+            "publish": self._publish,
+        }
+
+    async def furnish(self) -> None:
+        """A device class, a template, and a claim that pods share."""
+        await self._things.deviceclasses.create(things.device_class())
+        await self._things.namespaces.create({"metadata": {"name": QUOTAS}})
+        await self._create_template(edition=1)
+        await self._create_claim(name=things.SHARED)
+
+    async def do(self, step: Step) -> None:
+        try:
+            await self.deeds[step.deed](**step.of)
+        except _LET_BE:
+            return
+
+    # -- pods and those who make them -----------------------------------------------------------
+
+    async def _create_pod(
+        self, name: str, claims: tuple[str, ...], namespace: str = DEFAULT, node: int | None = None
+    ) -> None:
+        on = "" if node is None else name_of(node)
+        await self._things.pods.create(things.pod(name, claims, node=on), namespace)
+
+    async def _delete_pod(self, name: str, force: bool) -> None:
+        await self._things.pods.delete(name, DEFAULT, grace_period_s=0 if force else None)
+
+    async def _create_deployment(
+        self, name: str, replicas: int, claims: tuple[str, ...], strategy: str
+    ) -> None:
+        await self._things.deployments.create(things.deployment(name, replicas, claims, strategy), DEFAULT)
+
+    async def _create_daemon_set(self, name: str, claims: tuple[str, ...]) -> None:
+        await self._things.daemonsets.create(things.daemon_set(name, claims), DEFAULT)
+
+    async def _create_job(
+        self, name: str, completions: int, parallelism: int, claims: tuple[str, ...], mode: str
+    ) -> None:
+        await self._things.jobs.create(things.job(name, completions, parallelism, claims, mode), DEFAULT)
+
+    async def _roll(self, kind: str, name: str, edition: int) -> None:
+        labels = {"edition": str(edition)}
+        patch = {"spec": {"template": {"metadata": {"labels": labels}}}}
+        await self._things.of(kind).patch(name, patch, DEFAULT)
+
+    async def _scale(self, name: str, replicas: int) -> None:
+        await self._things.deployments.scale(name, DEFAULT, replicas)
+
+    async def _suspend(self, name: str, suspended: bool) -> None:
+        await self._things.jobs.patch(name, {"spec": {"suspend": suspended}}, DEFAULT)
+
+    async def _delete(self, kind: str, name: str, policy: str) -> None:
+        await self._things.of(kind).delete(name, DEFAULT, propagation=Propagation(policy))
+
+    # -- namespaces, and what owns what ---------------------------------------------------------
+
+    async def _create_namespace(self, name: str) -> None:
+        await self._things.namespaces.create({"metadata": {"name": name}})
+        await self._things.resourceclaimtemplates.create(things.template(), name)
+
+    async def _delete_namespace(self, name: str) -> None:
+        await self._things.namespaces.delete(name)
+
+    async def _plant_tree(self, name: str, namespace: str = DEFAULT) -> None:
+        """A root that is deleted one day, one that stays; a branch of each and one of both."""
+        create = self._things.configmaps.create
+        root = await create(things.configmap(f"{name}-root"), namespace)
+        rock = await create(things.configmap(f"{name}-rock", kept=True), namespace)
+        for branch, owners in (
+            ("light", [_owner(root)]),
+            ("heavy", [_owner(root, blocks=True)]),
+            ("held", [_owner(root), _owner(rock)]),
+            ("safe", [_owner(rock, blocks=True)]),
+        ):
+            kept = branch in ("held", "safe")
+            await create(things.configmap(f"{name}-{branch}", owners, kept=kept), namespace)
+
+    async def _fell_tree(self, name: str, policy: str) -> None:
+        await self._things.configmaps.delete(f"{name}-root", DEFAULT, propagation=Propagation(policy))
+
+    # -- claims ---------------------------------------------------------------------------------
+
+    async def _create_claim(self, name: str) -> None:
+        await self._things.resourceclaims.create(things.claim(name), DEFAULT)
+
+    async def _delete_claim(self, name: str) -> None:
+        await self._things.resourceclaims.delete(name, DEFAULT)
+
+    async def _steal_claim(self, lot: int, replaced: bool) -> None:
+        """Delete a claim that was generated; perhaps put another one of that name in its place."""
+        found = [one for one in self._record.all("resourceclaims") if _ENTRY in _annotations(one)]
+        if not found:
+            return
+        claim = found[lot % len(found)]
+        await self._things.resourceclaims.delete(claim.name, claim.namespace)
+        for _ in range(20 if replaced else 0):
+            try:
+                await self._things.resourceclaims.create(things.claim(claim.name), claim.namespace)
+                return
+            except errors.AlreadyExists:
+                await asyncio.sleep(0.5)
+
+    async def _reserve_for_an_outsider(self, lot: int) -> None:
+        """A claim that is in use gets a consumer that is no pod, and that nobody here ever removes."""
+        found = [one for one in self._record.all("resourceclaims", DEFAULT) if _is_shared(one)]
+        if not found:
+            return
+        claim = found[lot % len(found)]
+        outsider = {"apiGroup": "example.com", "resource": "trainings", "name": "t", "uid": f"outsider-{lot}"}
+        status = dict(claim.fields["status"])
+        status["reservedFor"] = [*status["reservedFor"], outsider]
+        await self._things.resourceclaims.update_status({**claim.fields, "status": status})
+
+    async def _create_template(self, edition: int) -> None:
+        await self._things.resourceclaimtemplates.create(things.template(edition), DEFAULT)
+        if edition == 1:
+            await self._things.resourceclaimtemplates.create(things.template(edition), QUOTAS)
+
+    async def _delete_template(self) -> None:
+        await self._things.resourceclaimtemplates.delete(things.TEMPLATE, DEFAULT)
+
+    # -- quotas ---------------------------------------------------------------------------------
+
+    async def _create_quota(self, hard: int) -> None:
+        await self._things.resourcequotas.create(things.quota("limits", HARDS[hard]), QUOTAS)
+
+    async def _change_quota(self, hard: int) -> None:
+        spec: Fields = dict(things.quota("limits", HARDS[hard])["spec"])
+        known = self._record.get("resourcequotas", "limits", QUOTAS)
+        if known is not None:
+            await self._things.resourcequotas.update({**known.fields, "spec": spec})
+
+    async def _rename_class(self, extended: str) -> None:
+        patch = {"spec": {"extendedResourceName": extended or None}}
+        await self._things.deviceclasses.patch(things.CLASS, patch)
+
+    async def _rush(self, name: str, many: int, lot: int) -> None:
+        """So many want something at the same moment."""
+
+        async def one(number: int) -> None:
+            wanted = f"{name}-{number}"
+            try:
+                match (lot + number) % 4:
+                    case 0:
+                        await self._things.resourceclaims.create(things.claim(wanted), QUOTAS)
+                    case 1:
+                        await self._things.pods.create(things.pod(wanted, extended=1), QUOTAS)
+                    case 2:
+                        await self._things.pods.create(things.pod(wanted, ("own",)), QUOTAS)
+                    case 3:
+                        await self._things.configmaps.create(things.configmap(wanted), QUOTAS)
+                        await self._things.pods.create(things.pod(wanted, extended=2), QUOTAS)
+            except _LET_BE:
+                return
+
+        await asyncio.gather(*(one(number) for number in range(many)))
+
+    async def _clear_out(self, lot: int) -> None:
+        """Some of it goes, and whatever waits for a claim that it cannot have."""
+        for kind in ("pods", "resourceclaims", "configmaps"):
+            found = [one for one in self._record.all(kind, QUOTAS) if one.name.startswith("rush-")]
+            waiting = [one for one in found if _waits_for_claim(one)]
+            for one in [*waiting, *[one for one in found if one not in waiting][lot % 3 :: 2]]:
+                try:
+                    await self._things.of(kind).delete(one.name, QUOTAS)
+                except _LET_BE:
+                    continue
+
+    # -- nodes and drivers ----------------------------------------------------------------------
+
+    async def _lose_node(self, node: int) -> None:
+        await self._nodes.lose(name_of(node))
+
+    async def _return_node(self, node: int) -> None:
+        await self._nodes.join(name_of(node))
+
+    async def _silence_node(self, node: int) -> None:
+        self._nodes.silence(name_of(node))
+
+    async def _hear_node(self, node: int) -> None:
+        self._nodes.hear(name_of(node))
+
+    async def _publish(self, node: int, generation: int, devices: int) -> None:
+        """A driver publishes its pool anew, with more devices or fewer."""
+        name = name_of(node)
+        known = self._record.get("resourceslices", name)
+        if known is not None:
+            wanted = things.slice_of(name, devices, generation)
+            await self._things.resourceslices.update({**known.fields, "spec": wanted["spec"]})
+
+
+def _owner(of: Object, *, blocks: bool = False) -> dict[str, Any]:
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": of.name, "uid": of.uid}
+    return {**reference, "blockOwnerDeletion": True} if blocks else reference
+
+
+def _annotations(one: Object) -> Mapping[str, str]:
+    return one.metadata.annotations or {}
+
+
+def _is_shared(claim: Object) -> bool:
+    """In use, and made for nobody in particular."""
+    owned = claim.fields["metadata"].get("ownerReferences")
+    return bool((claim.fields.get("status") or {}).get("reservedFor")) and not owned
+
+
+def _waits_for_claim(pod: Object) -> bool:
+    wanted = (pod.fields.get("spec") or {}).get("resourceClaims")
+    return bool(wanted) and not (pod.fields.get("status") or {}).get("resourceClaimStatuses")

@@ -1,0 +1,281 @@
+"""What people do and what befalls components, decided before the world begins.
+
+A script is a list of steps in order of time. Each belongs to a line of the story (one pod
+and what becomes of it, one deployment, one namespace), and each line is drawn by its own
+name, so that a line or a step can be left out and the others stay as they were.
+
+    --steps M    plays the first M steps
+    Cut          plays some of them: what `shrinking` tries
+"""
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .lots import Lots
+from .things import CLASS, EXTENDED, SHARED
+
+HOUR_S = 3600.0
+PODS = 50
+DEFAULT = "default"
+QUOTAS = "counted"
+"""The namespace in which a quota holds."""
+COMPONENTS = ("controllers a", "controllers b", "scheduler")
+HARDS = (
+    {"pods": 4, "count/resourceclaims.resource.k8s.io": 3, f"requests.{EXTENDED}": 4},
+    {"pods": 3, f"{CLASS}.deviceclass.resource.k8s.io/devices": 3},
+    {"count/pods": 6, f"requests.{EXTENDED}": 3, "count/configmaps": 5},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    at_s: float
+    line: str  # of the story
+    deed: str
+    of: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        told = " ".join(f"{name}={value}" for name, value in self.of.items())
+        return f"{self.deed} {told}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """How large a world is, and what may happen in it."""
+
+    seconds: float = HOUR_S
+    pods: int = PODS
+    node_churn: bool = True
+    driver_churn: bool = False  # needs a scheduler that looks at slices
+
+
+def write(lots: Lots, scope: Scope) -> list[Step]:
+    """The whole script of a seed."""
+    steps: list[Step] = []
+    for line, draw in _lines(scope):
+        steps += draw(lots.generator(f"line {line}"), line, scope)
+    return sorted(steps, key=lambda step: (step.at_s, step.line))
+
+
+Draw = Callable[[random.Random, str, Scope], Iterator[Step]]
+
+
+def _lines(scope: Scope) -> Iterator[tuple[str, Draw]]:
+    size = scope.pods / PODS
+    bare = round(22 * size)
+    for number in range(bare):
+        yield f"pod-{number}", _pod
+    for number in range(max(1, round(2 * size))):
+        yield f"web-{number}", _deployment
+        yield f"job-{number}", _job
+        yield f"team-{number}", _namespace
+        yield f"tree-{number}", _tree
+    yield "agent", _daemon_set
+    yield "shared", _shared_claim
+    yield "thief", _thief
+    yield "template", _template
+    yield "quota", _quota
+    yield "outside", _outside
+    if scope.node_churn:
+        yield "nodes", _nodes
+    if scope.driver_churn:
+        yield "drivers", _drivers
+    for component in COMPONENTS:
+        yield f"trouble {component}", _trouble
+    yield "clock", _clock
+
+
+# -- one line each ------------------------------------------------------------------------------
+
+
+def _pod(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
+    """A pod comes, and may go at any moment of its life; another may take its name."""
+    at = rng.uniform(0, scope.seconds * 0.75)
+    for again in range(2):
+        kind = rng.random()
+        claims: tuple[str, ...] = ("own",) if kind < 0.6 else ("own", SHARED) if kind < 0.85 else (SHARED,)
+        of: dict[str, Any] = {"name": line, "claims": claims}
+        if rng.random() < 0.15:
+            of["node"] = rng.randrange(100)  # it comes to its node without the scheduler
+        yield Step(at, line, "create pod", of)
+        if rng.random() < 0.4:
+            return
+        at += rng.choice((rng.uniform(0, 5), rng.uniform(0, 60), rng.uniform(0, scope.seconds * 0.2)))
+        yield Step(at, line, "delete pod", {"name": line, "force": rng.random() < 0.3})
+        if again or rng.random() < 0.6:
+            return
+        at += rng.choice((0.0, rng.uniform(0, 60)))
+
+
+def _deployment(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
+    at = rng.uniform(0, scope.seconds * 0.4)
+    claims = ("own",) if rng.random() < 0.6 else ()
+    strategy = "Recreate" if rng.random() < 0.25 else "RollingUpdate"
+    of = {"name": line, "replicas": rng.randint(1, 3), "claims": claims, "strategy": strategy}
+    yield Step(at, line, "create deployment", of)
+    for edition in range(rng.randint(2, 4)):
+        at += rng.choice((rng.uniform(0, 20), rng.uniform(0, scope.seconds * 0.15)))
+        if rng.random() < 0.5:
+            yield Step(at, line, "roll", {"kind": "deployments", "name": line, "edition": edition + 2})
+        else:
+            yield Step(at, line, "scale", {"name": line, "replicas": rng.randint(0, 4)})
+    if rng.random() < 0.6:
+        at += rng.uniform(0, scope.seconds * 0.15)
+        yield Step(at, line, "delete", {"kind": "deployments", "name": line, "policy": _policy(rng)})
+
+
+def _job(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
+    at = rng.uniform(0, scope.seconds * 0.7)
+    claims = ("own",) if rng.random() < 0.5 else ()
+    completions = rng.randint(1, 4)
+    mode = "Indexed" if rng.random() < 0.4 else "NonIndexed"
+    of = {"name": line, "completions": completions, "parallelism": rng.randint(1, 2)}
+    yield Step(at, line, "create job", {**of, "claims": claims, "mode": mode})
+    if rng.random() < 0.3:
+        at += rng.uniform(0, 120)
+        yield Step(at, line, "suspend", {"name": line, "suspended": True})
+        at += rng.uniform(0, 120)
+        yield Step(at, line, "suspend", {"name": line, "suspended": False})
+    if rng.random() < 0.3:
+        at += rng.uniform(0, 300)
+        policy = rng.choice(("Background", "Foreground"))
+        yield Step(at, line, "delete", {"kind": "jobs", "name": line, "policy": policy})
+
+
+def _daemon_set(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
+    at = rng.uniform(0, scope.seconds * 0.5)
+    yield Step(
+        at, line, "create daemon set", {"name": line, "claims": ("own",) if rng.random() < 0.3 else ()}
+    )
+    if rng.random() < 0.6:
+        at += rng.uniform(0, scope.seconds * 0.2)
+        yield Step(at, line, "roll", {"kind": "daemonsets", "name": line, "edition": 2})
+    if rng.random() < 0.4:
+        at += rng.uniform(0, scope.seconds * 0.2)
+        yield Step(at, line, "delete", {"kind": "daemonsets", "name": line, "policy": "Background"})
+
+
+def _namespace(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
+    """A team's namespace with something in it, deleted while it is in use."""
+    at = rng.uniform(0, scope.seconds * 0.6)
+    yield Step(at, line, "create namespace", {"name": line})
+    for number in range(2):
+        at += rng.uniform(0, 30)
+        of = {"name": f"{line}-pod-{number}", "claims": ("own",), "namespace": line}
+        yield Step(at, line, "create pod", of)
+    yield Step(at + 1, line, "plant tree", {"name": f"{line}-tree", "namespace": line})
+    if rng.random() < 0.7:
+        at += rng.choice((rng.uniform(0, 10), rng.uniform(0, scope.seconds * 0.25)))
+        yield Step(at, line, "delete namespace", {"name": line})
+
+
+def _tree(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
+    """Config maps that own each other; what is deleted takes or leaves the others."""
+    at = rng.uniform(0, scope.seconds * 0.7)
+    yield Step(at, line, "plant tree", {"name": line})
+    at += rng.choice((rng.uniform(0, 5), rng.uniform(0, 300)))
+    yield Step(at, line, "fell tree", {"name": line, "policy": _policy(rng)})
+
+
+def _shared_claim(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
+    """The claim that pods share is deleted, in use perhaps, and made again."""
+    at = 0.0
+    for _ in range(rng.randint(1, 2)):
+        at += rng.uniform(scope.seconds * 0.1, scope.seconds * 0.5)
+        yield Step(at, line, "delete claim", {"name": SHARED})
+        at += rng.uniform(0, 120)
+        yield Step(at, line, "create claim", {"name": SHARED})
+
+
+def _thief(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
+    """Somebody deletes generated claims; somebody else puts one of the same name in the place."""
+    for _ in range(rng.randint(2, 4)):
+        at = rng.uniform(scope.seconds * 0.05, scope.seconds * 0.9)
+        yield Step(at, line, "steal claim", {"lot": rng.randrange(1000), "replaced": rng.random() < 0.4})
+
+
+def _template(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
+    """Pods may come while there is no template; a template may change."""
+    at = rng.uniform(0, scope.seconds * 0.6)
+    yield Step(at, line, "delete template")
+    yield Step(at + rng.uniform(0, 200), line, "create template", {"edition": 2})
+
+
+def _quota(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
+    """Many want what is left, at the same moment; the limits change, and what a class is called."""
+    at = rng.uniform(0, scope.seconds * 0.2)
+    yield Step(at, line, "create quota", {"hard": rng.randrange(len(HARDS))})
+    for number in range(rng.randint(3, 4)):
+        at += rng.uniform(1, scope.seconds * 0.12)
+        yield Step(
+            at,
+            line,
+            "rush",
+            {"name": f"rush-{number}", "many": rng.randint(3, 5), "lot": rng.randrange(1000)},
+        )
+        at += rng.uniform(1, 90)
+        yield Step(at, line, "clear out", {"lot": rng.randrange(1000)})
+    if rng.random() < 0.5:
+        at += rng.uniform(1, 60)
+        yield Step(at, line, "change quota", {"hard": rng.randrange(len(HARDS))})
+    if rng.random() < 0.5:
+        at += rng.uniform(1, 60)
+        yield Step(at, line, "rename class", {"extended": rng.choice(("", "example.com/other", EXTENDED))})
+
+
+def _outside(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
+    """A claim is reserved for something that is no pod."""
+    yield Step(
+        rng.uniform(0, scope.seconds * 0.7), line, "reserve for an outsider", {"lot": rng.randrange(1000)}
+    )
+
+
+def _nodes(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
+    at = rng.uniform(scope.seconds * 0.1, scope.seconds * 0.5)
+    node = rng.randrange(100)
+    yield Step(at, line, "lose node", {"node": node})
+    at += rng.choice((rng.uniform(0, 30), rng.uniform(30, 300)))
+    yield Step(at, line, "return node", {"node": node})
+    if rng.random() < 0.5:
+        at += rng.uniform(0, scope.seconds * 0.2)
+        node = rng.randrange(100)
+        yield Step(at, line, "silence node", {"node": node})
+        yield Step(at + rng.uniform(600, 1200), line, "hear node", {"node": node})
+
+
+def _drivers(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
+    generation = 1
+    for _ in range(rng.randint(3, 6)):
+        at = rng.uniform(0, scope.seconds * 0.9)
+        generation += 1
+        of = {"node": rng.randrange(100), "generation": generation, "devices": rng.randint(1, 5)}
+        yield Step(at, line, "publish", of)
+
+
+def _trouble(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
+    """What befalls one component: it dies at work, or does not get to run for a while."""
+    component = line.removeprefix("trouble ")
+    at = 0.0
+    while (at := at + rng.expovariate(8 / scope.seconds)) < scope.seconds * 0.95:
+        if rng.random() < 0.65:
+            of = {"component": component, "requests": rng.randint(1, 40), "steps": rng.randint(0, 40)}
+            yield Step(at, line, "crash", {**of, "down_s": round(rng.uniform(0, 30), 1)})
+        else:
+            yield Step(at, line, "freeze", {"component": component, "seconds": round(rng.uniform(5, 150), 1)})
+
+
+def _clock(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
+    """All clocks leap, as those of a machine that slept; or one component's wall clock is set."""
+    for _ in range(rng.randint(1, 3)):
+        yield Step(
+            rng.uniform(0, scope.seconds * 0.95), line, "jump", {"seconds": round(rng.uniform(1, 90), 1)}
+        )
+    for _ in range(rng.randint(1, 3)):
+        of = {"component": rng.choice(COMPONENTS), "seconds": round(rng.uniform(-600, 600), 1)}
+        yield Step(rng.uniform(0, scope.seconds * 0.95), line, "skew", of)
+
+
+def _policy(rng: random.Random) -> str:
+    return rng.choice(("Background", "Foreground", "Orphan"))

@@ -1,0 +1,136 @@
+"""The objects of a made-up world, as people write them, and the resources they are written to."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from allot.client import Client
+
+FINALIZER = "resource.kubernetes.io/delete-protection"
+DRIVER = "gpu.example.com"
+CLASS = "gpu"
+EXTENDED = "example.com/gpu"
+TEMPLATE, SHARED = "one-gpu", "shared"
+KEPT = "sim.allot.dev/kept"
+"""A label: nobody in this world deletes the object, so it goes only with its owners or its namespace."""
+
+PREPARED = "preparedclaims"
+Fields = dict[str, Any]
+
+
+class Things:
+    """The resources that are written by whoever lives in the world."""
+
+    def __init__(self, client: Client) -> None:
+        self.namespaces = client.resource("", "v1", "namespaces", namespaced=False)
+        self.nodes = client.resource("", "v1", "nodes", namespaced=False)
+        self.pods = client.resource("", "v1", "pods")
+        self.configmaps = client.resource("", "v1", "configmaps")
+        self.resourcequotas = client.resource("", "v1", "resourcequotas")
+        self.resourceclaims = client.resource("resource.k8s.io", "v1", "resourceclaims")
+        self.resourceclaimtemplates = client.resource("resource.k8s.io", "v1", "resourceclaimtemplates")
+        self.resourceslices = client.resource("resource.k8s.io", "v1", "resourceslices", namespaced=False)
+        self.deviceclasses = client.resource("resource.k8s.io", "v1", "deviceclasses", namespaced=False)
+        self.deployments = client.resource("apps", "v1", "deployments")
+        self.daemonsets = client.resource("apps", "v1", "daemonsets")
+        self.jobs = client.resource("batch", "v1", "jobs")
+        self.leases = client.resource("coordination.k8s.io", "v1", "leases")
+        self.prepared = client.resource("node.allot.dev", "v1alpha1", PREPARED, namespaced=False)
+
+    def of(self, plural: str) -> Any:
+        return getattr(self, plural)
+
+
+def claim_spec(count: int = 1) -> Fields:
+    request: Fields = {"name": "gpu", "exactly": {"deviceClassName": CLASS, "count": count}}
+    return {"devices": {"requests": [request]}}
+
+
+def claim(name: str) -> Fields:
+    return {"metadata": {"name": name}, "spec": claim_spec()}
+
+
+def template(edition: int = 1) -> Fields:
+    labels = {"edition": str(edition)}
+    return {"metadata": {"name": TEMPLATE}, "spec": {"metadata": {"labels": labels}, "spec": claim_spec()}}
+
+
+def pod(name: str, claims: Sequence[str] = (), *, node: str = "", extended: int = 0) -> Fields:
+    """`claims` are "own" for one from the template, else names of claims."""
+    spec = pod_spec(claims, extended=extended)
+    return {"metadata": {"name": name}, "spec": {**spec, **({"nodeName": node} if node else {})}}
+
+
+def pod_spec(
+    claims: Sequence[str], *, image: str = "app:1", restart: str = "Never", extended: int = 0
+) -> Fields:
+    entries = [
+        {"name": one, "resourceClaimTemplateName": TEMPLATE}
+        if one == "own"
+        else {"name": one, "resourceClaimName": one}
+        for one in claims
+    ]
+    resources: Fields = {"claims": [{"name": one} for one in claims]} if claims else {}
+    if extended:
+        resources |= {"requests": {EXTENDED: str(extended)}, "limits": {EXTENDED: str(extended)}}
+    container = {"name": "main", "image": "app:1", "resources": resources}
+    spec: Fields = {"restartPolicy": restart, "containers": [container]}
+    return {**spec, "resourceClaims": entries} if entries else spec
+
+
+def deployment(name: str, replicas: int, claims: Sequence[str], strategy: str) -> Fields:
+    return {
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas,
+            "strategy": {"type": strategy},
+            **_selecting(name, pod_spec(claims, restart="Always")),
+        },
+    }
+
+
+def daemon_set(name: str, claims: Sequence[str]) -> Fields:
+    return {"metadata": {"name": name}, "spec": _selecting(name, pod_spec(claims, restart="Always"))}
+
+
+def job(name: str, completions: int, parallelism: int, claims: Sequence[str], mode: str) -> Fields:
+    spec: Fields = {
+        "completions": completions,
+        "parallelism": parallelism,
+        "completionMode": mode,
+        "backoffLimit": 4,
+        "template": {"spec": pod_spec(claims)},
+    }
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def _selecting(name: str, spec: Fields) -> Fields:
+    labels = {"app": name}
+    return {
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": spec},
+    }
+
+
+def configmap(name: str, owners: Sequence[Mapping[str, Any]] = (), *, kept: bool = False) -> Fields:
+    metadata: Fields = {"name": name}
+    if owners:
+        metadata["ownerReferences"] = [dict(one) for one in owners]
+    if kept:
+        metadata["labels"] = {KEPT: "true"}
+    return {"metadata": metadata}
+
+
+def quota(name: str, hard: Mapping[str, int]) -> Fields:
+    return {"metadata": {"name": name}, "spec": {"hard": {key: str(value) for key, value in hard.items()}}}
+
+
+def device_class(extended: str = EXTENDED) -> Fields:
+    spec = {"extendedResourceName": extended} if extended else {}
+    return {"metadata": {"name": CLASS}, "spec": spec}
+
+
+def slice_of(node: str, devices: int, generation: int = 1) -> Fields:
+    pool = {"name": node, "generation": generation, "resourceSliceCount": 1}
+    listed = [{"name": f"gpu-{at}"} for at in range(devices)]
+    spec = {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": listed}
+    return {"metadata": {"name": node}, "spec": spec}
