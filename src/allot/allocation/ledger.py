@@ -8,8 +8,8 @@ Where it sits
 What it promises
     L1  Of its own accord it gives a device to one claim, or shares of it to several;
         never both. Admin access is recorded and holds nothing.
-    L2  `revision` grows with every change, and only then; `moved_since` names the
-        pools whose devices changed hands.
+    L2  `revision` grows whenever devices change hands, and only then; `moved_since`
+        names their pools.
     L3  Cancelling never frees what the server has accepted.
     L4  What it says about a device is the sum of the claims' holds, so it can be
         rebuilt from the claims at any time.
@@ -232,6 +232,9 @@ class Ledger:
         """The only place a ledger changes. Either all of it happens or none."""
         old = self._holds.get(claim)
         if new == old:
+            return
+        if new is not None and old is not None and new.devices == old.devices:
+            self._holds.set(claim, new)  # a flight has settled: no device changes hands
             return
         for taken in _held(old):
             self._set(taken.device, self._used(taken.device).minus(claim, taken))

@@ -52,20 +52,24 @@ class Outlines:
 
     def of(self, node: Node) -> Outline | Refused | None:
         """The outline, or None where the budget ran out."""
+        return self.look(node)[0]
+
+    def look(self, node: Node) -> tuple[Outline | Refused | None, Plan | None]:
+        """The outline and, where this node was worked out to get it, the plan as well."""
         situation = self._situation(node)
         if situation is not None and situation in self._known:
-            return self._known[situation]
+            return self._known[situation], None
         found = self.answer(node)
         if isinstance(found, Refused):
-            return found
+            return found, None
         if not isinstance(found, Plan | NoFit):
-            return None
+            return None, None
         outline = _outlined(found)
         if situation is not None:
             if len(self._known) >= SITUATIONS_MAX:
                 self._known.clear()
             self._known[situation] = outline
-        return outline
+        return outline, found if isinstance(found, Plan) else None
 
     def _situation(self, node: Node) -> Hashable:
         """Everything that an outline depends on; None where it depends on names as well."""

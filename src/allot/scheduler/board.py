@@ -16,7 +16,7 @@ What it promises
 from bisect import bisect_left, insort
 from collections import Counter, OrderedDict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .framework import Check, Rate, Rejection, Tier
 from .node import NodeInfo
@@ -42,7 +42,10 @@ class Board:
         checks: Sequence[Check],
         rates: Mapping[Tier, Sequence[Rate]],
         only: frozenset[str] | None = None,
+        made: dict[str, Any] | None = None,
     ) -> None:
+        self.made: dict[str, Any] = made if made is not None else {}
+        """What the plugins keep for the signature (`CycleState.made`)."""
         self._checks = tuple(checks)
         self._wishes = tuple(rates.get(Tier.WISH, ()))
         self._devices = tuple(rates.get(Tier.DEVICES, ()))

@@ -36,8 +36,12 @@ class ClaimInfo:
         return any(one.controller and one.uid == uid for one in self.view.metadata.owner_references)
 
     def is_newer_than(self, other: "ClaimInfo") -> bool:
-        """Versions of one server are numbers that grow; where they are not, what comes later is newer."""
-        mine, theirs = self.object.resource_version, other.object.resource_version
-        if mine.isdigit() and theirs.isdigit():
-            return int(mine) > int(theirs)
-        return mine != theirs
+        return is_newer(self.object, other.object)
+
+
+def is_newer(object: Object, than: Object) -> bool:
+    """Versions of one server are numbers that grow; where they are not, what comes later is newer."""
+    mine, theirs = object.resource_version, than.resource_version
+    if mine.isdigit() and theirs.isdigit():
+        return int(mine) > int(theirs)
+    return mine != theirs

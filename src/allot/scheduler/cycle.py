@@ -108,7 +108,8 @@ class Cycle:
 
     def fits(self, state: CycleState, node: NodeInfo, snapshot: Snapshot) -> Rejection | None:
         """Why this node, as the snapshot has it, does not take the pod. For forks: nothing is remembered."""
-        return first_rejection(self._checks(state, snapshot)[0], node)
+        aside = CycleState(state.pod, state.now, state.read)
+        return first_rejection(self._checks(aside, snapshot)[0], node)
 
     def reserve(self, state: CycleState, node: NodeInfo, snapshot: Snapshot) -> tuple[Write, ...] | Rejection:
         """Hold what the pod needs on the node: all of it or nothing."""
@@ -137,9 +138,10 @@ class Cycle:
                 rate = plugin.pre_score(state, snapshot)
                 if rate is not None:
                     rates.setdefault(plugin.tier, []).append(rate)
-            board = Board(checks, rates, only)
+            board = Board(checks, rates, only, state.made)
             if only is None:  # what is narrowed to a few nodes is cheap, and seldom asked twice
                 self._boards.keep(signature, board)
+        state.made = board.made
         return board
 
     def _checks(self, state: CycleState, snapshot: Snapshot) -> tuple[list[Check], frozenset[str] | None]:

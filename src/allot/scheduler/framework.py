@@ -87,11 +87,12 @@ class Checks:
 
 @dataclass(slots=True)
 class CycleState:
-    """What the plugins have read of one pod in one cycle, by plugin name."""
+    """What the plugins know in one cycle, by plugin name."""
 
     pod: PodInfo
     now: datetime
-    read: dict[str, Any] = field(default_factory=dict)
+    read: dict[str, Any] = field(default_factory=dict)  # of the pod
+    made: dict[str, Any] = field(default_factory=dict)  # for its signature: kept for the pods to come
 
 
 class Plugin(Protocol):

@@ -48,7 +48,7 @@ from .writes import Deallocate, DeleteClaim, Preempt, Remedy
 log = logging.getLogger(__name__)
 
 BINDINGS_MAX = 256
-EVENTS_BACKLOG_MAX = 100
+EVENTS_BACKLOG_MAX = 10
 T = TypeVar("T")
 
 
@@ -57,6 +57,7 @@ class RoomMade:
     """What was proposed to make room has been done, or was refused."""
 
     outcome: Unplaced
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +183,10 @@ class Scheduler:
                 assert remedy is not None
                 self._act(group, self._make_room(outcome, remedy), f"room for {pod.key}")
 
-    def _failed(self, outcome: Unplaced) -> None:
+    def _failed(self, outcome: Unplaced, *, is_error: bool = False) -> None:
+        """It waits for what may help; after an error only for a moment, since nothing else may come."""
         pod = outcome.state.pod
-        self.queue.failed(pod.uid, outcome.signature, outcome.rejected_by, self._now_s())
+        self.queue.failed(pod.uid, outcome.signature, outcome.rejected_by, self._now_s(), error=is_error)
         message = self._explainer.explain(outcome, self.snapshot)
         self._events.record(pod.object, WARNING, "FailedScheduling", message)
 
@@ -212,7 +214,9 @@ class Scheduler:
                     await self._evictor.evict(pod, node, victims)
         except (Refusal, errors.ApiError) as refused:
             log.warning("no room was made for %s: %s", pod.key, refused)
-        self._put(RoomMade(outcome))
+            self._put(RoomMade(outcome, refused=True))
+        else:
+            self._put(RoomMade(outcome))
 
     # -- news -----------------------------------------------------------------------------------
 
@@ -250,8 +254,8 @@ class Scheduler:
                 case WaitsForDevices(pod, claims):
                     message = f"waiting for the devices of {', '.join(claims)} to be made ready"
                     self._events.record(pod.object, NORMAL, "BindingConditionsPending", message)
-                case RoomMade(outcome):
-                    self._failed(outcome)
+                case RoomMade(outcome, refused):
+                    self._failed(outcome, is_error=refused)
 
     def _bound(self, placed: Placed) -> None:
         pod = placed.state.pod

@@ -26,7 +26,7 @@ from allot.api import Object, resource
 from allot.base import Journal, Overlay
 from allot.informers import Key
 
-from .claim import ClaimInfo
+from .claim import ClaimInfo, is_newer
 from .extended import ExtendedResources, owner_of
 from .node import NodeInfo
 from .pod import PodInfo
@@ -159,6 +159,10 @@ class Snapshot:
             self.remove(pod.uid)
         self._places.set(pod.uid, name)
         node = self._nodes.get(name)
+        known = node.pods.get(pod.uid) if node is not None else None
+        if node is not None and known is not None and known.requests == pod.requests:
+            self._nodes.set(name, node.with_pod(pod))  # as was decided: nothing moves (V2)
+            return
         if node is None:
             self._homeless.set(name, {**(self._homeless.get(name) or {}), pod.uid: pod})
             return
@@ -188,10 +192,10 @@ class Snapshot:
         """What the server says of a claim. None when that is old news (V4)."""
         if object.uid in self._gone:
             return None
-        claim = ClaimInfo.of(object)
-        before = self._claims.get(claim.key)
-        if before is not None and before.uid == claim.uid and not claim.is_newer_than(before):
+        before = self._claims.get(Key.of(object))
+        if before is not None and before.uid == object.uid and not is_newer(object, before.object):
             return None
+        claim = ClaimInfo.of(object)
         if before is not None and before.uid != claim.uid:
             self.ledger.release(before.uid)
         self._claims.set(claim.key, claim)

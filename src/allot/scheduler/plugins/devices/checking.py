@@ -6,17 +6,21 @@ depends on what the node's device plugins serve themselves, so there is one dema
 each way in which a node may share the work (`Delegation`).
 """
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from datetime import datetime
 
 from allot.allocation import (
+    Answer,
     BadNodeSelector,
     Demand,
     Node,
     Outline,
     Outlines,
+    Plan,
     Policy,
     Refused,
+    allocate,
     read_demand,
     selects,
 )
@@ -24,8 +28,9 @@ from allot.api import meta, resource
 
 from ...claim import ClaimInfo
 from ...extended import Choice, Delegation, DeviceRequests, Lacking, device_requests, in_memory
-from ...framework import Checks, CycleState, Rejection
+from ...framework import Checks, Rejection
 from ...node import NodeInfo
+from ...pod import PodInfo
 from ...snapshot import Snapshot
 from .asking import DeviceAsk
 from .readiness import Readiness, readiness
@@ -37,13 +42,20 @@ NO_FIT = Rejection(NAME, "cannot allocate all claims", resolvable=True)
 UNDECIDED = Rejection(NAME, "could not be decided whether all claims fit", undecided=True)
 NOTHING_DELEGATED = Delegation()
 
+PLANS_MAX = 512
+"""Plans that are kept for the nodes looked at last: likely the next to be chosen."""
+
 
 class Asked:
-    """The demands of a pod, by the delegation of a node."""
+    """The demands of the pods of a signature, by the delegation of a node.
 
-    def __init__(self, ask: DeviceAsk, state: CycleState, snapshot: Snapshot) -> None:
+    They are read from the claims of the first such pod. Those of the others have other names
+    and the same specs, and names are not part of what is allocated.
+    """
+
+    def __init__(self, ask: DeviceAsk, pod: PodInfo, snapshot: Snapshot) -> None:
         self._ask = ask
-        self._pod = state.pod
+        self._pod = pod
         self._snapshot = snapshot
         self._choice = Choice(ask.extended, snapshot.extended)
         self._demands: dict[Delegation, Demand | Refused] = {}
@@ -87,7 +99,7 @@ class DeviceCheck:
         unusable: frozenset[str],
     ) -> None:
         self._ask = ask
-        self._asked = asked
+        self.asked = asked
         self._snapshot = snapshot
         self._policy = policy
         self._budget = budget
@@ -95,6 +107,7 @@ class DeviceCheck:
         self._outlines: dict[Delegation, Outlines | Rejection | None] = {}
         self.found: dict[str, Outline] = {}
         """How the nodes that passed would serve the claims, by node name; read by the ratings."""
+        self._plans: OrderedDict[str, Plan] = OrderedDict()
 
     def __call__(self, node: NodeInfo) -> Rejection | None:
         for claim in self._ask.allocated:
@@ -102,13 +115,14 @@ class DeviceCheck:
                 return UNAVAILABLE
         if not self._ask.wants_devices:
             return None
-        delegation = self._asked.delegation(node)
+        delegation = self.asked.delegation(node)
         if isinstance(delegation, Lacking):
             return Rejection(NAME, str(delegation))
         outlines = self._of(delegation)
         if outlines is None or isinstance(outlines, Rejection):
             return outlines
-        outline = outlines.of(node.place)
+        outline, plan = outlines.look(node.place)
+        self._keep(node.name, plan)
         if outline is None:
             return UNDECIDED
         if isinstance(outline, Refused):
@@ -118,6 +132,25 @@ class DeviceCheck:
         self.found[node.name] = outline
         return None
 
+    def answer(self, node: NodeInfo, delegation: Delegation) -> Answer:
+        """The full answer for a node that has just been looked at.
+
+        What was worked out then still holds: had anything moved since, the board had looked again.
+        """
+        plan = self._plans.get(node.name)
+        if plan is not None:
+            return plan
+        demand = self.asked.demand(delegation)
+        snapshot = self._snapshot
+        return allocate(node.place, snapshot.inventory, snapshot.ledger, demand, self._policy, self._budget)
+
+    def _keep(self, name: str, plan: Plan | None) -> None:
+        self._plans.pop(name, None)
+        if plan is not None:
+            self._plans[name] = plan
+            if len(self._plans) > PLANS_MAX:
+                self._plans.popitem(last=False)
+
     def _of(self, delegation: Delegation) -> Outlines | Rejection | None:
         if delegation not in self._outlines:
             self._outlines[delegation] = self._made(delegation)
@@ -126,7 +159,7 @@ class DeviceCheck:
     def _made(self, delegation: Delegation) -> Outlines | Rejection | None:
         if not self._ask.pending and not delegation:
             return None  # device plugins serve all of it
-        demand = self._asked.demand(delegation)
+        demand = self.asked.demand(delegation)
         if isinstance(demand, Refused):
             return Rejection(NAME, demand.error)
         snapshot = self._snapshot

@@ -24,14 +24,12 @@ ALTERNATIVES_MAX = 8
 WEIGHT = 2.0
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Read:
     """What the plugin knows of the pod in this cycle."""
 
     ask: DeviceAsk
-    asked: Asked
     unusable: frozenset[str]
-    check: DeviceCheck | None = None
 
 
 class DynamicResources:
@@ -73,7 +71,7 @@ class DynamicResources:
         if isinstance(ask, Missing):
             return Rejection(NAME, ask.why)
         late = unusable(ask.allocated, state.now, self._binding_timeout_s) if ask.allocated else frozenset()
-        state.read[NAME] = Read(ask, Asked(ask, state, snapshot), late)
+        state.read[NAME] = Read(ask, late)
         if ask.leftover is not None:
             return Rejection(NAME, "the claim of an earlier attempt must be removed first")
         return ask.signature
@@ -82,14 +80,15 @@ class DynamicResources:
         read: Read = state.read[NAME]
         if read.ask is NO_DEVICES:
             return None
-        check = DeviceCheck(read.ask, read.asked, snapshot, self._policy, self._budget, read.unusable)
-        read.check = check
+        asked = Asked(read.ask, state.pod, snapshot)
+        check = DeviceCheck(read.ask, asked, snapshot, self._policy, self._budget, read.unusable)
+        state.made[NAME] = check
         return check.checks()
 
     def pre_score(self, state: CycleState, snapshot: Snapshot) -> Rate | None:
         """How far down its lists of alternatives the pod would have to go."""
         read: Read = state.read[NAME]
-        check = read.check
+        check: DeviceCheck | None = state.made.get(NAME)
         if check is None or not read.ask.pending:
             return None
         lists = sum(
@@ -124,7 +123,7 @@ class DynamicResources:
         read: Read = state.read[NAME]
         if read.ask is NO_DEVICES:
             return ()
-        return reserve(state.pod, read.ask, read.asked, node, snapshot, self._policy, self._budget, self._ids)
+        return reserve(state.pod, read.ask, state.made[NAME], node, snapshot, self._ids)
 
     def unreserve(self, state: CycleState, snapshot: Snapshot) -> None:
         read: Read | None = state.read.get(NAME)
@@ -153,9 +152,10 @@ class DeviceFit:
 
     def pre_score(self, state: CycleState, snapshot: Snapshot) -> Rate | None:
         read: Read = state.read[NAME]
-        if read.check is None or not read.ask.wants_devices:
+        check: DeviceCheck | None = state.made.get(NAME)
+        if check is None or not read.ask.wants_devices:
             return None
-        found = read.check.found
+        found = check.found
 
         def rate(node: NodeInfo) -> tuple[float, ...]:
             outline = found.get(node.name)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from allot.allocation import NoFit, Plan, Policy, Refused, allocate, taken_by
+from allot.allocation import NoFit, Plan, Refused, taken_by
 from allot.api import resource
 from allot.base import Ids
 
@@ -14,20 +14,19 @@ from ...pod import PodInfo
 from ...snapshot import Snapshot
 from ...writes import AllocateClaim, CreateExtendedClaim, ReserveClaim, Write
 from .asking import DeviceAsk
-from .checking import NAME, NO_FIT, UNDECIDED, Asked
+from .checking import NAME, NO_FIT, UNDECIDED, DeviceCheck
 
 
 def reserve(
     pod: PodInfo,
     ask: DeviceAsk,
-    asked: Asked,
+    check: DeviceCheck,
     node: NodeInfo,
     snapshot: Snapshot,
-    policy: Policy,
-    budget: int,
     ids: Ids,
 ) -> tuple[Write, ...] | Rejection:
     """Plan and hold in one step: between the two nobody else may decide anything (D1)."""
+    asked = check.asked
     delegation = asked.delegation(node)
     if isinstance(delegation, Lacking):
         return Rejection(NAME, str(delegation))
@@ -39,8 +38,7 @@ def reserve(
     )
     if not ask.pending and devices is None:
         return writes
-    demand = asked.demand(delegation)
-    answer = allocate(node.place, snapshot.inventory, snapshot.ledger, demand, policy, budget)
+    answer = check.answer(node, delegation)
     if isinstance(answer, Refused):
         return Rejection(NAME, answer.error)
     if not isinstance(answer, Plan):
