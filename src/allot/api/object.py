@@ -147,9 +147,9 @@ def stored_form(fields: Mapping[str, Any]) -> bytes:
     metadata = fields["metadata"]
     if "resourceVersion" in metadata:
         metadata = {key: value for key, value in metadata.items() if key != "resourceVersion"}
-    rest = _encoder.encode({key: value for key, value in fields.items() if key != "metadata"})
-    body = b'{"metadata":%b' % _encoder.encode(metadata)
-    return body + b"}" if rest == b"{}" else b"%b,%b" % (body, rest[1:])
+    ordered = {"metadata": metadata, **fields}
+    ordered["metadata"] = metadata  # in the first place still
+    return _encoder.encode(ordered)
 
 
 def _laid_over(below: Any, above: Any) -> Any:

@@ -41,6 +41,10 @@ class Cache:
         self._task: asyncio.Task[None] | None = None
         self._ready: asyncio.Event = asyncio.Event()
 
+    @property
+    def is_ready(self) -> bool:
+        return self._ready.is_set()
+
     async def ready(self) -> None:
         """Load if nobody did, and wait until loaded."""
         if self._task is None:
@@ -166,15 +170,17 @@ class Caches:
 
     async def of(self, kind: Kind) -> Cache:
         cache = self.made(kind)
-        await cache.ready()
+        if not cache.is_ready:
+            await cache.ready()
         return cache
 
     def made(self, kind: Kind) -> Cache:
         """The cache, perhaps not loaded yet: for those who only want to listen."""
         key = kind.storage
-        if key not in self._caches:
-            self._caches[key] = Cache(self._store, kind)
-        return self._caches[key]
+        cache = self._caches.get(key)
+        if cache is None:
+            cache = self._caches[key] = Cache(self._store, kind)
+        return cache
 
     async def close(self) -> None:
         for cache in self._caches.values():

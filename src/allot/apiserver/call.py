@@ -1,6 +1,6 @@
 """One request on one resource, with everything about it that is settled before it is carried out."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from allot.api import Kind, Request, User, errors
 
@@ -11,8 +11,7 @@ from .target import Target
 MANAGER_LENGTH_MAX = 128
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     target: Target
     served: Served
     request: Request

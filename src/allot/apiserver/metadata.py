@@ -78,14 +78,18 @@ def settle_namespace(kind: Kind, metadata: dict[str, Any], namespace: str) -> No
 
 
 def check_metadata(kind: Kind, fields: Fields, old: Fields | None) -> list[FieldError]:
-    metadata = fields["metadata"]
-    problems = _check_name(kind, metadata) if old is None else _check_unchanged(metadata, old["metadata"])
-    if old is None or metadata.get("labels") != old["metadata"].get("labels"):
+    """What is wrong with the metadata. What is as it was before has been looked at before."""
+    metadata: Fields = fields["metadata"]
+    before: Fields = old["metadata"] if old is not None else {}
+    problems = _check_name(kind, metadata) if old is None else _check_unchanged(metadata, before)
+    if metadata.get("labels") != before.get("labels"):
         problems += _check_labels(metadata.get("labels") or {})
-    if old is None or metadata.get("annotations") != old["metadata"].get("annotations"):
+    if metadata.get("annotations") != before.get("annotations"):
         problems += _check_annotations(metadata.get("annotations") or {})
-    problems += _check_owners(metadata.get("ownerReferences") or [])
-    problems += _check_finalizers(metadata, old["metadata"] if old else None)
+    if metadata.get("ownerReferences") != before.get("ownerReferences"):
+        problems += _check_owners(metadata.get("ownerReferences") or [])
+    if metadata.get("finalizers") != before.get("finalizers"):
+        problems += _check_finalizers(metadata, before)
     return problems
 
 
@@ -137,14 +141,14 @@ def _check_owners(owners: list[dict[str, Any]]) -> list[FieldError]:
     return problems
 
 
-def _check_finalizers(metadata: dict[str, Any], old: dict[str, Any] | None) -> list[FieldError]:
+def _check_finalizers(metadata: dict[str, Any], old: dict[str, Any]) -> list[FieldError]:
     path, finalizers = _PATH / "finalizers", metadata.get("finalizers") or []
     problems = [field.invalid(path, name, text) for name in finalizers for text in names.qualified(name)]
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
         problems.append(
             field.invalid(path, finalizers, "finalizer orphan and foregroundDeletion cannot be both set")
         )
-    if old is not None and old.get("deletionTimestamp"):
+    if old.get("deletionTimestamp"):
         added = [name for name in finalizers if name not in (old.get("finalizers") or [])]
         if added:
             text = f"no new finalizers can be added if the object is being deleted, found new: {added}"

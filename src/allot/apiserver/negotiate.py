@@ -5,6 +5,7 @@ one that insists on protobuf is refused (406). Bodies may be JSON or YAML, and
 protobuf for kinds whose field numbers we know; anything else is a 415.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from allot.api import Request, errors
@@ -31,7 +32,11 @@ _SHAPES["PartialObjectMetadataList"] = "PartialObjectMetadata"
 
 
 def wanted_form(request: Request) -> Form:
-    accept = request.headers.get("accept", "") or "*/*"
+    return _form(request.headers.get("accept", "") or "*/*")
+
+
+@lru_cache(maxsize=256)  # clients say the same all the time
+def _form(accept: str) -> Form:
     for clause in accept.split(","):
         media, *parameters = (part.strip() for part in clause.split(";"))
         if media not in (JSON, "*/*", "application/*", *YAML):
@@ -53,7 +58,12 @@ def body_type(request: Request) -> str:
     """The media type of the body, without parameters."""
     if request.headers.get("content-encoding", "identity") not in ("identity", ""):
         raise errors.UnsupportedMedia("compressed request bodies are not accepted")
-    return request.headers.get("content-type", JSON).partition(";")[0].strip().lower() or JSON
+    return _media(request.headers.get("content-type", JSON))
+
+
+@lru_cache(maxsize=256)
+def _media(content_type: str) -> str:
+    return content_type.partition(";")[0].strip().lower() or JSON
 
 
 def object_media(request: Request) -> str:

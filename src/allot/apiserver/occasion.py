@@ -8,9 +8,10 @@ of API servers on one store.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, cast
+
+import msgspec
 
 from allot.api import Action, Decision, FieldErrorText, Fields, Gates, Object, User
 from allot.store import Compare, Delete, Put
@@ -18,12 +19,11 @@ from allot.store import Compare, Delete, Put
 from .repository import Found
 
 
-@dataclass(slots=True)
-class Judged:
+class Judged(msgspec.Struct):
     """Verdicts on expressions, found before the rules ask."""
 
-    selectors: dict[str, FieldErrorText | None] = field(default_factory=dict)
-    attributes: dict[str, FieldErrorText | int] = field(default_factory=dict)
+    selectors: dict[str, FieldErrorText | None] = {}
+    attributes: dict[str, FieldErrorText | int] = {}
 
 
 class Expressions(Protocol):
@@ -36,8 +36,7 @@ class Expressions(Protocol):
     def check_attribute(self, expression: str) -> FieldErrorText | int: ...
 
 
-@dataclass(slots=True)
-class WriteOccasion:
+class WriteOccasion(msgspec.Struct):
     """What `allot.api.Occasion` promises to the rules of a kind."""
 
     user: User
@@ -48,10 +47,10 @@ class WriteOccasion:
     authorizer: Callable[[User, Action], Decision]
     expressions: Expressions
     namespace_found: Found | None = None
-    warnings: list[str] = field(default_factory=list)
-    compares: list[Compare] = field(default_factory=list)
-    extra_writes: list[Put | Delete] = field(default_factory=list)
-    judged: Judged = field(default_factory=Judged)
+    warnings: list[str] = []  # each occasion its own: structs copy empty defaults
+    compares: list[Compare] = []
+    extra_writes: list[Put | Delete] = []
+    judged: Judged = msgspec.field(default_factory=Judged)
 
     def namespace(self) -> Fields | None:
         found = self.namespace_found

@@ -16,7 +16,7 @@ over. Between processes they do start over.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from weakref import WeakValueDictionary
 
 from allot import quota
@@ -31,6 +31,8 @@ from .repository import Found, Repository, object_of, prefix_of
 
 FindKind = Callable[[str, str], Kind]
 
+_FREE = nullcontext()  # of most writes
+
 
 class Quotas:
     def __init__(self, repository: Repository, caches: Caches, kind: FindKind, gates: Gates) -> None:
@@ -43,14 +45,16 @@ class Quotas:
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         caches.made(self._kind).listeners.append(self._observe)
 
-    @asynccontextmanager
-    async def charged(self, attempt: Attempt) -> AsyncIterator[None]:
+    async def charged(self, attempt: Attempt) -> AbstractAsyncContextManager[object]:
         """Commit within this: what the write must pay has joined it, or it was refused."""
         if attempt.kind is self._kind and attempt.operation == "UPDATE" and not attempt.subresource:
             _forget_what_is_no_longer_counted(attempt)
         if not self._may_charge(attempt) or not await self._may_have_quotas(attempt):
-            yield
-            return
+            return _FREE
+        return self._in_turn(attempt)
+
+    @asynccontextmanager
+    async def _in_turn(self, attempt: Attempt) -> AsyncIterator[None]:
         turn = self._turns.setdefault(attempt.namespace, asyncio.Lock())
         async with turn:
             await self._charge(attempt)

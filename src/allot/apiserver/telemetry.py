@@ -1,5 +1,6 @@
 """What /metrics shows of the server. Names are upstream's where upstream has them."""
 
+from allot.api import Kind
 from allot.base import LoopWatch, Metrics
 
 from .target import Target
@@ -44,20 +45,15 @@ class Telemetry:
         if target is None:
             self._requests.add(1, verb, "", "", "", "", str(code))
             return
-        # Only what is served becomes a label: a scanner cannot grow the table.
-        known = target.served is not None
-        group = target.group if known else ""
-        resource = target.plural if known else ""
-        subresource = _known_subresource(target)
-        version = target.version if known else ""
+        group = version = resource = subresource = ""
+        if target.served is not None:  # only what is served becomes a label: a scanner cannot grow the table
+            group, version, resource = target.group, target.version, target.plural
+            subresource = _known(target.subresource, target.served.kind)
         self._requests.add(1, target.verb, group, version, resource, subresource, str(code))
         if target.verb != "watch":
             self._seconds.observe(seconds, target.verb, group, resource)
 
 
-def _known_subresource(target: Target) -> str:
-    if target.served is None:
-        return ""
-    kind = target.served.kind
-    known = ("status", "scale", *kind.other_subresources)
-    return target.subresource if target.subresource in known else ""
+def _known(subresource: str, kind: Kind) -> str:
+    is_known = subresource in ("", "status", "scale") or subresource in kind.other_subresources
+    return subresource if is_known else ""

@@ -9,8 +9,10 @@ The path of every write
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from allot.api import Fields, Kind, Object, Response, encode, errors, field, stored_form
 from allot.store import Committed, Compare, Delete, OutcomeUnknown, Put, Refused, Unavailable
@@ -84,7 +86,7 @@ class Writer:
             new, key, generated = await self._prepare_create(call, sent, occasion)
             name = new["metadata"]["name"]
             this = Attempt(call.kind, "CREATE", "", call.target.namespace, name, new, None, occasion)
-            async with self._quotas.charged(this):
+            async with await self._quotas.charged(this):
                 if call.dry_run:
                     if (await self._repository.find_key(key)).object is not None:
                         raise already_exists(call.kind, name)
@@ -160,7 +162,7 @@ class Writer:
         this = Attempt(
             call.kind, "UPDATE", target.subresource, target.namespace, target.name, new, old, occasion
         )
-        async with self._quotas.charged(this):
+        async with await self._quotas.charged(this):
             if call.dry_run:
                 return Outcome(Object(encode(new)), False, occasion.warnings)
             await self._guard.guard(call.kind, old, None if gone else new, occasion)

@@ -82,6 +82,10 @@ class Index:
     def put(self, key: Key, object: Object) -> None:
         before = self._values.get(key, ())
         now = tuple(dict.fromkeys(self.function(object)))
+        if now == before:  # as nearly always
+            for value in now:
+                self._members[value][key] = object
+            return
         for value in before:
             if value not in now:
                 self._leave(value, key)
@@ -209,6 +213,8 @@ def _namespace(object: Object) -> tuple[str, ...]:
 
 def _is_newer(object: Object, than: Object) -> bool:
     """Versions of one server are numbers that grow; where they are not, what comes later is newer."""
+    if object.revision and than.revision:
+        return object.revision > than.revision
     mine, other = object.resource_version, than.resource_version
     if mine.isdigit() and other.isdigit():
         return int(mine) > int(other)

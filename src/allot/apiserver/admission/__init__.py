@@ -6,15 +6,15 @@ resource, so that a write pays only for those that concern it.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from allot.api import Fields, Kind
 
 from ..occasion import WriteOccasion
 
 
-@dataclass(slots=True)
-class Attempt:
+class Attempt(msgspec.Struct):
     kind: Kind
     operation: str  # CREATE, UPDATE or DELETE
     subresource: str

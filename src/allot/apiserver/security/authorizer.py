@@ -9,8 +9,9 @@ order matters for speed alone.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from allot.api import Action, Decision, User, errors
 
