@@ -45,6 +45,7 @@ def test_the_same_number_is_always_the_same_machine(name):
     assert few == many[:3]
     names = [member.name for member in many]
     assert len(set(names)) == NODES
+    assert fleet(name, NODES).names == set(names)
     assert all(member.node["metadata"]["labels"][FLEET_LABEL] == name for member in many)
 
 

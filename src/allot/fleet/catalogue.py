@@ -58,6 +58,12 @@ _PARTITIONED = Build(
     lambda node: (partitionable_gpus(node, 4),),
     (offers.GPU, offers.PARTITION),
 )
+_SHARED_WORKSTATION = Build(
+    "mig",
+    Machine("mig-h100-2x", cpus=64, memory_gib=512, disk_gib=2000),
+    lambda node: (partitionable_gpus(node, 2),),
+    (offers.GPU, offers.PARTITION),
+)
 _SMALL = Build(
     "edge",
     Machine("gpu-l4-1x", cpus=16, memory_gib=64),
@@ -79,7 +85,7 @@ CATALOGUE: Mapping[str, Design] = {
     "mixed": Design(
         "some of everything: GPU servers with shared NICs, GPUs in parts, device plugins, plain"
         " nodes, accelerators on a fabric",
-        (_NETWORKED_SERVER, _PARTITIONED, _PLUGIN, _PLAIN),
+        (_NETWORKED_SERVER, _SHARED_WORKSTATION, _PLUGIN, _PLAIN),
         has_fabric=True,
     ),
     "gpu": Design("servers with eight GPUs each", (_SERVER,)),
@@ -115,6 +121,10 @@ class Fleet:
         return (self._member(number) for number in range(self.size))
 
     @property
+    def names(self) -> frozenset[str]:
+        return frozenset(self._name(number) for number in range(self.size))
+
+    @property
     def shared(self) -> tuple[Fields, ...]:
         """Slices of pools that belong to no single node."""
         if not self.design.has_fabric or not self.size:
@@ -131,14 +141,18 @@ class Fleet:
         return offers.templates(self._class_names())
 
     def _member(self, number: int) -> Member:
-        builds = self.design.builds
-        build = builds[number % len(builds)]
-        name = f"{build.name}-{number // len(builds)}"
+        build, name = self._build(number), self._name(number)
         labels = self._label()
         if self.design.has_fabric:
             labels[fabric.RACK] = rack_of(number)
         slices = [self._labelled(one) for pool in build.pools(name) for one in pool.slices()]
         return Member(build.machine.node(name, number, labels), tuple(slices))
+
+    def _build(self, number: int) -> Build:
+        return self.design.builds[number % len(self.design.builds)]
+
+    def _name(self, number: int) -> str:
+        return f"{self._build(number).name}-{number // len(self.design.builds)}"
 
     def _class_names(self) -> tuple[str, ...]:
         found = [name for build in self.design.builds for name in build.classes]

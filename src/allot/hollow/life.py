@@ -25,6 +25,7 @@ class Life:
     seen_s: float  # bound to a node of ours
     since_s: float  # of the run, or of the wait after the last one
     leaving_s: float | None = None  # told to go
+    has_started: bool = False  # which the cache may not show yet
 
 
 @dataclass(frozen=True, slots=True)

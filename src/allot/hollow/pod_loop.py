@@ -101,6 +101,7 @@ class Pods:
             life = self._lives[uid] = Life(now_s, self._since_s(pod, now_s))
             node = pod.spec.node_name
             if pod.status.phase == "Running":
+                life.has_started = True
                 self._holding.hold(node, uid, known_claims(pod, self._lookup(pod)))
                 self._addresses.keep(node, uid, pod.status.pod_ip)
         if pod.metadata.deletion_timestamp and life.leaving_s is None:
@@ -137,6 +138,8 @@ class Pods:
         if life is None or not self._is_ours(view.spec.node_name):
             return None
         lacking, claims = self._needs(view)
+        if lacking and not life.has_started:
+            self._ended(view)  # what was about to be prepared is not, any more
         step = plan(view, life, lacking, self._stages, self._actors.clock.monotonic_s())
         try:
             return await self._do(step, pod, life, claims)
@@ -196,6 +199,7 @@ class Pods:
         address = "" if view.spec.host_network else self._addresses.take(node, self._network(node), pod.uid)
         now = age.timestamp(self._actors.clock.now())
         await self._write(pod, statuses.started(pod, address, now))
+        life.has_started = True
         life.since_s = self._actors.clock.monotonic_s()
         return None
 

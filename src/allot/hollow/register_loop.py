@@ -44,8 +44,7 @@ class Registering:
     async def run(self) -> frozenset[str]:
         """Make it so, and return the nodes whose leases are fresh or known."""
         await self._look()
-        wanted = frozenset(member.name for member in self._fleet.members())
-        await self._remove(superfluous(self._nodes.values(), wanted, self._fleet.name))
+        await self._remove(superfluous(self._nodes.values(), self._fleet.names, self._fleet.name))
         await self._offer()
         members = self._fleet.members()
         while batch := tuple(islice(members, AT_ONCE)):

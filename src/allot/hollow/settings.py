@@ -18,6 +18,7 @@ START, RUN, STOP, EXIT = (
     f"{PREFIX}{name}" for name in ("start-delay", "run-time", "stop-delay", "exit-code")
 )
 EXIT_MAX = 255
+DURATION_S_MAX = 10 * 365 * 86400.0
 
 _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
@@ -65,8 +66,11 @@ def duration_s(text: str) -> float:
     """Seconds of a duration such as 1h30m. Raises ValueError."""
     parts = list(_PART.finditer(text))
     if not parts or "".join(part[0] for part in parts) != text:
-        raise ValueError(f"{text!r} is not a duration such as 250ms, 30s or 1h30m")
-    return sum(float(part[1]) * _UNITS_S[part[2]] for part in parts)
+        raise ValueError(f"{text[:40]!r} is not a duration such as 250ms, 30s or 1h30m")
+    found_s = sum(float(part[1]) * _UNITS_S[part[2]] for part in parts)
+    if found_s > DURATION_S_MAX:
+        raise ValueError(f"{text[:40]!r} is a duration of more than ten years")
+    return found_s
 
 
 def _delay(annotations: Mapping[str, str], name: str, otherwise_s: float) -> float:
@@ -80,6 +84,6 @@ def _delay(annotations: Mapping[str, str], name: str, otherwise_s: float) -> flo
 
 
 def _exit_code(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) > EXIT_MAX:
-        raise BadWish(f"annotation {EXIT}: {text!r} is not a number between 0 and {EXIT_MAX}")
+    if not text.isascii() or not text.isdigit() or len(text) > 3 or int(text) > EXIT_MAX:
+        raise BadWish(f"annotation {EXIT}: {text[:40]!r} is not a number between 0 and {EXIT_MAX}")
     return int(text)

@@ -1,0 +1,71 @@
+"""N2: what nodes say that they have prepared."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allot.hollow.claims import ClaimRef
+from allot.hollow.holding import Holding
+
+A, B = ClaimRef("a", "ns", "first"), ClaimRef("b", "ns", "second")
+
+
+def test_a_shared_claim_stays_until_its_last_pod_is_gone():
+    holding: Holding[str] = Holding()
+    holding.hold("n", "p1", [A])
+    holding.hold("n", "p2", [A, B])
+    holding.release("n", "p1")
+    assert holding.wanted("n") == (A, B)
+    holding.release("n", "p2")
+    assert holding.wanted("n") == ()
+
+
+def test_a_node_has_said_only_what_was_accepted():
+    """H2."""
+    holding: Holding[str] = Holding()
+    holding.hold("n", "p", [A])
+    assert holding.is_behind("n")
+    assert not holding.says("n", [A])
+    holding.said("n", ["a"])
+    assert holding.says("n", [A])
+    assert not holding.is_behind("n")
+    holding.release("n", "p")
+    assert holding.is_behind("n")  # it has said more than is so
+
+
+def test_who_waited_is_named_once():
+    """H3."""
+    holding: Holding[str] = Holding()
+    holding.wait("n", "p1")
+    holding.wait("n", "p1")
+    holding.wait("n", "p2")
+    assert holding.said("n", []) == ("p1", "p2")
+    assert holding.said("n", []) == ()
+
+
+def test_a_node_that_is_gone_leaves_nothing():
+    holding: Holding[str] = Holding()
+    holding.hold("n", "p", [A])
+    holding.said("n", ["a"])
+    holding.forget("n")
+    assert holding.wanted("n") == ()
+    assert not holding.is_behind("n")
+    assert holding.speakers == ()
+
+
+pods = st.sampled_from(["p1", "p2", "p3"])
+claims = st.sets(st.sampled_from([A, B, ClaimRef("c", "ns", "third")]))
+
+
+@given(st.lists(st.tuples(pods, claims | st.none()), max_size=20))
+def test_what_is_wanted_is_what_the_pods_hold_together(moves):
+    """H1, against a dictionary."""
+    holding: Holding[str] = Holding()
+    held: dict[str, set[ClaimRef]] = {}
+    for pod, wanted in moves:
+        if wanted is None:
+            holding.release("n", pod)
+            held.pop(pod, None)
+        elif wanted:
+            holding.hold("n", pod, wanted)
+            held[pod] = wanted
+    assert set(holding.wanted("n")) == set().union(*held.values())
