@@ -17,7 +17,7 @@ What it promises
         included: answers to writes and the watch may cross.
 """
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -30,6 +30,7 @@ from .claim import ClaimInfo, is_newer
 from .extended import ExtendedResources, owner_of
 from .node import NodeInfo
 from .pod import PodInfo
+from .prospects import Prospects
 
 GONE_MAX = 4096
 
@@ -53,10 +54,13 @@ class Snapshot:
         self.classes: dict[str, resource.DeviceClass] = {}
         self._nodes: Overlay[str, NodeInfo] = Overlay()
         self._claims: Overlay[Key, ClaimInfo] = Overlay()
+        self._claim_keys: Overlay[str, Key] = Overlay()  # by uid
         self._extended_claims: Overlay[str, Key] = Overlay()  # by pod uid
         self._places: Overlay[str, str] = Overlay()  # node by pod uid
         self._homeless: Overlay[str, dict[str, PodInfo]] = Overlay()  # pods by a node that is not known
         self._gone: OrderedDict[str, None] = OrderedDict()  # claims, by uid; the last ones
+        self._priorities: Counter[int] = Counter()  # how many pods that are on nodes have them
+        self.prospects = Prospects()
         self._journal: Journal[str] = Journal()
         self.generation = 0
         """Grows with what concerns every node at once: the classes."""
@@ -72,10 +76,13 @@ class Snapshot:
         child.classes = self.classes
         child._nodes = self._nodes.fork()
         child._claims = self._claims.fork()
+        child._claim_keys = self._claim_keys.fork()
         child._extended_claims = self._extended_claims.fork()
         child._places = self._places.fork()
         child._homeless = self._homeless.fork()
         child._gone = OrderedDict()
+        child._priorities = self._priorities.copy()
+        child.prospects = self.prospects
         child._journal = Journal(self._journal.revision)
         child.generation = self.generation
         return child
@@ -95,6 +102,10 @@ class Snapshot:
     def claim(self, key: Key) -> ClaimInfo | None:
         return self._claims.get(key)
 
+    def claim_with(self, uid: str) -> ClaimInfo | None:
+        key = self._claim_keys.get(uid)
+        return self._claims.get(key) if key is not None else None
+
     def claims(self) -> Iterator[ClaimInfo]:
         for _, claim in self._claims.items():
             yield claim
@@ -107,6 +118,19 @@ class Snapshot:
     def place_of(self, uid: str) -> str | None:
         """The node that a pod is on, or on its way to."""
         return self._places.get(uid)
+
+    def pod(self, uid: str) -> PodInfo | None:
+        """A pod that is on a node, or on its way to it."""
+        name = self._places.get(uid)
+        if name is None:
+            return None
+        node = self._nodes.get(name)
+        return (node.pods if node is not None else self._homeless.get(name) or {}).get(uid)
+
+    @property
+    def lowest_priority(self) -> int | None:
+        """Of the pods that are on nodes."""
+        return min(self._priorities, default=None)
 
     def mark(self) -> Mark:
         return Mark(self._journal.revision, self.inventory.revision, self.ledger.revision)
@@ -157,6 +181,8 @@ class Snapshot:
         before = self._places.get(pod.uid)
         if before is not None and before != name:
             self.remove(pod.uid)
+        if before != name:
+            self._priorities[pod.priority] += 1
         self._places.set(pod.uid, name)
         node = self._nodes.get(name)
         known = node.pods.get(pod.uid) if node is not None else None
@@ -173,6 +199,7 @@ class Snapshot:
         name = self._places.get(uid)
         if name is None:
             return False
+        self._uncount(uid)
         self._places.drop(uid)
         node = self._nodes.get(name)
         if node is not None:
@@ -181,6 +208,26 @@ class Snapshot:
             rest = {one: pod for one, pod in (self._homeless.get(name) or {}).items() if one != uid}
             self._homeless.set(name, rest) if rest else self._homeless.drop(name)
         return True
+
+    def _uncount(self, uid: str) -> None:
+        pod = self.pod(uid)
+        if pod is not None:
+            self._priorities[pod.priority] -= 1
+            if self._priorities[pod.priority] <= 0:
+                del self._priorities[pod.priority]
+
+    def nominate(self, pod: PodInfo, name: str) -> None:
+        """Room on a node is meant for a pod: those of lower priority stay away."""
+        self.unnominate(pod.uid)
+        self.prospects.nominate(pod, name)
+        self._journal.add(name)
+
+    def unnominate(self, uid: str) -> bool:
+        """The pod has a place, or needs none. False when it was not waiting for one."""
+        name = self.prospects.unnominate(uid)
+        if name is not None:
+            self._journal.add(name)
+        return name is not None
 
     def _set(self, node: NodeInfo) -> None:
         self._nodes.set(node.name, node)
@@ -198,7 +245,9 @@ class Snapshot:
         claim = ClaimInfo.of(object)
         if before is not None and before.uid != claim.uid:
             self.ledger.release(before.uid)
+            self._claim_keys.drop(before.uid)
         self._claims.set(claim.key, claim)
+        self._claim_keys.set(claim.uid, claim.key)
         owner = owner_of(claim.view.metadata)
         if owner is not None:
             self._extended_claims.set(owner, claim.key)
@@ -216,6 +265,7 @@ class Snapshot:
         known = self._claims.get(key)
         if known is not None and known.uid == uid:
             self._claims.drop(key)
+            self._claim_keys.drop(uid)
             owner = owner_of(known.view.metadata)
             if owner is not None and self._extended_claims.get(owner) == key:
                 self._extended_claims.drop(owner)

@@ -1,0 +1,92 @@
+"""What is about to change: who is on the way out, whose room it will be, who is not to be disturbed.
+
+Where it sits
+    Part of the snapshot. `intake` tells it what the server said, preemption tells it what
+    was decided; preemption asks it, so that nobody is evicted for room that is coming anyway.
+
+Why pods that are gone are remembered
+    A pod leaves a moment before its claims give their devices back. Whoever looks in between
+    must not take the devices for held, or it would evict a second pod for the room of the first.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+
+from allot.api import age, core
+from allot.informers import Key
+
+from .pod import PodInfo
+
+LEFT_MAX = 4096
+PATIENCE = timedelta(seconds=60)
+"""How long a pod may still take to end and be waited for, and how long it may be late."""
+
+PREEMPTED = ("DisruptionTarget", "PreemptionByScheduler")
+NOBODY: Mapping[str, PodInfo] = {}
+
+
+class Prospects:
+    def __init__(self) -> None:
+        self.budgets: dict[Key, core.PodDisruptionBudget] = {}
+        self._left: OrderedDict[str, None] = OrderedDict()  # pods that ended lately, by uid
+        self._evicted: dict[str, datetime] = {}  # by us, when; until the pod has left
+        self._nominees: dict[str, dict[str, PodInfo]] = {}  # by node
+        self._nominations: dict[str, str] = {}  # node by pod uid
+
+    # -- who goes -------------------------------------------------------------------------------
+
+    def leave(self, uid: str) -> None:
+        """A pod has ended, or is gone."""
+        self._evicted.pop(uid, None)
+        self._left[uid] = None
+        if len(self._left) > LEFT_MAX:
+            self._left.popitem(last=False)
+
+    def evict(self, uids: Iterable[str], now: datetime) -> None:
+        """It was decided that these pods go; the server will hear of it."""
+        self._evicted = {uid: when for uid, when in self._evicted.items() if now - when <= PATIENCE}
+        self._evicted.update(dict.fromkeys(uids, now))
+
+    def has_left(self, uid: str) -> bool:
+        return uid in self._left
+
+    def is_leaving(self, pod: PodInfo, now: datetime) -> bool:
+        """Whether its room is worth waiting for: it ends soon, or ends because somebody needs the room."""
+        decided = self._evicted.get(pod.uid)
+        if decided is not None and now - decided <= PATIENCE:
+            return True
+        if not pod.is_deleting:
+            return False
+        end = age.moment(pod.view.metadata.deletion_timestamp) or now
+        is_stuck = now > end + PATIENCE
+        return not is_stuck and (end <= now + PATIENCE or _was_preempted(pod))
+
+    # -- who comes ------------------------------------------------------------------------------
+
+    def nominate(self, pod: PodInfo, node: str) -> None:
+        """Room is made for the pod on a node, or was found to be coming."""
+        self.unnominate(pod.uid)
+        self._nominations[pod.uid] = node
+        self._nominees.setdefault(node, {})[pod.uid] = pod
+
+    def unnominate(self, uid: str) -> str | None:
+        """Where the pod was nominated until now."""
+        node = self._nominations.pop(uid, None)
+        if node is not None:
+            nominees = self._nominees[node]
+            del nominees[uid]
+            if not nominees:
+                del self._nominees[node]
+        return node
+
+    def nomination(self, uid: str) -> str | None:
+        return self._nominations.get(uid)
+
+    def nominees(self, node: str) -> Iterator[PodInfo]:
+        """Those who wait for room on a node, in the order in which they were nominated."""
+        yield from self._nominees.get(node, NOBODY).values()
+
+
+def _was_preempted(pod: PodInfo) -> bool:
+    return any((one.type, one.reason) == PREEMPTED for one in pod.status.conditions)
