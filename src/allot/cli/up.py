@@ -1,6 +1,6 @@
 """allot up: a whole cluster in one process, until interrupted.
 
-API server, controllers and hollow nodes: nodes without a machine, with devices of a fleet
+API server, controllers, scheduler and hollow nodes: nodes without a machine, with devices of a fleet
 from the catalogue, on which pods start, run and end. Prints `ready` when it serves and every
 node has registered. Started again on the same data directory it goes on where it was.
 """

@@ -1,12 +1,12 @@
-"""A whole cluster in one process: API server, controllers, hollow nodes.
+"""A whole cluster in one process: API server, controllers, scheduler, hollow nodes.
 
 Every part talks to the server through a client of its own, in process and under its own
 name, and is authorized like anybody else. What all of them read is read once: the
 informers act for the controllers' process, which may list and watch everything, and are
 shared with parts whose own role allows them the same.
 
-On an embedded store nobody else can be at work on the same data, so the controllers begin
-at once. On etcd there may be other processes, so they stand for election.
+On an embedded store nobody else can be at work on the same data, so controllers and
+scheduler begin at once. On etcd there may be other processes, so they stand for election.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from allot import controllers, hollow
+from allot import controllers, hollow, scheduler
 from allot.api import User
 from allot.apiserver import Serving, ServingOptions, identities, serve
 from allot.base import Clock, RandomIds
@@ -26,7 +26,7 @@ from allot.client import Client, InProcessTransport, LeaseSettings
 from allot.fleet import Fleet
 from allot.informers import Election, Informers
 
-_LEASE, _LEASE_NAMESPACE = "kube-controller-manager", "kube-system"
+_LEASE_NAMESPACE = "kube-system"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,22 +103,42 @@ async def _parts(running: Cluster) -> AsyncIterator[list[_Part]]:
             RandomIds(rng),
             metrics,
         )
-        yield [_controllers(running, process), _hollow_nodes(running, process)]
+        yield [
+            _controllers(running, process),
+            _scheduler(running, process),
+            _hollow_nodes(running, process),
+        ]
 
 
 def _controllers(running: Cluster, process: controllers.Process) -> _Part:
     standing = asyncio.Event()
-    work = controllers.run(process, controllers.ALL, _election(running, process.clock), standing=standing.set)
+    election = _election(running, identities.CONTROLLER_MANAGER, "kube-controller-manager", process.clock)
+    work = controllers.run(process, controllers.ALL, election, standing=standing.set)
     return _Part("controllers", work, standing)
 
 
-def _election(running: Cluster, clock: Clock) -> Election | None:
+def _scheduler(running: Cluster, process: controllers.Process) -> _Part:
+    standing = asyncio.Event()
+    surroundings = scheduler.Surroundings(
+        running.client(identities.SCHEDULER, "allot-scheduler"),
+        process.informers,
+        process.clock,
+        process.ids,
+        process.metrics,
+        process.telemetry,
+        running.options.serving.server.gates,
+    )
+    election = _election(running, identities.SCHEDULER, "kube-scheduler", process.clock)
+    work = scheduler.run(surroundings, election=election, standing=standing.set)
+    return _Part("scheduler", work, standing)
+
+
+def _election(running: Cluster, user: User, lease: str, clock: Clock) -> Election | None:
     if not running.options.serving.store.startswith("etcd:"):
         return None
-    identity = f"{socket.gethostname()}_{RandomIds().uid()}"
-    settings = LeaseSettings(_LEASE, _LEASE_NAMESPACE, identity)
-    client = running.client(identities.CONTROLLER_MANAGER, "allot-controllers")
-    return Election(settings, client.resource("coordination.k8s.io", "v1", "leases"), clock)
+    settings = LeaseSettings(lease, _LEASE_NAMESPACE, f"{socket.gethostname()}_{RandomIds().uid()}")
+    leases = running.client(user).resource("coordination.k8s.io", "v1", "leases")
+    return Election(settings, leases, clock)
 
 
 def _hollow_nodes(running: Cluster, process: controllers.Process) -> _Part:
