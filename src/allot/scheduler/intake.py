@@ -18,8 +18,8 @@ from .claim import ClaimInfo
 from .cycle import Cycle
 from .framework import Event
 from .node import NodeInfo
-from .pod import PodInfo
-from .queue import Queue, Where, claims_of
+from .pod import PodInfo, claims_of
+from .queue import Queue, Where
 from .snapshot import Snapshot
 
 log = logging.getLogger(__name__)

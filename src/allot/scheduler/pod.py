@@ -1,6 +1,6 @@
 """A pod as the scheduler reads it: once, when it arrives."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from allot.api import Object, core
@@ -53,3 +53,17 @@ class PodInfo:
 
     def __repr__(self) -> str:
         return f"PodInfo({self.key} {self.uid})"
+
+
+def claims_of(pod: PodInfo) -> Iterator[Key]:
+    """The claims that a pod uses, as far as their names are known yet."""
+    extended = pod.status.extended_resource_claim_status
+    if extended is not None:
+        yield Key(pod.key.namespace, extended.resource_claim_name)
+    if not pod.spec.resource_claims:
+        return
+    generated = {one.name: one.resource_claim_name for one in pod.status.resource_claim_statuses}
+    for claim in pod.spec.resource_claims:
+        name = claim.resource_claim_name or generated.get(claim.name)
+        if name:
+            yield Key(pod.key.namespace, name)

@@ -38,7 +38,7 @@ from allot.informers import Key
 
 from .asleep import Asleep, Rank
 from .framework import Event
-from .pod import PodInfo
+from .pod import PodInfo, claims_of
 
 ALL_EVENTS = frozenset(Event)
 
@@ -401,20 +401,6 @@ class Queue:
                 users.pop(uid, None)
                 if not users:
                     del index[key]
-
-
-def claims_of(pod: PodInfo) -> Iterator[Key]:
-    """The claims that a pod uses, as far as their names are known yet."""
-    extended = pod.status.extended_resource_claim_status
-    if extended is not None:
-        yield Key(pod.key.namespace, extended.resource_claim_name)
-    if not pod.spec.resource_claims:
-        return
-    generated = {one.name: one.resource_claim_name for one in pod.status.resource_claim_statuses}
-    for claim in pod.spec.resource_claims:
-        name = claim.resource_claim_name or generated.get(claim.name)
-        if name:
-            yield Key(pod.key.namespace, name)
 
 
 def _matters(pod: PodInfo) -> object:
