@@ -1,6 +1,6 @@
 """Pods and their devices, end to end: what a person sees."""
 
-from .cluster import Cluster, tell
+from .cluster import NS, Cluster, tell
 
 
 def test_a_pod_with_a_template_gets_a_claim_a_device_and_a_node():
@@ -16,5 +16,99 @@ def test_a_pod_with_a_template_gets_a_claim_a_device_and_a_node():
         assert len((await here.held())[claim.name]) == 1
         assert claim.metadata.finalizers == ["resource.kubernetes.io/delete-protection"]
         assert [one["name"] for one in claim.fields["status"]["reservedFor"]] == ["web"]
+
+    tell(story)
+
+
+def test_a_pod_for_which_no_device_is_left_is_told_so_and_placed_when_one_is_given_back():
+    async def story(here: Cluster) -> None:
+        await here.node("a")
+        await here.devices("a", 1)
+        await here.device_class()
+        await here.template()
+        await here.pod("first", template="one")
+        await here.bound("first")
+        await here.pod("second", template="one")
+
+        told = await here.condition("second")
+        assert told["reason"] == "Unschedulable"
+        assert "0/1 nodes are available: 1 cannot allocate all claims." in told["message"]
+        assert "request gpu wants 1, and of 1 device 1 in use" in told["message"]
+
+        await here.resource("pods").delete("first", NS, grace_period_s=0)
+        assert await here.bound("second") == ["a"]
+
+    tell(story)
+
+
+def test_pods_that_share_a_claim_go_where_its_devices_are():
+    async def story(here: Cluster) -> None:
+        for name in "abc":
+            await here.node(name)
+            await here.devices(name, 1)
+        await here.device_class()
+        await here.claim("shared")
+        for number in range(5):
+            await here.pod(f"user-{number}", claim="shared")
+
+        nodes = await here.bound(*(f"user-{number}" for number in range(5)))
+        assert len(set(nodes)) == 1
+        claim = await here.get("resourceclaims", "shared")
+        assert claim is not None
+        assert len(claim.fields["status"]["reservedFor"]) == 5
+
+    tell(story)
+
+
+def test_a_pod_waits_for_its_claim_to_be_made_and_is_told_when_that_lasts():
+    async def story(here: Cluster) -> None:
+        await here.node("a")
+        await here.devices("a", 1)
+        await here.device_class()
+        await here.pod("early", claim="later")
+
+        told = await here.condition("early")
+        assert told["message"] == 'resourceclaim "later" not found'
+        await here.claim("later")
+        assert await here.bound("early") == ["a"]
+
+    tell(story)
+
+
+def test_an_unmodified_pod_with_an_extended_resource_lands_on_devices():
+    """KEP-5004 in one pod."""
+
+    async def story(here: Cluster) -> None:
+        await here.node("a")
+        await here.devices("a", 2)
+        await here.device_class(extendedResourceName="example.com/gpu")
+        await here.pod("web", requests={"example.com/gpu": "2"})
+
+        assert await here.bound("web") == ["a"]
+        found = await here.get("pods", "web")
+        assert found is not None
+        status = found.fields["status"]["extendedResourceClaimStatus"]
+        assert sorted((await here.held())[status["resourceClaimName"]]) == ["a/gpu-0", "a/gpu-1"]
+
+        await here.resource("pods").delete("web", NS, grace_period_s=0)
+        await here.until(lambda: _none_left(here), "the claim goes with its pod")
+
+    tell(story)
+
+
+async def _none_left(here: Cluster) -> bool:
+    return not await here.all("resourceclaims")
+
+
+def test_pods_that_no_node_can_hold_are_told_by_how_many_and_why():
+    async def story(here: Cluster) -> None:
+        await here.node("small", cpu="1")
+        await here.node("tainted", taints=[{"key": "team", "value": "a", "effect": "NoSchedule"}])
+        await here.pod("big", requests={"cpu": "2"})
+
+        told = await here.condition("big")
+        assert told["message"] == (
+            "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s) {team}."
+        )
 
     tell(story)

@@ -158,9 +158,16 @@ def _request_json(one: RequestReport) -> dict[str, Any]:
 
 
 def explain(
-    attempt: Attempt, answer: Plan | NoFit | Undecided | Refused, named: Callable[[str], str] = str
+    attempt: Attempt,
+    answer: Plan | NoFit | Undecided | Refused,
+    named: Callable[[str], str] = str,
+    *,
+    suggest: bool = True,
 ) -> Explanation:
-    """Why `answer` came out. `named` says a holder as the reader may know it."""
+    """Why `answer` came out. `named` says a holder as the reader may know it.
+
+    Without `suggest` no changes are looked for, which is what takes long.
+    """
     node = attempt.node.name
     if isinstance(answer, Plan):
         return Explanation(node, "fits")
@@ -183,7 +190,7 @@ def explain(
         pools,
         tuple(_report(demand, one, found, named) for one, found in findings.items()),
         tuple(conflicts(situation, findings)),
-        tuple(remedies(attempt, demand, findings, named)),
+        tuple(remedies(attempt, demand, findings, named)) if suggest else (),
     )
 
 

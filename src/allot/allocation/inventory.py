@@ -115,7 +115,7 @@ class Inventory:
         found = self._pools.get(pool)
         if found is None:
             return frozenset()
-        return None if found.roaming else frozenset(found.by_node)
+        return None if pool in self._roaming else frozenset(found.by_node)
 
     def moved_since(self, revision: int) -> frozenset[str] | None:
         """Nodes that may see something else than at `revision`; None when it may be any."""
@@ -129,6 +129,9 @@ class Inventory:
 
     def _replace(self, key: str, new: Shelf | None) -> None:
         old = self._shelves.get(key)
+        touched = dict.fromkeys(shelf.pool for shelf in (old, new) if shelf is not None)
+        for id in touched:
+            self._moved(id)  # while the pool still knows whom it reached
         if old is not None:
             self._without(old)
         if new is not None:
@@ -138,28 +141,25 @@ class Inventory:
             self._index(pool, new)
         elif old is not None:
             self._shelves.drop(key)
-        for shelf in (old, new):
-            if shelf is not None:
-                self._moved(shelf.pool)
+        for id in touched:
+            found = self._pools.get(id)
+            roams = found is not None and found.roams(self.features)
+            if roams != (id in self._roaming):
+                self._roaming ^= {id}
+            self._moved(id)
 
     def _without(self, shelf: Shelf) -> None:
         pool = self._own_pool(shelf.pool)
-        self._moved(shelf.pool)  # while the pool still knows whom it reached
         pool.drop(shelf, self.features)
         node_name = shelf.home
-        if node_name is None:
-            if not pool.roaming:
-                self._roaming -= {pool.id}
-        elif node_name not in pool.by_node:
+        if node_name is not None and node_name not in pool.by_node:
             self._near.set(node_name, (self._near.get(node_name) or frozenset()) - {pool.id})
         if pool.is_empty:
             self._pools.drop(pool.id)
 
     def _index(self, pool: Pool, shelf: Shelf) -> None:
         node_name = shelf.home
-        if node_name is None:
-            self._roaming |= {pool.id}
-        else:
+        if node_name is not None:
             near = self._near.get(node_name) or frozenset()
             if pool.id not in near:
                 self._near.set(node_name, near | {pool.id})

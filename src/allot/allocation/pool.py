@@ -208,13 +208,26 @@ class Pool:
     def is_empty(self) -> bool:
         return not self.by_node and not self.roaming
 
+    def roams(self, features: Features) -> bool:
+        """Whether the pool may concern any node, not only those that its slices name.
+
+        Counters reach every node, but where nothing of the pool draws from them they tell a
+        node something only while they show that the pool is incomplete or invalid.
+        """
+        if any(not shelf.counters for shelf in self.roaming.values()):
+            return True
+        counters = [shelf for shelf in self.roaming.values() if _visible(shelf, features)]
+        view = self._seen(counters, features) if counters else None
+        return view is not None and not view.usable
+
     def view(self, node: Node, features: Features) -> PoolView | None:
         """What `node` sees, or None if the pool does not concern it. Raises BadNodeSelector."""
         near = self.by_node.get(node.name)
         reaching = [s for s in near.values() if _visible(s, features)] if near else []
         reaching += [s for s in self.roaming.values() if _visible(s, features) and s.reaches(node)]
-        if not reaching:
-            return None
+        return self._seen(reaching, features) if reaching else None
+
+    def _seen(self, reaching: Sequence[Shelf], features: Features) -> PoolView | None:
         key = tuple(shelf.key for shelf in reaching)
         if key not in self._views:
             self._views[key] = self._build(reaching, features)

@@ -14,6 +14,7 @@ what must be written is in the outcome.
 from collections import Counter
 from collections.abc import Generator, Hashable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from .board import Board, Boards, first_rejection
 from .framework import (
@@ -55,6 +56,7 @@ class Unplaced:
     nodes: int  # in the cluster
     reasons: Counter[Rejection] = field(default_factory=Counter)  # by number of nodes; one of 0: the pod's
     remedy: Remedy | None = None
+    short_of_devices: tuple[str, ...] = ()  # nodes that said no for want of devices; some of them
 
     @property
     def rejected_by(self) -> frozenset[str]:
@@ -162,9 +164,12 @@ class Cycle:
         rejections = tuple(board.rejections.items()) if board is not None else ()
         rescues = (one.post_filter(state, snapshot, rejections) for one in self._rescues)
         remedy = next((one for one in rescues if one is not None), None)
-        return Unplaced(state, signature, nodes, reasons, remedy)
+        short = tuple(islice((name for name, why in rejections if why.plugin == DEVICES), EXAMPLES_MAX))
+        return Unplaced(state, signature, nodes, reasons, remedy, short)
 
 
+DEVICES = "DynamicResources"
+EXAMPLES_MAX = 32
 NOT_ASKED = Rejection("", "node(s) are not where the pod or its claims can be")
 
 

@@ -1,4 +1,4 @@
-"""Why a pod waits, where its owner looks: the condition PodScheduled.
+"""Why a pod waits, where its owner looks: the condition PodScheduled and an event.
 
 A pod that cannot be placed is told at once, and then again when the answer changes, at
 most every few seconds. A pod that cannot even be tried, most often because its claim is
@@ -12,10 +12,11 @@ from typing import Any
 from allot.api import age, errors
 from allot.base import Clock
 from allot.client import Client, Patch
-from allot.informers import Again, Reconciler, Telemetry
+from allot.informers import WARNING, Again, Events, Reconciler, Telemetry
 
 from .cycle import Unplaced
 from .framework import Rejection
+from .plugins.devices import told
 from .pod import PodInfo
 from .snapshot import Snapshot
 
@@ -23,14 +24,14 @@ EVERY_S = 5.0
 PATIENCE_S = 2.0
 REASONS_MAX = 12
 MESSAGE_MAX = 1024
-UNSCHEDULABLE = "Unschedulable"
+UNSCHEDULABLE, FAILED = "Unschedulable", "SchedulerError"
 
 
 @dataclass(slots=True)
-class _Said:
+class _Known:
     pod: PodInfo
     reason: str
-    message: str
+    why: Unplaced | str
     written: tuple[str, str] | None = None
     written_s: float = float("-inf")
 
@@ -55,66 +56,79 @@ def _counted(reasons: Counter[Rejection]) -> str:
     return ", ".join(told)
 
 
+def explained(outcome: Unplaced, snapshot: Snapshot) -> str:
+    """The summary and, where devices are the trouble, what is the matter with them."""
+    rejected = (snapshot.node(name) for name in outcome.short_of_devices)
+    devices = told(outcome.state, snapshot, (one for one in rejected if one is not None))
+    return f"{summary(outcome)} {devices}".rstrip()[:MESSAGE_MAX]
+
+
 class Explainer:
-    def __init__(self, client: Client, clock: Clock, telemetry: Telemetry, name: str) -> None:
+    """Nothing is worked out before it is written: a pod that is tried often is not explained often."""
+
+    def __init__(
+        self, client: Client, clock: Clock, telemetry: Telemetry, events: Events, snapshot: Snapshot
+    ) -> None:
         self._pods = client.resource("", "v1", "pods")
         self._clock = clock
-        self._said: dict[str, _Said] = {}
-        self._writing = Reconciler(f"{name}_explanations", self._write, clock, telemetry, workers=4)
+        self._events = events
+        self._snapshot = snapshot
+        self._known: dict[str, _Known] = {}
+        self._writing = Reconciler("scheduler_explanations", self._write, clock, telemetry, workers=4)
 
-    def explain(self, outcome: Unplaced, snapshot: Snapshot) -> str:
-        message = summary(outcome)[:MESSAGE_MAX]
-        self.say(outcome.state.pod, UNSCHEDULABLE, message)
-        return message
+    def unplaced(self, outcome: Unplaced) -> None:
+        """No node takes the pod now."""
+        self._say(outcome.state.pod, UNSCHEDULABLE, outcome, 0.0)
 
-    def say(self, pod: PodInfo, reason: str, message: str) -> None:
-        self._say(pod, reason, message, 0.0)
+    def failed(self, pod: PodInfo, error: str) -> None:
+        """A node was found, and then something went wrong."""
+        self._say(pod, FAILED, error, 0.0)
 
-    def say_if_it_lasts(self, pod: PodInfo, reason: str, message: str) -> None:
-        self._say(pod, reason, message, PATIENCE_S)
+    def gated(self, pod: PodInfo, why: str) -> None:
+        """The pod cannot be tried yet. Most often that is over in a moment."""
+        self._say(pod, UNSCHEDULABLE, why, PATIENCE_S)
 
     def forget(self, uid: str) -> None:
-        self._said.pop(uid, None)
+        self._known.pop(uid, None)
 
     async def run(self) -> None:
         await self._writing.run()
 
-    def _say(self, pod: PodInfo, reason: str, message: str, after_s: float) -> None:
-        said = self._said.get(pod.uid)
-        if said is None:
-            said = self._said[pod.uid] = _Said(pod, reason, message)
-        said.pod, said.reason, said.message = pod, reason, message
-        if said.written != (reason, message):
-            now_s = self._clock.monotonic_s()
-            self._writing.add_after(pod.uid, max(after_s, said.written_s + EVERY_S - now_s))
+    def _say(self, pod: PodInfo, reason: str, why: Unplaced | str, after_s: float) -> None:
+        known = self._known.get(pod.uid)
+        if known is None:
+            known = self._known[pod.uid] = _Known(pod, reason, why)
+        known.pod, known.reason, known.why = pod, reason, why
+        now_s = self._clock.monotonic_s()
+        self._writing.add_after(pod.uid, max(after_s, known.written_s + EVERY_S - now_s))
 
     async def _write(self, uid: str) -> Again | None:
-        said = self._said.get(uid)
-        if said is None or said.written == (said.reason, said.message):
+        known = self._known.get(uid)
+        if known is None:
             return None
-        saying = said.reason, said.message
+        why = known.why
+        message = explained(why, self._snapshot) if isinstance(why, Unplaced) else why[:MESSAGE_MAX]
+        if known.written == (known.reason, message):
+            return None
+        pod, reason = known.pod, known.reason
+        patch = self._patch(pod, reason, message)
         try:
             await self._pods.patch(
-                said.pod.key.name,
-                self._patch(said),
-                said.pod.key.namespace,
-                type=Patch.STRATEGIC,
-                subresource="status",
+                pod.key.name, patch, pod.key.namespace, type=Patch.STRATEGIC, subresource="status"
             )
         except (errors.NotFound, errors.Conflict):
-            self._said.pop(uid, None)  # gone, or another pod by now
+            self._known.pop(uid, None)  # gone, or another pod by now
             return None
-        said.written, said.written_s = saying, self._clock.monotonic_s()
-        if saying != (said.reason, said.message):
-            return Again(EVERY_S)
-        return None
+        self._events.record(pod.object, WARNING, "FailedScheduling", message)
+        known.written, known.written_s = (reason, message), self._clock.monotonic_s()
+        return None if known.why is why else Again(EVERY_S)
 
-    def _patch(self, said: _Said) -> dict[str, Any]:
+    def _patch(self, pod: PodInfo, reason: str, message: str) -> dict[str, Any]:
         condition = {
             "type": "PodScheduled",
             "status": "False",
-            "reason": said.reason,
-            "message": said.message,
+            "reason": reason,
+            "message": message,
             "lastTransitionTime": age.timestamp(self._clock.now()),
         }
-        return {"metadata": {"uid": said.pod.uid}, "status": {"conditions": [condition]}}
+        return {"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}}

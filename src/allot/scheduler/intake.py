@@ -41,7 +41,16 @@ class News(NamedTuple):
 
 
 class Intake:
-    def __init__(self, snapshot: Snapshot, queue: Queue, cycle: Cycle, names: Iterable[str]) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        queue: Queue,
+        cycle: Cycle,
+        names: Iterable[str],
+        gated: Callable[[PodInfo, str | None], None] = lambda pod, why: None,
+    ) -> None:
+        """`gated` is told why a pod cannot be tried, and with None that nothing is in its way any more."""
+        self._tell_gated = gated
         self._snapshot = snapshot
         self._queue = queue
         self._cycle = cycle
@@ -54,8 +63,6 @@ class Intake:
             CLASSES: self._class,
             TAINT_RULES: self._taint_rule,
         }
-        self.gated: dict[str, str] = {}
-        """Why pods cannot be tried, by uid."""
 
     def hear(self, news: News, now_s: float) -> None:
         self._take[news.what](news.change, now_s)
@@ -65,16 +72,17 @@ class Intake:
     def _pod(self, change: Change, now_s: float) -> None:
         pod = PodInfo.of(change.object)
         if isinstance(change, Deleted) or pod.view.is_finished:
-            self._forget(pod.uid, now_s)
+            self._queue.remove(pod.uid, now_s)
+            self._tell_gated(pod, None)
             if self._snapshot.remove(pod.uid):
                 self._queue.happened(Event.POD_GONE, now_s)
         elif pod.spec.node_name:
-            self._forget(pod.uid, now_s)
+            self._queue.remove(pod.uid, now_s)
             self._snapshot.place(pod, pod.spec.node_name)
         elif self._snapshot.place_of(pod.uid) is not None:
             self._queue.update(pod, now_s)  # on its way to a node: this was said before that was known (P4)
         elif pod.scheduler not in self._names or pod.is_deleting:
-            self._forget(pod.uid, now_s)
+            self._queue.remove(pod.uid, now_s)
         else:
             self._pending(pod, now_s)
 
@@ -84,16 +92,13 @@ class Intake:
             return
         why = self._cycle.gate(pod, self._snapshot)
         if why is not None:
-            self.gated[pod.uid] = why
+            self._tell_gated(pod, why)
             self._queue.gate(pod, claims_of(pod), now_s)
             return
-        self.gated.pop(pod.uid, None)
         self._queue.add(pod, now_s)
-        self._queue.release(pod.uid, now_s)
-
-    def _forget(self, uid: str, now_s: float) -> None:
-        self.gated.pop(uid, None)
-        self._queue.remove(uid, now_s)
+        if self._queue.is_gated(pod.uid):
+            self._tell_gated(pod, None)
+            self._queue.release(pod.uid, now_s)
 
     # -- nodes ----------------------------------------------------------------------------------
 

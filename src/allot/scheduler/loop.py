@@ -21,7 +21,6 @@ from allot.base import Clock, Ids, Metrics
 from allot.client import Client
 from allot.informers import (
     NORMAL,
-    WARNING,
     Election,
     Events,
     Handler,
@@ -39,6 +38,7 @@ from .evicting import Evictor
 from .explaining import Explainer
 from .framework import CycleState, Event
 from .intake import NEEDS, Intake, News
+from .pod import PodInfo
 from .queue import Queue, Queued
 from .settings import Settings
 from .snapshot import Snapshot
@@ -49,6 +49,7 @@ log = logging.getLogger(__name__)
 
 BINDINGS_MAX = 256
 EVENTS_BACKLOG_MAX = 10
+NEWS_AT_ONCE = 32
 T = TypeVar("T")
 
 
@@ -116,7 +117,7 @@ class Scheduler:
         asked = plugins.default(surroundings.ids, settings)
         self.cycle = Cycle(asked)
         self.queue = Queue(plugins.events(asked))
-        self.intake = Intake(self.snapshot, self.queue, self.cycle, settings.names)
+        self.intake = Intake(self.snapshot, self.queue, self.cycle, settings.names, self._gated)
         self._box: deque[News | Report | RoomMade] = deque()
         self._woken = asyncio.Event()
         self._binder = Binder(
@@ -131,7 +132,7 @@ class Scheduler:
             surroundings.metrics,
         )
         self._explainer = Explainer(
-            surroundings.client, self._clock, surroundings.telemetry, settings.names[0]
+            surroundings.client, self._clock, surroundings.telemetry, self._events, self.snapshot
         )
         self._metrics = SchedulerMetrics(surroundings.metrics, self.queue, settings.names[0])
         self._evictor = Evictor(surroundings.client, self._clock)
@@ -160,10 +161,11 @@ class Scheduler:
 
     async def _decide(self, group: asyncio.TaskGroup) -> None:
         while True:
-            self._empty_box()
-            queued = self.queue.take(self._now_s()) if len(self._acting) < BINDINGS_MAX else None
+            await self._empty_box()
+            is_free = len(self._acting) < BINDINGS_MAX
+            queued = self.queue.take(self._now_s()) if is_free else None
             if queued is None:
-                await self._news()
+                await self._news(self.queue.next_moment_s() if is_free else None)
                 continue
             state = CycleState(queued.pod, self._clock.now())
             outcome = await _in_turns(self.cycle.schedule_one(state, self.snapshot))
@@ -187,8 +189,7 @@ class Scheduler:
         """It waits for what may help; after an error only for a moment, since nothing else may come."""
         pod = outcome.state.pod
         self.queue.failed(pod.uid, outcome.signature, outcome.rejected_by, self._now_s(), error=is_error)
-        message = self._explainer.explain(outcome, self.snapshot)
-        self._events.record(pod.object, WARNING, "FailedScheduling", message)
+        self._explainer.unplaced(outcome)
 
     # -- acting ---------------------------------------------------------------------------------
 
@@ -224,9 +225,8 @@ class Scheduler:
         self._box.append(news)
         self._woken.set()
 
-    async def _news(self) -> None:
-        """Until there is something to do."""
-        moment_s = self.queue.next_moment_s()
+    async def _news(self, moment_s: float | None) -> None:
+        """Until there is something to do, or that moment has come."""
         self._woken.clear()
         if self._box:
             return
@@ -236,26 +236,38 @@ class Scheduler:
         except TimeoutError:
             pass
 
-    def _empty_box(self) -> None:
-        now_s = self._now_s()
+    async def _empty_box(self) -> None:
+        """Take in all that has become known; others have their turn in between."""
+        heard = 0
         while self._box:
-            news = self._box.popleft()
-            match news:
-                case News():
-                    self.intake.hear(news, now_s)
-                case ClaimWritten(claim, instead_of):
-                    if instead_of:
-                        self.snapshot.rename_flight(instead_of, claim.uid)
-                    self.intake.claim(claim, now_s)
-                case Bound(placed):
-                    self._bound(placed)
-                case Failed(placed, error):
-                    self._not_bound(placed, error)
-                case WaitsForDevices(pod, claims):
-                    message = f"waiting for the devices of {', '.join(claims)} to be made ready"
-                    self._events.record(pod.object, NORMAL, "BindingConditionsPending", message)
-                case RoomMade(outcome, refused):
-                    self._failed(outcome, is_error=refused)
+            self._hear(self._box.popleft(), self._now_s())
+            heard += 1
+            if heard % NEWS_AT_ONCE == 0:
+                await asyncio.sleep(0)
+
+    def _hear(self, news: News | Report | RoomMade, now_s: float) -> None:
+        match news:
+            case News():
+                self.intake.hear(news, now_s)
+            case ClaimWritten(claim, instead_of):
+                if instead_of:
+                    self.snapshot.rename_flight(instead_of, claim.uid)
+                self.intake.claim(claim, now_s)
+            case Bound(placed):
+                self._bound(placed)
+            case Failed(placed, error):
+                self._not_bound(placed, error)
+            case WaitsForDevices(pod, claims):
+                message = f"waiting for the devices of {', '.join(claims)} to be made ready"
+                self._events.record(pod.object, NORMAL, "BindingConditionsPending", message)
+            case RoomMade(outcome, refused):
+                self._failed(outcome, is_error=refused)
+
+    def _gated(self, pod: PodInfo, why: str | None) -> None:
+        if why is None:
+            self._explainer.forget(pod.uid)
+        else:
+            self._explainer.gated(pod, why)
 
     def _bound(self, placed: Placed) -> None:
         pod = placed.state.pod
@@ -268,10 +280,13 @@ class Scheduler:
     def _not_bound(self, placed: Placed, error: str) -> None:
         pod = placed.state.pod
         self.cycle.unreserve(placed.state, self.snapshot)
-        self.queue.failed(pod.uid, None, frozenset(), self._now_s(), error=True)
+        now = self.queue.get(pod.uid)
+        if now is not None and now.is_deleting:
+            self.queue.remove(pod.uid, self._now_s())
+        else:
+            self.queue.failed(pod.uid, None, frozenset(), self._now_s(), error=True)
         self.queue.happened(Event.DEVICES_FREED, self._now_s())
-        self._explainer.say(pod, "SchedulerError", f"binding to {placed.node} failed: {error}")
-        self._events.record(pod.object, WARNING, "FailedScheduling", error)
+        self._explainer.failed(pod, f"binding to {placed.node} failed: {error}")
 
     def _now_s(self) -> float:
         return self._clock.monotonic_s()

@@ -4,6 +4,7 @@
     checking    whether a node has them: one outline a node and signature
     readiness   whether devices that must be made ready first are ready
     reserving   the devices of the chosen node, held until they are written
+    telling     why they do not do, in a sentence
 
 `DynamicResources` says whether, and prefers nodes that serve a first choice;
 `DeviceFit` says where devices are best spent. Nothing is allocated by asking.
@@ -11,5 +12,6 @@
 
 from .plugin import DeviceFit, DynamicResources
 from .readiness import Readiness, readiness
+from .telling import attempts, told
 
-__all__ = ["DeviceFit", "DynamicResources", "Readiness", "readiness"]
+__all__ = ["DeviceFit", "DynamicResources", "Readiness", "attempts", "readiness", "told"]
