@@ -11,10 +11,11 @@ from functools import wraps
 from typing import Any
 
 from allot.api import Gates, Object, Request, User, errors
-from allot.apiserver import Options, identities
+from allot.apiserver import ApiServer, Options, identities
 from allot.client import Client, InProcessTransport
 from allot.controllers import ALL
-from allot.testing import TestServer, api_server
+from allot.store import MemoryStore
+from allot.testing import TestServer
 from controllers.world import Record
 from scheduler.cluster import Cluster
 
@@ -65,6 +66,23 @@ class Place(Cluster):
 
     async def is_wired(self) -> bool:
         return bool(self.wires)
+
+    async def start_all(self, scheduled: bool = True) -> None:
+        await self.start_controllers()
+        if scheduled:
+            await self.start_scheduler()
+            await self.until(self.is_wired)
+
+    async def restart(self, **gates: bool) -> None:
+        """Everything ends and begins again on the same data, with these gates."""
+        await self.stop()
+        store = self.server.api.store
+        assert isinstance(store, MemoryStore)
+        await self.server.close()
+        self.gates = Gates(gates)
+        self.server = await _serve(store, self.gates)
+        self.client = self.server.client()
+        await self.start_all()
 
     # -- making ---------------------------------------------------------------------------------
 
@@ -150,19 +168,24 @@ def _without_status(fields: Fields) -> Fields:
     return {key: value for key, value in fields.items() if key != "status"}
 
 
+async def _serve(store: MemoryStore, gates: Gates) -> WiredServer:
+    server = WiredServer(TestServer(ApiServer(store, Options(gates=gates))))
+    await server.api.start()
+    return server
+
+
 async def _told(story: Callable[..., Awaitable[None]], scheduled: bool, gates: Gates, given: Any) -> None:
     chosen = tuple(one for one in ALL if one.name in CONTROLLERS)
-    async with api_server(options=Options(gates=gates)) as plain:
-        server = WiredServer(plain)
-        here = Place(server, server.client(), gates, chosen)
-        try:
-            await here.start_controllers()
-            if scheduled:
-                await here.start_scheduler()
-                await here.until(here.is_wired)
-            await asyncio.wait_for(story(here, **given), 40)
-        finally:
-            await here.stop()
+    store = MemoryStore()
+    server = await _serve(store, gates)
+    here = Place(server, server.client(), gates, chosen)
+    try:
+        await here.start_all(scheduled)
+        await asyncio.wait_for(story(here, **given), 40)
+    finally:
+        await here.stop()
+        await here.server.close()
+        await store.close()
 
 
 def to_a_cluster(
