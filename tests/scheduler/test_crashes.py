@@ -1,0 +1,144 @@
+"""A scheduler that dies between any two writes leaves nothing that the next one does not mend.
+
+Death is a transport that neither sends nor answers any more: nothing that the dying process
+still tries reaches the server. The next scheduler starts from what the server has.
+"""
+
+import asyncio
+import random
+
+import pytest
+
+from allot.api import Request, Response
+from allot.apiserver import identities
+from allot.base import Metrics, RandomIds, SystemClock
+from allot.client import Client, InProcessTransport
+from allot.informers import Informers, Telemetry
+from allot.scheduler import Scheduler, Surroundings
+
+from .cluster import NS, QUICK, Cluster, pod, tell
+
+FINALIZER = "resource.kubernetes.io/delete-protection"
+
+
+class Mortal:
+    """Dies at the n-th write: before it is sent, or after the server has carried it out."""
+
+    def __init__(self, transport: InProcessTransport, dies_at: int, after: bool) -> None:
+        self._transport = transport
+        self._dies_at = dies_at
+        self._after = after
+        self.writes: list[str] = []
+        self.dead = asyncio.Event()
+
+    async def send(self, request: Request) -> Response:
+        if self.dead.is_set():
+            await asyncio.Event().wait()
+        is_write = request.method != "GET" and "/events" not in request.path
+        if is_write:
+            self.writes.append(f"{request.method} {request.path}")
+        if not is_write or len(self.writes) != self._dies_at:
+            return await self._transport.send(request)
+        if self._after:
+            await self._transport.send(request)
+        self.dead.set()
+        await asyncio.Event().wait()
+        raise AssertionError("the dead do not return")
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+
+async def die(here: Cluster, dies_at: int, after: bool) -> list[str]:
+    """Run a scheduler until its n-th write. Returns what it wrote, or all that it had to write."""
+    transport = Mortal(InProcessTransport(here.server.api.handle, identities.SCHEDULER), dies_at, after)
+    client, rng, clock = Client(transport), random.Random(3), SystemClock()
+
+    async def live() -> None:
+        async with Informers(client, rng, pace=QUICK) as informers:
+            ids, metrics = RandomIds(rng), Metrics()
+            surroundings = Surroundings(
+                client, informers, clock, ids, metrics, Telemetry(metrics, clock), here.gates
+            )
+            await Scheduler(surroundings, here.settings).run()
+
+    living = asyncio.create_task(live())
+    try:
+        async with asyncio.timeout(1.0):
+            await transport.dead.wait()
+    except TimeoutError:
+        pass  # it had fewer writes than that
+    living.cancel()
+    await asyncio.wait([living])
+    return transport.writes
+
+
+async def furnish(here: Cluster) -> None:
+    for name in "ab":
+        await here.node(name)
+        await here.devices(name, 2)
+    await here.device_class(extendedResourceName="example.com/gpu")
+    await here.template()
+    await here.claim("shared")
+    both = pod("both", template="one", requests={"cpu": "1"})
+    both["spec"]["resourceClaims"].append({"name": "more", "resourceClaimName": "shared"})
+    await here.create("pods", both)
+    await here.pod("extended", requests={"example.com/gpu": "1"})
+
+
+async def check(here: Cluster) -> None:
+    """Everybody has what they asked for, once, and nobody else has anything."""
+    (where,) = await here.bound("both")
+    await here.bound("extended")
+    await here.quiet()
+    claims = {one.name: one for one in await here.all("resourceclaims")}
+    assert len(claims) == 3, sorted(claims)  # C5
+    held = await here.held()
+    devices = [device for one in held.values() for device in one]
+    assert len(devices) == len(set(devices)) == 3  # D1
+    for claim in claims.values():
+        users = [one["name"] for one in claim.fields["status"]["reservedFor"]]
+        assert users == (["extended"] if "extended-resources" in claim.name else ["both"])
+        assert claim.metadata.finalizers == [FINALIZER]  # C1
+    assert {pool.split("/")[0] for name in held for pool in held[name] if "extended" not in name} == {where}
+    found = await here.get("pods", "extended")
+    assert found is not None
+    named = found.fields["status"]["extendedResourceClaimStatus"]["resourceClaimName"]
+    assert "extended-resources" in named and named in claims
+
+
+WRITES = 9
+"""Of both pods: finalizer and status (twice), binding; create, finalizer, status, pod status, binding."""
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("dies_at", range(1, WRITES + 2))
+def test_whoever_comes_next_mends_what_a_dead_scheduler_left(dies_at: int, after: bool):
+    async def story(here: Cluster) -> None:
+        await here.start_controllers()
+        await furnish(here)
+        writes = await die(here, dies_at, after)
+        assert len(writes) >= min(dies_at, WRITES), writes
+        await here.start_scheduler()
+        await check(here)
+
+    tell(story, started=False)
+
+
+def test_a_pod_that_is_deleted_while_it_is_being_bound_leaves_nothing_behind():
+    """The bind is refused; what was allocated for it goes back (P1)."""
+
+    async def story(here: Cluster) -> None:
+        await here.start_controllers()
+        await furnish(here)
+        await die(here, 4, after=True)
+        for name in ("both", "extended"):
+            await here.resource("pods").delete(name, NS, grace_period_s=0)
+        await here.start_scheduler()
+
+        async def nothing_held() -> bool:
+            return not await here.held()
+
+        await here.until(nothing_held, "devices given back")
+
+    tell(story, started=False)
