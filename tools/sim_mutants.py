@@ -1,25 +1,29 @@
 """Planted bugs, each of which the simulator must find.
 
-    python tools/sim_mutants.py [--seeds 200] [NAME …]
+    python tools/sim_mutants.py [--seeds 200] [--jobs 2] [--json FILE] [NAME ...]
 
 Every mutant is one small edit, made in a copy of the tree. Seeds are run one after
 another until a checker speaks up; a mutant that survives all of them, or whose text is
-no longer found, makes this fail. Prints a table: the mutant, the seed that found it, and
-what was said.
+no longer found, makes this fail. Prints a table: the seed that found the mutant, the
+mutant, and what was said.
 """
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-CLAIMS = "src/allot/controllers/resourceclaims"
-COLLECTOR = "src/allot/controllers/garbagecollection"
+CONTROLLERS = "src/allot/controllers"
+CLAIMS = f"{CONTROLLERS}/resourceclaims"
+COLLECTOR = f"{CONTROLLERS}/garbagecollection"
 INFORMERS = "src/allot/informers"
 
 
@@ -140,6 +144,123 @@ MUTANTS = (
         "if standing in (Standing.GONE, Standing.WAITING)",
         "if standing is not Standing.WAITING",
     ),
+    Mutant(
+        "a node's word is not waited for",
+        f"{CLAIMS}/released.py",
+        "if await self._holds(node, uid) and await self._exists(node):",
+        "if False:",
+    ),
+    Mutant(
+        "consumers that are not pods are dropped",
+        f"{CLAIMS}/releasing.py",
+        "return Verdict.KEEP  # not ours to judge",
+        "return Verdict.DROP",
+    ),
+    Mutant(
+        "an addition during work is lost",
+        f"{INFORMERS}/workqueue.py",
+        """        if key in self._wanted:
+            self._due.append(key)
+""",
+        """        self._wanted.pop(key, None)
+""",
+    ),
+    Mutant(
+        "a conflict is not tried again",
+        f"{INFORMERS}/reconciler.py",
+        "self.queue.retry_conflict(key, self._clock.monotonic_s())",
+        "0.0",
+    ),
+    Mutant(
+        "a refresh that is given up leaves no reader",
+        f"{INFORMERS}/registry.py",
+        "if what in self._informers and self._group is not None:\n                self._start(what, after=task)",
+        "if False:\n                self._start(what, after=task)",
+    ),
+    Mutant(
+        "orphans are not set free",
+        f"{COLLECTOR}/loop.py",
+        "await _each(disown, self.graph.dependents(owner.uid))",
+        "await _each(disown, ())",
+    ),
+    Mutant(
+        "an owner does not wait for its dependents",
+        f"{COLLECTOR}/loop.py",
+        "if not self.graph.blocking(owner.uid):",
+        "if True:",
+    ),
+    Mutant(
+        "references to owners that are gone stay",
+        f"{COLLECTOR}/plan.py",
+        "return Disown(leaving) if leaving else Nothing()",
+        "return Nothing()",
+    ),
+    Mutant(
+        "a namespace goes before it is empty",
+        f"{CONTROLLERS}/namespaces/loop.py",
+        "if found.is_empty:",
+        "if True:",
+    ),
+    Mutant(
+        "a namespace is emptied only once",
+        f"{CONTROLLERS}/namespaces/loop.py",
+        "return Again(pause_s(since_s))",
+        "return None",
+    ),
+    Mutant(
+        "a node that the cache does not know is gone",
+        f"{CONTROLLERS}/podgc/loop.py",
+        "if await self._is_gone(node):",
+        "if True:",
+    ),
+    Mutant(
+        "pods of nodes that are gone stay",
+        f"{CONTROLLERS}/podgc/plan.py",
+        "return Fate.LOST",
+        "return Fate.NONE",
+    ),
+    Mutant(
+        "a rollout does not end",
+        f"{CONTROLLERS}/deployments/rollout.py",
+        "return _shrink(wish, new, [one for one in old if one.replicas], total)",
+        "return {}",
+    ),
+    Mutant(
+        "a replica set does not make up for what it lost",
+        f"{CONTROLLERS}/replicasets/plan.py",
+        "lacking = set_of(replica_set).spec.replicas - len(active)",
+        "lacking = set_of(replica_set).spec.replicas - len(pods)",
+    ),
+    Mutant(
+        "a node that comes gets no daemon",
+        f"{CONTROLLERS}/daemonsets/loop.py",
+        "        for daemon_set in self._sets.cache:\n            self.loop.add(Key.of(daemon_set))",
+        "        return",
+    ),
+    Mutant(
+        "finished pods are counted again",
+        f"{CONTROLLERS}/jobs/counting.py",
+        "known = {*noted.succeeded, *noted.failed}",
+        "known = set()",
+    ),
+    Mutant(
+        "pods of a job go before they are counted",
+        f"{CONTROLLERS}/jobs/loop.py",
+        'metadata["finalizers"] = [*(metadata.get("finalizers") or ()), TRACKING]',
+        "pass",
+    ),
+    Mutant(
+        "a quota is not charged",
+        "src/allot/apiserver/quotas.py",
+        "            bill.present_to(found)",
+        "            pass",
+    ),
+    Mutant(
+        "what objects used is not given back",
+        f"{CONTROLLERS}/quota/loop.py",
+        "            self._look_soon(self._counts.remove(source, object))",
+        "            pass",
+    ),
 )
 
 
@@ -148,22 +269,33 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("names", nargs="*", help="only mutants whose name contains one of these")
-    parser.add_argument("--seeds", type=int, default=200)
-    parser.add_argument("--minutes", type=int, default=30)
-    parser.add_argument("--pods", type=int, default=30)
+    parser.add_argument("--seeds", type=int, default=200, help="try at most so many for each (default: 200)")
+    parser.add_argument("--jobs", type=int, default=2, help="mutants at the same time (default: 2)")
+    parser.add_argument("--json", type=Path, help="write the table to this file as well")
     options = parser.parse_args()
     wanted = [m for m in MUTANTS if not options.names or any(name in m.name for name in options.names)]
-    survived = 0
-    for mutant in wanted:
-        seed, said = hunt(mutant, options)
-        survived += seed is None
-        shown = f"seed {seed}" if seed is not None else "SURVIVED"
-        print(f"{shown:>9}  {mutant.name}: {said}", flush=True)
-    print(f"{len(wanted) - survived} of {len(wanted)} found")
+    began_s = time.monotonic()
+    found: list[Found] = []
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for one in pool.map(lambda mutant: hunt(mutant, options.seeds), wanted):
+            found.append(one)
+            shown = f"seed {one.seed}" if one.seed else "SURVIVED"
+            print(f"{shown:>9}  {one.mutant}: {one.said}", flush=True)
+    survived = sum(not one.seed for one in found)
+    print(f"{len(found) - survived} of {len(found)} found in {time.monotonic() - began_s:.0f} s")
+    if options.json is not None:
+        write(options.json, found, options.seeds)
     return 1 if survived else 0
 
 
-def hunt(mutant: Mutant, options: argparse.Namespace) -> tuple[int | None, str]:
+@dataclass(frozen=True)
+class Found:
+    mutant: str
+    seed: int | None
+    said: str
+
+
+def hunt(mutant: Mutant, seeds: int) -> Found:
     """The first seed that finds the mutant, and what it says."""
     with tempfile.TemporaryDirectory(prefix="sim-mutant-") as folder:
         tree = Path(folder) / "src"
@@ -171,26 +303,29 @@ def hunt(mutant: Mutant, options: argparse.Namespace) -> tuple[int | None, str]:
         path = Path(folder) / mutant.file
         text = path.read_text()
         if mutant.old not in text:
-            return None, "its text is no longer in the file"
+            return Found(mutant.name, None, "its text is no longer in the file")
         path.write_text(text.replace(mutant.old, mutant.new))
-        for seed in range(1, options.seeds + 1):
-            said = simulate(tree, seed, options)
-            if said:
-                return seed, said
-    return None, f"{options.seeds} seeds found nothing"
+        result = Path(folder) / "result.json"
+        command = [sys.executable, "-B", "-m", "allot.cli", "sim", "--seeds", f"1-{seeds}"]
+        command += ["--until-broken", "--json", str(result)]
+        environment = {**os.environ, "PYTHONPATH": str(tree)}
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+        if not result.exists():
+            return Found(mutant.name, None, f"the run ended badly: {done.stderr[-300:]}")
+        broken = json.loads(result.read_text())["broken"]
+    for seed, wrong in broken.items():
+        return Found(mutant.name, int(seed), wrong[0])
+    return Found(mutant.name, None, f"{seeds} seeds found nothing")
 
 
-def simulate(tree: Path, seed: int, options: argparse.Namespace) -> str:
-    """The first broken promise, or nothing."""
-    command = [sys.executable, "-B", "-m", "allot.cli", "sim", "--seed", str(seed)]
-    command += ["--minutes", str(options.minutes), "--pods", str(options.pods)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(tree)}, timeout=600
-    )
-    if done.returncode == 0:
-        return ""
-    lines = [line.strip() for line in done.stdout.splitlines() if line.startswith("    ")]
-    return lines[0] if lines else done.stderr.strip().splitlines()[-1]
+def write(path: Path, found: list[Found], seeds: int) -> None:
+    table = [{"mutant": one.mutant, "seed": one.seed, "said": one.said} for one in found]
+    result = {
+        "mutants": len(found),
+        "found": sum(one.seed is not None for one in found),
+        "seeds_at_most": seeds,
+    }
+    path.write_text(json.dumps({**result, "table": table}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -90,10 +90,14 @@ def claim(
     return seen("resourceclaims", name, owners=owners, meta=meta, status=status, spec=spec, **more)
 
 
-def pod(name="p", *, phase="Running", node="n", claims=(), own=(), ready=True, extended=0, **more):
+def pod(
+    name="p", *, phase="Running", node="n", claims=(), own=(), ready=True, extended=0, disrupted="", **more
+):
     entries = [{"name": one, "resourceClaimName": one} for one in claims]
     entries += [{"name": "own", "resourceClaimTemplateName": "t"}] if own is None or own else []
     status = {"phase": phase, "conditions": [{"type": "Ready", "status": str(ready)}]}
+    if disrupted:
+        status["conditions"] += [{"type": "DisruptionTarget", "status": "True", "reason": disrupted}]
     if own:
         status["resourceClaimStatuses"] = [{"name": "own", "resourceClaimName": own}]
     container = {
@@ -221,9 +225,9 @@ BROKEN = [
     ),
     ("W3", [replica_set(replicas=2, said=1), pod(owners=[made_by("rs")])]),
     ("W3", [replica_set(said=0), pod(owners=[made_by("rs")])]),
-    ("W4", [deployment(observed=0)]),
-    ("W4", [deployment(edition="2"), replica_set(owners=[made_by("d")]), pod(owners=[made_by("rs")])]),
-    ("W4", [deployment(), *(replica_set(f"rs{n}", 1, 0, owners=[made_by("d")]) for n in range(3))]),
+    ("U3", [deployment(observed=0)]),
+    ("U3", [deployment(edition="2"), replica_set(owners=[made_by("d")]), pod(owners=[made_by("rs")])]),
+    ("U1", [deployment(), *(replica_set(f"rs{n}", 1, 0, owners=[made_by("d")]) for n in range(3))]),
     ("W5", [daemon_set()]),
     ("W5", [daemon_set(), pod(owners=[made_by("ds")]), pod("q", owners=[made_by("ds")])]),
     ("W5", [daemon_set("2"), pod(owners=[made_by("ds")], meta={"labels": {"edition": "1"}})]),
@@ -244,6 +248,7 @@ BROKEN = [
     ("T2", [leaving(namespace("other")), new(seen("configmaps", "m", namespace="other"))]),
     ("L1", [pod(node="gone")]),
     ("L1", [leaving(pod(node=""))]),
+    ("L2", [pod(at=1000, disrupted="DeletionByPodGC", phase="Failed")]),
 ]
 
 

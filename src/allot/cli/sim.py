@@ -23,6 +23,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--minutes", type=float, default=HOUR_S / 60, help="of made-up time, each (default: 60)"
     )
     parser.add_argument("--pods", type=int, default=PODS, help="about so many pods come and go (default: 50)")
+    parser.add_argument(
+        "--until-broken", action="store_true", help="with --seeds: stop at the first that fails"
+    )
     parser.add_argument("--no-shrink", action="store_true", help="do not look for a shorter story")
     parser.add_argument("--story", action="store_true", help="tell everything that was done and went wrong")
     parser.add_argument("--verbose", action="store_true", help="show what the components log")
@@ -82,7 +85,7 @@ def _many(options: argparse.Namespace, scope: Scope) -> int:
         elif done % max(1, len(seeds) // 20) == 0 or done == len(seeds):
             print(f"{done} of {len(seeds)} worlds, {time.monotonic() - began_s:.0f} s", flush=True)
 
-    total = run_many(seeds, scope, options.jobs, progress)
+    total = run_many(seeds, scope, options.jobs, progress, until_broken=options.until_broken)
     _print_total(total)
     if options.json is not None:
         wall_s = round(time.monotonic() - began_s, 1)

@@ -84,12 +84,20 @@ def run_one(seed: int, scope: Scope, cut: Cut | None = None) -> Report:
 
 
 def run_many(
-    seeds: Sequence[int], scope: Scope, jobs: int, progress: Callable[[Outcome], None] = lambda _: None
+    seeds: Sequence[int],
+    scope: Scope,
+    jobs: int,
+    progress: Callable[[Outcome], None] = lambda _: None,
+    *,
+    until_broken: bool = False,
 ) -> Total:
+    """All of them, or up to the first that breaks a promise."""
     total = Total()
     for outcome in _outcomes(seeds, scope, jobs):
         total.add(outcome)
         progress(outcome)
+        if until_broken and outcome.wrong:
+            break
     return total
 
 

@@ -173,9 +173,9 @@ def _namespace(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
 
 def _tree(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
     """Config maps that own each other; what is deleted takes or leaves the others."""
-    at = rng.uniform(0, scope.seconds * 0.7)
+    at = rng.uniform(0, scope.seconds * 0.6)
     yield Step(at, line, "plant tree", {"name": line})
-    at += rng.choice((rng.uniform(0, 5), rng.uniform(0, 300)))
+    at += rng.choice((rng.uniform(0, 5), rng.uniform(0, 300), rng.uniform(300, 900)))
     yield Step(at, line, "fell tree", {"name": line, "policy": _policy(rng)})
 
 

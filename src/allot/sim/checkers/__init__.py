@@ -10,11 +10,13 @@
     released       N2   nothing is given back that a node still holds
     binding        P1, P4   a pod is bound once, when its claims are its own
     quota_kept     Q1   what is used is what was allowed
-    replicas, rollouts, daemons   W3, W4, W5   the right pods, once things are quiet
+    replicas       W3   so many pods, once things are quiet
+    rollouts       U1, U3   of the newest template
+    daemons        W5   one on every node
     jobs           J1, J2   counted exactly, ended once
     owned          G1 to G4   garbage goes, and nothing else
     namespaces     T1, T2   the end of a namespace
-    lost_pods      L1   pods that nobody would end
+    lost_pods      L1, L2   pods that nobody would end, and no others
 
 A checker is fed every event of the resources it follows, in order, and asked at the end,
 when things are quiet. It answers with what is wrong, each beginning with the name of the

@@ -16,7 +16,7 @@ from .reading import Fields, is_leaving, name_of, owners
 from .standing import Standing
 
 KEPT = "sim.allot.dev/kept"
-OLD_S = 600.0
+OLD_S = 300.0
 
 
 class Owned:
