@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from allot.api import Gates, Object, Request, Response, Transport, errors
-from allot.apiserver import identities
+from allot.apiserver import Options, identities
 from allot.base import Metrics, RandomIds, SystemClock
 from allot.client import Client, InProcessTransport
 from allot.controllers import Controller, Process, run
@@ -122,18 +122,24 @@ class World:
 
 
 @asynccontextmanager
-async def world(*controllers: Controller) -> AsyncIterator[World]:
-    async with api_server() as server:
-        here = World(server, server.client(), controllers)
+async def world(*controllers: Controller, gates: Gates | None = None) -> AsyncIterator[World]:
+    gates = gates or Gates()
+    async with api_server(options=Options(gates=gates)) as server:
+        here = World(server, server.client(), controllers, gates=gates)
         try:
             yield here
         finally:
             await here.stop()
 
 
-def tell(story: Callable[[World], Awaitable[None]], *controllers: Controller, started: bool = True) -> None:
+def tell(
+    story: Callable[[World], Awaitable[None]],
+    *controllers: Controller,
+    started: bool = True,
+    gates: Gates | None = None,
+) -> None:
     async def whole() -> None:
-        async with world(*controllers) as here:
+        async with world(*controllers, gates=gates) as here:
             if started:
                 await here.start()
             await asyncio.wait_for(story(here), 40)

@@ -36,6 +36,7 @@ GATES: Mapping[str, Gate] = {
         Gate("DRANodeAllocatableResources", False),
         Gate("DRAPartitionableDevicesType", False, needs=("DRAPartitionableDevices",)),
         Gate("DRADerivedAttributes", False),
+        Gate("DRAResourcePoolStatus", False),
         Gate("DRADeviceCompatibilityGroups", False, needs=("DRAPartitionableDevices",)),
         Gate("DRAOptionalNodeOperations", False),
         Gate("ResourceHealthStatus", True),

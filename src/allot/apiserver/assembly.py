@@ -95,7 +95,8 @@ class ApiServer:
         self._forward = forward
         self.store = store
         self.clock = self.options.clock
-        self.registry = Registry((*kinds.ALL, *rbac.KINDS, *resource.KINDS, *custom.KINDS))
+        devices = resource.served(self.options.gates)
+        self.registry = Registry((*kinds.ALL, *rbac.KINDS, *devices, *custom.KINDS))
         self.caches = Caches(store)
         self.authorizer = Authorizer()
         self.metrics = Metrics()

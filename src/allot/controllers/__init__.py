@@ -10,6 +10,7 @@
     jobs/                 pods that run until enough of them have succeeded
     nodelifecycle/        nodes that fall silent, and their pods
     podgc/                pods that nobody will end
+    poolstatus/           how the pools of a driver stand, once somebody asks (alpha, off)
     quota/                what a namespace uses of what it may
     replicasets/          so many pods of one template; workloads/: what such controllers share
 
@@ -53,6 +54,7 @@ from . import (
     namespaces,
     nodelifecycle,
     podgc,
+    poolstatus,
     quota,
     replicasets,
     resourceclaims,
@@ -74,6 +76,7 @@ ALL: tuple[Controller, ...] = (
     jobs.CONTROLLER,
     podgc.CONTROLLER,
     nodelifecycle.CONTROLLER,
+    poolstatus.CONTROLLER,
     quota.CONTROLLER,
 )
 """What `allot controllers` runs."""

@@ -1,7 +1,7 @@
 """resource.k8s.io: what drivers publish, what administrators offer, what users ask for.
 
 types      typed views, which logic reads
-KINDS      the table entries that the API server serves
+KINDS      the table entries that the API server serves; `served` adds those behind gates
 holds      one record per pool of who holds what: the guard against double allocation
 pods       the rules of the pod fields that refer to claims
 limits     numbers and well-known strings
@@ -14,7 +14,9 @@ from .kinds import (
     KINDS,
     RESOURCE_CLAIM,
     RESOURCE_CLAIM_TEMPLATE,
+    RESOURCE_POOL_STATUS_REQUEST,
     RESOURCE_SLICE,
+    served,
 )
 from .types import (
     AllocatedDeviceStatus,
@@ -72,6 +74,7 @@ __all__ = [
     "KINDS",
     "RESOURCE_CLAIM",
     "RESOURCE_CLAIM_TEMPLATE",
+    "RESOURCE_POOL_STATUS_REQUEST",
     "RESOURCE_SLICE",
     "AllocatedDeviceStatus",
     "AllocationResult",
@@ -123,4 +126,5 @@ __all__ = [
     "holds",
     "limits",
     "pods",
+    "served",
 ]

@@ -7,8 +7,21 @@ serve v1beta2 and v1beta1 as well, with the deprecation warnings of 1.37.
 from collections.abc import Callable
 from datetime import datetime
 
+from ..gates import Gates
 from ..kind import Fields, Kind, Rules, Version
-from . import claims, claimstatus, classes, columns, defaults, limits, prepare, slices, taintrules, versions
+from . import (
+    claims,
+    claimstatus,
+    classes,
+    columns,
+    defaults,
+    limits,
+    poolstatus,
+    prepare,
+    slices,
+    taintrules,
+    versions,
+)
 from .reading import at
 
 Default = Callable[[Fields, datetime], None]
@@ -190,4 +203,36 @@ DEVICE_TAINT_RULE = Kind(
     cells_at=columns.rule,
 )
 
+RESOURCE_POOL_STATUS_REQUEST = Kind(
+    limits.GROUP,
+    "ResourcePoolStatusRequest",
+    "resourcepoolstatusrequests",
+    (
+        Version(
+            "v1alpha3",
+            "",
+            default=poolstatus.default,
+            custom=poolstatus.shape(),
+            unconditional_update=False,
+        ),
+    ),
+    hub="v1alpha3",
+    namespaced=False,
+    singular="resourcepoolstatusrequest",
+    has_status=True,
+    rules=Rules(
+        prepare_create=poolstatus.prepare_create,
+        validate_create=poolstatus.validate_create,
+        validate_update=poolstatus.validate_update,
+        validate_status=poolstatus.validate_status,
+    ),
+    columns=poolstatus.COLUMNS,
+    cells_at=poolstatus.cells,
+)
+
 KINDS = (RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE, DEVICE_CLASS, RESOURCE_SLICE, DEVICE_TAINT_RULE)
+
+
+def served(gates: Gates) -> tuple[Kind, ...]:
+    """KINDS, and those that are served only where somebody wants them."""
+    return (*KINDS, RESOURCE_POOL_STATUS_REQUEST) if gates["DRAResourcePoolStatus"] else KINDS

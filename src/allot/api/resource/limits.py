@@ -51,6 +51,10 @@ DEVICE_IPS_MAX: Final = 16
 INTERFACE_NAME_MAX: Final = 256  # bytes
 HARDWARE_ADDRESS_MAX: Final = 128  # bytes
 RULE_CONDITIONS_MAX: Final = 8
+POOL_STATUS_LIMIT: Final = 100  # pools in an answer, unless asked otherwise
+POOL_STATUS_POOLS_MAX: Final = 1000
+POOL_STATUS_CONDITIONS_MAX: Final = 10
+POOL_STATUS_ERROR_MAX: Final = 256  # bytes
 
 ALLOCATION_MODES: Final = ("All", "ExactCount")
 TAINT_EFFECTS: Final = ("NoExecute", "NoSchedule", "None")

@@ -97,6 +97,12 @@ _DEVICES: Mapping[str, tuple[Rule, ...]] = {
         may("patch update", "devicetaintrules/status", RESOURCE),
         EVENTS,
     ),
+    "resourcepoolstatusrequest-controller": (
+        may(f"delete {READ}", "resourcepoolstatusrequests", RESOURCE),
+        may("patch update", "resourcepoolstatusrequests/status", RESOURCE),
+        may(READ, "resourceclaims resourceslices devicetaintrules", RESOURCE),
+        EVENTS,
+    ),
 }
 
 _HOUSEKEEPING: Mapping[str, tuple[Rule, ...]] = {
