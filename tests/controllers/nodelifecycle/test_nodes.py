@@ -144,6 +144,10 @@ def test_a_silent_node_is_unreachable_and_its_pods_leave_when_their_time_is_up()
             ] == "False"
             assert (await here.pods.get("other", NS)).metadata.deletion_timestamp is None
             assert await taints(here, "alive") == set()
+            shown = here.metrics.text()
+            assert 'node_collector_zone_size{zone=""} 2' in shown
+            assert 'node_collector_unhealthy_nodes_in_zone{zone=""} 1' in shown
+            assert "taint_eviction_controller_pod_deletions_total 1" in shown
 
     tell(story, QUICK)
 

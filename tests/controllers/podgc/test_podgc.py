@@ -54,6 +54,8 @@ def test_pods_go_after_their_node_and_others_stay():
         await nodes(here).delete("n1")
         await gone(here, "a")
         assert await here.find(here.pods, "b") and await here.find(here.pods, "c")
+        ended = 'pod_gc_collector_force_delete_pods_total{namespace="default",reason="orphaned"} 1'
+        assert ended in here.metrics.text()
 
     tell(story, QUICK)
 
@@ -98,6 +100,8 @@ def test_only_so_many_finished_pods_are_kept():
             return len((await here.pods.list(NS)).objects) == 3
 
         await here.until(three)
+        await here.quiet()
+        assert 'reason="terminated"} 2' in here.metrics.text()
 
     tell(story, QUICK)
 

@@ -17,6 +17,9 @@ class Leaving:
         self._on_node: Index = self._pods.cache.index(NODE_INDEX, node_name)
         self._writing = world.client.resource("", "v1", "pods")
         self._reading_nodes = world.client.resource("", "v1", "nodes", namespaced=False)
+        self._deletions = world.metrics.counter(
+            "taint_eviction_controller_pod_deletions_total", "Pods told to leave a tainted node."
+        )
         self.loop: Reconciler[Key] = Reconciler(
             "taint_eviction", self.reconcile, world.clock, world.telemetry
         )
@@ -55,6 +58,7 @@ class Leaving:
             return later(left_s)
         why = f"the node {node.name} has a taint that the pod does not tolerate any longer"
         await disrupt(self._writing, pod, self._world.clock, "DeletionByTaintManager", why)
+        self._deletions.add(1)
         return None
 
 

@@ -44,6 +44,10 @@ class Listening:
         self.loop: Reconciler[str] = Reconciler(
             "node_lifecycle", self.reconcile, world.clock, world.telemetry
         )
+        zone = "node_collector_zone_size", "Nodes, by zone; here all are in one.", "zone"
+        ill = "node_collector_unhealthy_nodes_in_zone", "Nodes that are not ready, by zone.", "zone"
+        world.metrics.readings(*zone, read=lambda: {("",): float(len(self._nodes.cache))})
+        world.metrics.readings(*ill, read=lambda: {("",): float(len(self._unwell))})
         world.on(leases, self._lease_changed)
         world.on(self._nodes, self._node_changed)
 

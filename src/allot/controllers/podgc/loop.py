@@ -33,6 +33,9 @@ class Collecting:
         self._missing_since_s: dict[str, float] = {}  # nodes
         self._writing = world.client.resource("", "v1", "pods")
         self._reading_nodes = world.client.resource("", "v1", "nodes", namespaced=False)
+        self._deletions = world.metrics.counter(
+            "pod_gc_collector_force_delete_pods_total", "Pods ended, by why.", "namespace", "reason"
+        )
         self.loop: Reconciler[Key] = Reconciler("podgc", self.reconcile, world.clock, world.telemetry)
         self.trimming: Reconciler[str] = Reconciler("podgc_finished", self.trim, world.clock, world.telemetry)
         world.on(self._nodes, self._node_changed)
@@ -73,11 +76,11 @@ class Collecting:
                 if left_s > 0:
                     return later(left_s)
                 if await self._is_gone(node):
-                    await self._end(pod, f"the node {node} does not exist")
+                    await self._end(pod, "orphaned", f"the node {node} does not exist")
             case Fate.SHUT_DOWN:
-                await self._end(pod, f"the node {node} is out of service")
+                await self._end(pod, "out-of-service", f"the node {node} is out of service")
             case Fate.UNSCHEDULED:
-                await self._end(pod, "the pod is on no node, so no agent will end it")
+                await self._end(pod, "unscheduled", "the pod is on no node, so no agent will end it")
         return None
 
     async def _is_gone(self, node: str) -> bool:
@@ -87,12 +90,14 @@ class Collecting:
             return True
         return False
 
-    async def _end(self, pod: Object, why: str) -> None:
+    async def _end(self, pod: Object, reason: str, why: str) -> None:
         await disrupt(self._writing, pod, self._world.clock, "DeletionByPodGC", why, at_once=True)
+        self._deletions.add(1, pod.namespace, reason)
 
     async def trim(self, key: str) -> None:
         for pod in surplus(self._finished.values(), self._finished_max):
             try:
                 await self._writing.delete(pod.name, pod.namespace, uid=pod.uid, grace_period_s=0)
+                self._deletions.add(1, pod.namespace, "terminated")
             except errors.NotFound:
                 continue
