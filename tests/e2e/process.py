@@ -1,9 +1,10 @@
-"""`allot apiserver` as a process that tests may kill."""
+"""`allot apiserver`, `allot controllers` and kubectl as processes that tests may kill."""
 
 import os
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 
@@ -49,6 +50,64 @@ class ServerProcess:
         code = self.process.wait(20)
         self.process.stdout.close()
         self.log.close()
+        return code
+
+
+@dataclass(frozen=True)
+class Lease:
+    """How long a dead leader is waited for."""
+
+    duration_s: int = 3
+    renew_deadline_s: float = 2
+    retry_period_s: float = 0.3
+
+    def options(self) -> list[str]:
+        options = {
+            "--lease-duration": self.duration_s,
+            "--renew-deadline": self.renew_deadline_s,
+            "--retry-period": self.retry_period_s,
+        }
+        return [part for name, value in options.items() for part in (name, str(value))]
+
+
+class Controllers:
+    """One copy of `allot controllers`, with the rights of the controller manager and no more."""
+
+    def __init__(self, server: ServerProcess, name: str, lease: Lease | None = None) -> None:
+        self.name = name
+        self._log = (server.data_dir.parent / f"{name}.log").open("a")
+        access = server.data_dir.parent / "manager.kubeconfig"
+        if not access.exists():
+            command = [sys.executable, "-m", "allot.cli", "credentials", "system:kube-controller-manager"]
+            options = ["--data-dir", str(server.data_dir), "--out", str(access)]
+            subprocess.run([*command, *options], check=True, stdout=subprocess.DEVNULL)
+        command = [sys.executable, "-m", "allot.cli", "controllers", "--kubeconfig", str(access)]
+        self.process = subprocess.Popen(
+            [*command, "--identity", name, *(lease or Lease()).options()],
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            stdin=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def await_ready(self) -> None:
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == "ready\n", Path(self._log.name).read_text()
+
+    def pause(self) -> None:
+        """Between two instructions, wherever that is. `resume`, or `end` with SIGKILL."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
+    def end(self, how: int) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        code = self.process.wait(20)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        self._log.close()
         return code
 
 

@@ -5,53 +5,16 @@ Over HTTPS, on the SQLite store, with the rights of the controller manager and n
 
 import asyncio
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from allot.api import errors
 from allot.client import Client, HttpsTransport, kubeconfig
-from e2e.process import ServerProcess
+from e2e.process import Controllers, ServerProcess
 
 NS = "default"
 PODS = 24
 FINALIZER = "resource.kubernetes.io/delete-protection"
-
-
-class Controllers:
-    """One copy."""
-
-    def __init__(self, server: ServerProcess, name: str) -> None:
-        self.name = name
-        self._log = (server.data_dir.parent / f"{name}.log").open("a")
-        access = server.data_dir.parent / "manager.kubeconfig"
-        if not access.exists():
-            command = [sys.executable, "-m", "allot.cli", "credentials", "system:kube-controller-manager"]
-            options = ["--data-dir", str(server.data_dir), "--out", str(access)]
-            subprocess.run([*command, *options], check=True, stdout=subprocess.DEVNULL)
-        command = [sys.executable, "-m", "allot.cli", "controllers", "--kubeconfig", str(access)]
-        lease = ["--lease-duration", "3", "--renew-deadline", "2", "--retry-period", "0.3"]
-        self.process = subprocess.Popen(
-            [*command, "--identity", name, *lease],
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            stdin=subprocess.DEVNULL,
-            text=True,
-        )
-
-    def await_ready(self) -> None:
-        assert self.process.stdout is not None
-        assert self.process.stdout.readline() == "ready\n", Path(self._log.name).read_text()
-
-    def end(self, how: int) -> int:
-        if self.process.poll() is None:
-            self.process.send_signal(how)
-        code = self.process.wait(20)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
-        self._log.close()
-        return code
 
 
 class Cluster:

@@ -17,8 +17,7 @@ import pytest
 from allot.api import errors
 from allot.client import Client, HttpsTransport, kubeconfig
 from components import binary
-from e2e.process import Kubectl, ServerProcess
-from e2e.test_controllers import Controllers
+from e2e.process import Controllers, Kubectl, ServerProcess
 
 TIME = "--timeout=40s"
 
