@@ -32,6 +32,7 @@ _PLURALS = {
     "DeviceClass": "deviceclasses",
     "Node": "nodes",
     "Pod": "pods",
+    "ResourceClaim": "resourceclaims",
     "ResourceSlice": "resourceslices",
 }
 

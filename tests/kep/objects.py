@@ -92,6 +92,35 @@ def deployment(replicas: int = 1, **limits: int | str) -> Fields:
     }
 
 
+def with_claims(name: str, *entries: Fields, containers: int = 1, init: int = 0) -> Fields:
+    """A pod whose containers, init containers among them, use every claim that it names."""
+    uses = {"claims": [{"name": one["name"]} for one in entries]}
+
+    def using(kind: str, count: int) -> list[Fields]:
+        return [{"name": f"{kind}{at}", "image": "demo:1", "resources": uses} for at in range(count)]
+
+    made = pod(*using("main", containers), name=name, init=using("init", init))
+    made["spec"]["resourceClaims"] = list(entries)
+    return made
+
+
+def direct(claim: str, name: str = "gpu") -> Fields:
+    return {"name": name, "resourceClaimName": claim}
+
+
+def inline(template: str = "one", name: str = "gpu") -> Fields:
+    return {"name": name, "resourceClaimTemplateName": template}
+
+
+def claim_with(name: str, spec: Fields) -> Fields:
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": name, "namespace": NS},
+        "spec": spec,
+    }
+
+
 def mapping(container: str = "demo", resource: str = GPU, request: str = "container-0-request-0") -> Fields:
     return {"containerName": container, "resourceName": resource, "requestName": request}
 

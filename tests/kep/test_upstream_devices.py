@@ -1,0 +1,224 @@
+"""What upstream asks of devices: alternatives, partitions, shares, taints and pools.
+
+Names and coverage are in docs/upstream-tests.md.
+"""
+
+import pytest
+
+from kep.cluster import Place, to_a_cluster
+from kep.objects import NS, direct, with_claims
+from scheduler.cluster import slice_of
+
+CLAIMS = "resourceclaims"
+
+
+async def results(here: Place, claim: str):
+    found = await here.resource(CLAIMS).get(claim, NS)
+    return found.fields["status"]["allocation"]["devices"]["results"]
+
+
+async def one_node(here: Place, count: int = 1) -> None:
+    """The class `gpu`, and so many devices of it."""
+    await here.device_class()
+    await here.node("n1")
+    await here.devices("n1", count)
+
+
+# -- alternatives ----------------------------------------------------------------------------------
+
+
+async def either(here: Place, *drivers: str) -> None:
+    """A claim that prefers the first of these kinds of devices, each behind a class of its own."""
+    for at, driver in enumerate(drivers):
+        await here.device_class(f"class-{at}", driver=driver)
+    options = [{"name": f"option-{at}", "deviceClassName": f"class-{at}"} for at in range(len(drivers))]
+    spec = {"devices": {"requests": [{"name": "r", "firstAvailable": options}]}}
+    await here.create(
+        CLAIMS,
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": {"name": "c"},
+            "spec": spec,
+        },
+    )
+
+
+@to_a_cluster()
+async def test_the_first_alternative_that_can_be_had_is_taken(here: Place):
+    await either(here, "nobody.example.com", "gpu.example.com", "nic.example.com")
+    await here.node("n1")
+    await here.devices("n1")
+    await here.devices(
+        "n1", driver="nic.example.com", pool={"name": "nics", "generation": 1, "resourceSliceCount": 1}
+    )
+    await here.put(with_claims("p", direct("c")))
+    await here.settled()
+    (result,) = await results(here, "c")
+    assert result["request"] == "r/option-1"
+
+
+@to_a_cluster()
+async def test_the_node_that_serves_the_first_choice_is_preferred(here: Place):
+    """PrioritizedListScoring."""
+    await either(here, "gpu.example.com", "nic.example.com")
+    for name in ("n1", "n2", "n3"):
+        await here.node(name)
+        driver = "gpu.example.com" if name == "n2" else "nic.example.com"
+        await here.devices(name, driver=driver)
+    await here.put(with_claims("p", direct("c")))
+    assert await here.bound("p") == ["n2"]
+
+
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
+@to_a_cluster()
+async def test_claims_of_older_versions_are_scheduled(here: Place, version: str):
+    """A simple claim, and one with alternatives, which is written alike in all versions."""
+    await one_node(here, count=2)
+    exactly = {"deviceClassName": "gpu"}
+    simple = {"name": "r", **(exactly if version == "v1beta1" else {"exactly": exactly})}
+    listed = {"name": "r", "firstAvailable": [{"name": "s", **exactly}]}
+    claims = here.client.resource("resource.k8s.io", version, CLAIMS)
+    for name, request in (("simple", simple), ("listed", listed)):
+        await claims.create({"metadata": {"name": name}, "spec": {"devices": {"requests": [request]}}}, NS)
+        await here.put(with_claims(f"p-{name}", direct(name)))
+        await here.settled(f"p-{name}")
+
+
+# -- partitions, shares, taints ----------------------------------------------------------------------
+
+
+def partitioned(counters: str = "2", **more):
+    """Two slices of one pool: counters for two halves, and a whole card with its halves."""
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 2}
+
+    def drawing(name: str, amount: str):
+        draws = {"counterSet": "card", "counters": {"halves": {"value": amount}}}
+        return {"name": name, "consumesCounters": [draws | more.get(name, {})]}
+
+    sets = slice_of(
+        "n1", [], pool=pool, sharedCounters=[{"name": "card", "counters": {"halves": {"value": counters}}}]
+    )
+    del sets["spec"]["devices"]
+    sets["metadata"]["name"] += "-counters"
+    devices = [drawing("whole", "2"), drawing("half-0", "1"), drawing("half-1", "1")]
+    return sets, slice_of("n1", devices, pool=pool)
+
+
+def chosen(device: str):
+    """By an attribute: a selector does not see a device's name."""
+    return [{"cel": {"expression": f"device.attributes['gpu.example.com'].name == '{device}'"}}]
+
+
+@to_a_cluster()
+async def test_partitions_consume_counters_and_give_them_back(here: Place):
+    """Two halves leave nothing for the whole; when they go, it can be had."""
+    await here.device_class()
+    await here.node("n1")
+    counters, devices = partitioned()
+    for one in devices["spec"]["devices"]:
+        one["attributes"] = {"name": {"string": one["name"]}}
+    await here.put(counters, devices)
+    for name in ("half-0", "half-1", "whole"):
+        await here.claim(name, selectors=chosen(name))
+        await here.put(with_claims(f"p-{name}", direct(name)))
+        if name != "whole":
+            await here.settled(f"p-{name}")
+    await here.why_not("p-whole")
+    await here.delete_pod("p-half-0")
+    await here.quiet()
+    assert not await here.node_of("p-whole")
+    await here.delete_pod("p-half-1")
+    await here.settled("p-whole")
+
+
+@to_a_cluster(DRADeviceCompatibilityGroups=True)
+async def test_partitions_of_groups_that_do_not_go_together(here: Place):
+    await here.device_class()
+    await here.node("n1")
+    groups = {"half-0": {"compatibilityGroups": ["a"]}, "half-1": {"compatibilityGroups": ["b"]}}
+    groups["whole"] = {"compatibilityGroups": ["a"]}
+    counters, devices = partitioned("4", **groups)
+    for one in devices["spec"]["devices"]:
+        one["attributes"] = {"name": {"string": one["name"]}}
+    await here.put(counters, devices)
+    for name in ("half-0", "half-1", "whole"):
+        await here.claim(name, selectors=chosen(name))
+        await here.put(with_claims(f"p-{name}", direct(name)))
+        if name != "half-1":
+            await here.settled(f"p-{name}")
+        else:
+            await here.why_not(f"p-{name}")
+
+
+@to_a_cluster()
+async def test_a_device_is_shared_until_its_capacity_is_used_up(here: Place):
+    await here.device_class()
+    await here.node("n1")
+    policy = {"default": "1", "validRange": {"min": "1"}}
+    shared = {
+        "name": "nic",
+        "allowMultipleAllocations": True,
+        "capacity": {"bandwidth": {"value": "10", "requestPolicy": policy}},
+    }
+    await here.put(slice_of("n1", [shared]))
+    for name, amount in (("six", "6"), ("four", "4"), ("one", "1")):
+        await here.claim(name, capacity={"requests": {"bandwidth": amount}})
+        await here.put(with_claims(name, direct(name)))
+        if name != "one":
+            await here.settled(name)
+    await here.why_not("one")
+    consumed = [(await results(here, name))[0] for name in ("six", "four")]
+    assert [one["consumedCapacity"]["bandwidth"] for one in consumed] == ["6", "4"]
+    assert len({one["shareID"] for one in consumed}) == 2
+    await here.delete_pod("four")
+    await here.settled("one")
+
+
+@pytest.mark.parametrize("effect", ["NoSchedule", "NoExecute"])
+@to_a_cluster()
+async def test_a_taint_keeps_pods_away_that_do_not_tolerate_it(here: Place, effect: str):
+    await here.device_class()
+    await here.node("n1")
+    taint = {"key": "example.com/broken", "value": "yes", "effect": effect}
+    await here.put(slice_of("n1", [{"name": "gpu-0", "taints": [taint]}]))
+    await here.claim("plain")
+    await here.put(with_claims("p", direct("plain")))
+    assert await here.why_not()
+    tolerated = {"key": "example.com/broken", "operator": "Exists", "effect": effect}
+    await here.claim("brave", tolerations=[tolerated])
+    await here.put(with_claims("q", direct("brave")))
+    await here.settled("q")
+    assert not await here.node_of("p")
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta2"])
+@to_a_cluster()
+async def test_a_taint_rule_keeps_pods_away(here: Place, version: str):
+    """Until it is deleted."""
+    await one_node(here)
+    rules = here.client.resource("resource.k8s.io", version, "devicetaintrules", namespaced=False)
+    spec = {"deviceSelector": {"pool": "n1"}, "taint": {"key": "example.com/broken", "effect": "NoSchedule"}}
+    await rules.create({"metadata": {"name": "r"}, "spec": spec})
+    await here.quiet()
+    await here.claim("c")
+    await here.put(with_claims("p", direct("c")))
+    await here.why_not()
+    await rules.delete("r")
+    await here.settled()
+
+
+@to_a_cluster()
+async def test_an_invalid_pool_is_passed_over(here: Place):
+    """InvalidResourceSlices: one pool lists a device twice, another on the same node is sound."""
+    await one_node(here)
+    pool = {"name": "twice", "generation": 1, "resourceSliceCount": 2}
+    for at in range(2):
+        broken = slice_of("n1", [{"name": "a"}], pool=pool)
+        broken["metadata"]["name"] = f"broken-{at}"
+        await here.put(broken)
+    await here.claim("c")
+    await here.put(with_claims("p", direct("c")))
+    await here.settled()
+    (result,) = await results(here, "c")
+    assert result["pool"] == "n1"
