@@ -1,0 +1,68 @@
+"""How many pods may be disturbed: PodDisruptionBudgets, asked about a set of victims."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from allot.api import core, meta
+from allot.informers import Key
+
+from ...pod import PodInfo
+
+Known = Mapping[Key, core.PodDisruptionBudget]
+
+
+class Budgets:
+    def __init__(self, known: Known) -> None:
+        self._by_namespace: dict[str, list[tuple[Key, core.PodDisruptionBudget]]] = {}
+        for key, budget in known.items():
+            self._by_namespace.setdefault(key.namespace, []).append((key, budget))
+        self._covering: dict[str, tuple[Key, ...]] = {}  # by pod uid
+        self._allowed = {key: budget.status.disruptions_allowed for key, budget in known.items()}
+
+    def violations(self, pods: Sequence[PodInfo]) -> int:
+        return len(self.violating(pods))
+
+    def violating(self, pods: Iterable[PodInfo]) -> list[PodInfo]:
+        """Those for whom nothing is left in a budget, the earlier ones having used it first."""
+        if not self._by_namespace:
+            return []
+        left = dict(self._allowed)
+        found = []
+        for pod in pods:
+            covering = self._of(pod)
+            for key in covering:
+                left[key] -= 1
+            if any(left[key] < 0 for key in covering):
+                found.append(pod)
+        return found
+
+    def _of(self, pod: PodInfo) -> tuple[Key, ...]:
+        """The budgets that an eviction would count against; not those that count it already."""
+        if pod.uid not in self._covering:
+            self._covering[pod.uid] = tuple(
+                key
+                for key, budget in self._by_namespace.get(pod.key.namespace, ())
+                if pod.key.name not in budget.status.disrupted_pods
+                and budget.spec.selector is not None
+                and _accepts(budget.spec.selector, pod.labels)
+            )
+        return self._covering[pod.uid]
+
+
+def _accepts(selector: meta.LabelSelector, labels: Mapping[str, str]) -> bool:
+    if any(labels.get(key) != value for key, value in selector.match_labels.items()):
+        return False
+    return all(_holds(one, labels.get(one.key)) for one in selector.match_expressions)
+
+
+def _holds(need: meta.LabelSelectorRequirement, value: str | None) -> bool:
+    match need.operator:
+        case "In":
+            return value in need.values
+        case "NotIn":
+            return value not in need.values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case _:
+            return False

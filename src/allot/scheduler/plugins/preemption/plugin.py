@@ -1,0 +1,101 @@
+"""DefaultPreemption: a pod of higher priority may have the room of others."""
+
+from collections.abc import Hashable, Sequence
+
+from ...framework import Checks, CycleState, Event, Plugin, Rejection
+from ...node import NodeInfo
+from ...pod import PodInfo
+from ...snapshot import Snapshot
+from ...writes import Preempt
+from .budgets import Budgets
+from .choosing import Choice, choose
+from .trial import Trial
+
+NAME = "DefaultPreemption"
+KEPT = Rejection(NAME, "node(s) are kept for a pod of higher priority")
+NODES_MAX = 100
+CHECKS_MAX = 1_000
+
+
+class DefaultPreemption:
+    name = NAME
+    events = frozenset({Event.NODE_ADDED, Event.NODE_CHANGED, Event.POD_GONE, Event.POD_CHANGED})
+
+    def __init__(
+        self, plugins: Sequence[Plugin], *, nodes_max: int = NODES_MAX, checks_max: int = CHECKS_MAX
+    ) -> None:
+        """`plugins` are the others: whoever else decides where a pod fits, and what it holds there.
+
+        At most `nodes_max` nodes with victims are compared, and about `checks_max` checks made.
+        The next time it goes on where it stopped.
+        """
+        self._plugins = tuple(plugins)
+        self._nodes_max = nodes_max
+        self._checks_max = checks_max
+        self._turn = 0
+
+    # -- room that is made stays for whom it is made ----------------------------------------------
+
+    def sign(self, state: CycleState, snapshot: Snapshot) -> Hashable:
+        return state.pod.priority
+
+    def pre_filter(self, state: CycleState, snapshot: Snapshot) -> Checks:
+        priority, prospects = state.pod.priority, snapshot.prospects
+
+        def check(node: NodeInfo) -> Rejection | None:
+            return KEPT if any(one.priority > priority for one in prospects.nominees(node.name)) else None
+
+        return Checks(check)
+
+    # -- making it ----------------------------------------------------------------------------------
+
+    def post_filter(
+        self, state: CycleState, snapshot: Snapshot, rejections: Sequence[tuple[str, Rejection]]
+    ) -> Preempt | None:
+        pod, lowest = state.pod, snapshot.lowest_priority
+        if not pod.may_preempt or lowest is None or lowest >= pod.priority:
+            return None
+        nodes = self._in_turn(pod, snapshot, rejections)
+        found = self._search(
+            Trial(state, snapshot, self._plugins), nodes, Budgets(snapshot.prospects.budgets)
+        )
+        if found is None or (not found.victims and found.node == _nomination(pod, snapshot)):
+            return None  # nothing helps, or it is only to be waited for
+        snapshot.prospects.evict((victim.uid for victim in found.victims), state.now)
+        snapshot.nominate(pod, found.node)
+        return found
+
+    def _search(self, trial: Trial, nodes: Sequence[str], budgets: Budgets) -> Preempt | None:
+        """The cheapest eviction; none at all where room is coming anyway."""
+        best: Choice | None = None
+        compared = 0
+        for name in nodes:
+            if compared >= self._nodes_max or trial.asked >= self._checks_max:
+                break
+            self._turn += 1
+            trial.prepare(name)
+            if trial.has_changed and trial.fits(name):
+                return Preempt(name, ())
+            found = choose(trial, name, budgets, best.price if best is not None else None)
+            trial.reset()
+            if found is not None:
+                best = found
+                compared += 1
+        return Preempt(best.node, best.victims) if best is not None else None
+
+    def _in_turn(
+        self, pod: PodInfo, snapshot: Snapshot, rejections: Sequence[tuple[str, Rejection]]
+    ) -> list[str]:
+        """Nodes where fewer pods could help: the one that was chosen before, then from where we stopped."""
+        names = sorted(name for name, rejection in rejections if rejection.resolvable)
+        start = self._turn % len(names) if names else 0
+        names = names[start:] + names[:start]
+        nominated = _nomination(pod, snapshot)
+        if nominated in names:
+            names.remove(nominated)
+            names.insert(0, nominated)
+        return names
+
+
+def _nomination(pod: PodInfo, snapshot: Snapshot) -> str | None:
+    return snapshot.prospects.nomination(pod.uid) or pod.status.nominated_node_name or None

@@ -1,0 +1,308 @@
+"""Who must go so that a pod of higher priority fits."""
+
+from allot.scheduler.cycle import Placed, Unplaced
+from allot.scheduler.plugins.preemption import DefaultPreemption
+from allot.scheduler.snapshot import Snapshot
+from allot.scheduler.writes import Preempt
+
+from ..objects import pod
+from .worlds import FABRIC, Running, Wanting, World, claim, others, schedule, wanting
+
+
+def answer(world: World, want: Wanting, snapshot: Snapshot | None = None) -> Preempt | None:
+    """What is proposed for the pod, which must not fit as things are."""
+    snapshot = snapshot or world.snapshot()
+    outcome = schedule(wanting(want, snapshot), snapshot)
+    assert isinstance(outcome, Unplaced)
+    assert outcome.remedy is None or isinstance(outcome.remedy, Preempt)
+    return outcome.remedy
+
+
+def evicted(world: World, want: Wanting) -> tuple[str, list[str]] | None:
+    found = answer(world, want)
+    return None if found is None else (found.node, [victim.key.name for victim in found.victims])
+
+
+# -- who may, and who may not ---------------------------------------------------------------------
+
+
+def test_a_pod_of_lower_priority_makes_room():
+    world = World({"a": 4}, pods=(Running("low", "a", cpu=3),))
+    assert evicted(world, Wanting(cpu=2)) == ("a", ["low"])
+
+
+def test_nobody_of_the_same_priority_is_evicted():
+    """E1."""
+    world = World({"a": 4}, pods=(Running("equal", "a", priority=10, cpu=3),))
+    assert evicted(world, Wanting(cpu=2)) is None
+
+
+def test_a_pod_that_must_not_preempt_waits():
+    """E1."""
+    world = World({"a": 4}, pods=(Running("low", "a", cpu=3),))
+    assert evicted(world, Wanting(cpu=2, policy="Never")) is None
+
+
+def test_nobody_is_evicted_where_that_does_not_help():
+    """The node is too small, or has the wrong labels."""
+    world = World({"a": 4, "b": 8}, pods=(Running("low", "a", cpu=3), Running("other", "b", cpu=8)))
+    assert evicted(world, Wanting(cpu=9)) is None
+    assert evicted(world, Wanting(cpu=5, selector={"name": "a"})) is None
+    assert evicted(world, Wanting(cpu=2, selector={"name": "a"})) == ("a", ["low"])
+
+
+# -- devices ----------------------------------------------------------------------------------------
+
+
+def test_devices_come_free_with_the_pod_that_holds_them():
+    """The node has cpu enough: it is the devices that lack."""
+    world = World(
+        {"a": 8},
+        gpus={"a": 2},
+        pods=(Running("holder", "a", cpu=1, claim="c"), Running("idle", "a", cpu=1)),
+        claims={"c": ("a/gpu-0", "a/gpu-1")},
+    )
+    assert evicted(world, Wanting(gpus=1)) == ("a", ["holder"])
+
+
+def test_only_as_many_holders_go_as_are_needed():
+    world = World(
+        {"a": 8},
+        gpus={"a": 3},
+        pods=tuple(Running(f"p{index}", "a", claim=f"c{index}", started=index) for index in range(3)),
+        claims={f"c{index}": (f"a/gpu-{index}",) for index in range(3)},
+    )
+    assert evicted(world, Wanting(gpus=2)) == ("a", ["p1", "p2"])  # the oldest stays
+
+
+def test_a_shared_claim_gives_its_devices_back_only_with_its_last_pod():
+    world = World(
+        {"a": 8},
+        gpus={"a": 1},
+        pods=(Running("one", "a", claim="c", started=1), Running("two", "a", claim="c", started=2)),
+        claims={"c": ("a/gpu-0",)},
+    )
+    assert evicted(world, Wanting(gpus=1)) == ("a", ["one", "two"])
+    shared_with_equal = World(
+        {"a": 8},
+        gpus={"a": 1},
+        pods=(Running("one", "a", claim="c"), Running("equal", "a", claim="c", priority=10)),
+        claims={"c": ("a/gpu-0",)},
+    )
+    assert evicted(shared_with_equal, Wanting(gpus=1)) is None
+
+
+def test_the_claim_of_the_pod_itself_is_not_taken_from_under_it():
+    """It shares a claim with the pod that it evicts for cpu: the devices must stay allocated."""
+    world = World(
+        {"a": 4, "b": 4},
+        gpus={"a": 1},
+        pods=(Running("low", "a", cpu=4, claim="c"), Running("full", "b", cpu=4)),
+        claims={"c": ("a/gpu-0",)},
+    )
+    assert evicted(world, Wanting(cpu=2, claim="c")) is not None
+
+
+def test_a_device_that_many_nodes_reach_is_freed_by_evicting_a_pod_elsewhere():
+    """Node a has room, and the only device of the fabric is held from node b."""
+    world = World(
+        {"a": 8, "b": 1},
+        gpus={FABRIC: 1},
+        pods=(Running("far", "b", cpu=1, claim="c"),),
+        claims={"c": ("fabric/gpu-0",)},
+    )
+    found = evicted(world, Wanting(cpu=4, gpus=1))
+    assert found == ("a", ["far"])
+
+
+# -- the cheapest -----------------------------------------------------------------------------------
+
+
+def test_the_node_whose_victims_matter_least_is_chosen():
+    world = World(
+        {"a": 4, "b": 4, "c": 4},
+        pods=(
+            Running("five", "a", priority=5, cpu=4),
+            Running("zero", "b", priority=0, cpu=4),
+            Running("three", "c", priority=3, cpu=4),
+        ),
+    )
+    assert evicted(world, Wanting(cpu=4)) == ("b", ["zero"])
+
+
+def test_of_equal_victims_fewer_are_better_and_then_younger_ones():
+    world = World(
+        {"a": 4, "b": 4, "c": 4},
+        pods=(
+            Running("half", "a", cpu=2),
+            Running("other-half", "a", cpu=2),
+            Running("old", "b", cpu=4, started=1),
+            Running("young", "c", cpu=4, started=8),
+        ),
+    )
+    assert evicted(world, Wanting(cpu=4)) == ("c", ["young"])
+
+
+def test_one_large_pod_goes_rather_than_two_small_ones_of_the_same_priority():
+    """Bringing the oldest back first would keep the large one."""
+    world = World(
+        {"a": 4},
+        pods=(
+            Running("large", "a", cpu=2, started=1),
+            Running("small", "a", cpu=1, started=2),
+            Running("small-too", "a", cpu=1, started=3),
+        ),
+    )
+    assert evicted(world, Wanting(cpu=2)) == ("a", ["large"])
+
+
+def test_pods_that_a_budget_protects_are_spared_where_others_do():
+    """Though they are the less important ones."""
+    world = World(
+        {"a": 4, "b": 4},
+        pods=(
+            Running("guarded", "a", priority=0, cpu=4, labels={"app": "db"}),
+            Running("free", "b", priority=5, cpu=4),
+        ),
+        budgets={"db": 0},
+    )
+    assert evicted(world, Wanting(cpu=4)) == ("b", ["free"])
+
+
+def test_a_budget_is_broken_where_nothing_else_helps():
+    world = World({"a": 4}, pods=(Running("guarded", "a", cpu=4, labels={"app": "db"}),), budgets={"db": 0})
+    assert evicted(world, Wanting(cpu=4)) == ("a", ["guarded"])
+
+
+def test_a_budget_allows_as_many_as_it_says():
+    world = World(
+        {"a": 4, "b": 4},
+        pods=(
+            Running("one", "a", cpu=2, labels={"app": "db"}),
+            Running("two", "a", cpu=2, labels={"app": "db"}),
+            Running("three", "b", cpu=2, labels={"app": "db"}),
+            Running("five", "b", priority=5, cpu=2),
+        ),
+        budgets={"db": 1},
+    )
+    assert evicted(world, Wanting(cpu=4)) == ("b", ["five", "three"])
+
+
+# -- room that is coming ------------------------------------------------------------------------------
+
+SOON = "2026-01-01T12:00:30Z"
+
+
+def test_nobody_is_evicted_while_a_pod_is_leaving_whose_room_is_enough():
+    """E4: the pod waits, and its room is kept."""
+    world = World(
+        {"a": 4, "b": 4}, pods=(Running("going", "a", cpu=4, deleted=SOON), Running("low", "b", cpu=4))
+    )
+    assert evicted(world, Wanting(cpu=4)) == ("a", [])
+    assert evicted(world, Wanting(cpu=4, nominated="a")) is None
+
+
+def test_a_pod_that_takes_long_to_end_is_not_waited_for_unless_it_makes_room():
+    late, low = "2026-01-01T13:00:00Z", Running("low", "b", cpu=4)
+    world = World({"a": 4, "b": 4}, pods=(Running("slow", "a", cpu=4, deleted=late), low))
+    assert evicted(world, Wanting(cpu=4)) == ("b", ["low"])
+    made = World({"a": 4, "b": 4}, pods=(Running("slow", "a", cpu=4, deleted=late, preempted=True), low))
+    assert evicted(made, Wanting(cpu=4, nominated="a")) is None
+
+
+def test_a_pod_that_should_be_gone_long_since_is_not_counted_on():
+    stuck = "2026-01-01T11:00:00Z"
+    world = World(
+        {"a": 4, "b": 4}, pods=(Running("stuck", "a", cpu=4, deleted=stuck), Running("low", "b", cpu=4))
+    )
+    assert evicted(world, Wanting(cpu=4)) == ("b", ["low"])
+
+
+def test_devices_whose_pod_is_gone_are_on_their_way_back():
+    """E4: between the end of a pod and the news of its claim nobody else is evicted."""
+    world = World(
+        {"a": 4},
+        gpus={"a": 2},
+        pods=(Running("low", "a", claim="kept"),),
+        claims={"kept": ("a/gpu-0",), "given-back": ("a/gpu-1",)},
+        gone=("departed",),
+    )
+    assert evicted(world, Wanting(gpus=1)) == ("a", [])
+
+
+def test_the_victims_of_a_decision_are_not_chosen_twice():
+    """E4: the server has not heard of it yet."""
+    world = World({"a": 4, "b": 4}, pods=(Running("one", "a", cpu=4, started=5), Running("two", "b", cpu=4)))
+    snapshot = world.snapshot()
+    assert answer(world, Wanting(cpu=4), snapshot) is not None
+    assert answer(world, Wanting(cpu=4), snapshot) is None
+
+
+def test_room_that_was_made_for_one_pod_is_not_counted_for_the_next():
+    """Both of them get a victim of their own, also on the same node."""
+    world = World(
+        {"a": 4}, pods=(Running("one", "a", cpu=2, started=1), Running("two", "a", cpu=2, started=2))
+    )
+    snapshot = world.snapshot()
+    asked = others()
+    plugins = [*asked, DefaultPreemption(asked)]
+    found = []
+    for name in ("first", "second", "third"):
+        outcome = schedule(pod(name, priority=10, requests={"cpu": "2"}), snapshot, plugins)
+        assert isinstance(outcome, Unplaced)
+        victims = outcome.remedy.victims if isinstance(outcome.remedy, Preempt) else ()
+        found.append([victim.key.name for victim in victims])
+    assert found == [["two"], ["one"], []]
+
+
+def test_devices_that_were_freed_for_one_pod_are_not_counted_for_the_next():
+    world = World(
+        {"a": 8},
+        gpus={"a": 2},
+        pods=(Running("one", "a", claim="c1", started=1), Running("two", "a", claim="c2", started=2)),
+        claims={"c1": ("a/gpu-0",), "c2": ("a/gpu-1",)},
+    )
+    snapshot = world.snapshot()
+    first = answer(world, Wanting(gpus=1), snapshot)
+    assert first is not None
+    assert [victim.key.name for victim in first.victims] == ["two"]
+    snapshot.put_claim(claim("another", count=1))
+    uses = [{"name": "gpu", "resourceClaimName": "another"}]
+    outcome = schedule(pod("other", priority=10, resourceClaims=uses), snapshot)
+    assert isinstance(outcome, Unplaced)
+    assert isinstance(outcome.remedy, Preempt)
+    assert [victim.key.name for victim in outcome.remedy.victims] == ["one"]
+
+
+def test_pods_of_lower_priority_stay_away_from_room_that_was_made():
+    """E5: the victim is gone and the pod is not there yet."""
+    world = World({"a": 4})
+    snapshot = world.snapshot()
+    snapshot.nominate(pod("urgent", priority=10, requests={"cpu": "4"}), "a")
+    small = pod("small", priority=0, requests={"cpu": "1"})
+    kept = schedule(small, snapshot)
+    assert isinstance(kept, Unplaced)
+    assert [one.reason for one in kept.reasons] == ["node(s) are kept for a pod of higher priority"]
+    assert isinstance(schedule(pod("urgent", priority=10, requests={"cpu": "4"}), snapshot), Placed)
+
+
+# -- bounds -----------------------------------------------------------------------------------------
+
+
+def test_the_search_goes_on_where_it_stopped():
+    """Only the last node helps; two are looked at each time."""
+    nodes = {f"n{index}": 4 for index in range(6)}
+    pods = [Running(f"equal{index}", f"n{index}", priority=10, cpu=3) for index in range(5)]
+    pods += [Running(f"low{index}", f"n{index}", cpu=1) for index in range(5)]
+    pods.append(Running("victim", "n5", cpu=4))
+    world = World(nodes, pods=tuple(pods))
+    snapshot = world.snapshot()
+    asked = others()
+    plugins = [*asked, DefaultPreemption(asked, checks_max=2)]
+    remedies = []
+    for _ in range(3):
+        outcome = schedule(wanting(Wanting(cpu=4), snapshot), snapshot, plugins)
+        assert isinstance(outcome, Unplaced)
+        remedies.append(outcome.remedy)
+    assert remedies[:2] == [None, None]
+    assert isinstance(remedies[2], Preempt)
