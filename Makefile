@@ -31,8 +31,8 @@ components: dev ## fetch the real kubectl and etcd that tests run against
 demo: setup ## run the demo: a small fleet, its claims, every device given back
 	$(BIN)/python examples/demo.py
 
-up: setup ## run the API server until interrupted; data and kubeconfig in ./allot-data
-	$(BIN)/allot apiserver
+up: setup ## run a whole cluster until interrupted; data and kubeconfig in ./allot-data
+	$(BIN)/allot up
 
 test: dev components lint types ## run the whole test suite
 	$(BIN)/python -m pytest -n 2

@@ -80,15 +80,27 @@ def _wanted(options: argparse.Namespace) -> ClusterOptions:
 
 
 async def _stay_up(options: ClusterOptions) -> int:
-    stop = asyncio.Event()
+    working = asyncio.create_task(_work(options))
+
+    def stop() -> None:
+        if not working.cancelling():  # asked twice, it is still allowed to put things away
+            working.cancel()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        asyncio.get_running_loop().add_signal_handler(number, stop)
+    try:
+        await working
+    except asyncio.CancelledError:
+        return 0
+    return 1  # a cluster does not end by itself
+
+
+async def _work(options: ClusterOptions) -> None:
     async with cluster(options) as running:
         serving = running.serving
         print(f"serving {serving.url}, kubeconfig {serving.kubeconfig}", file=sys.stderr)
         print("ready", flush=True)
-        await stop.wait()
-    return 0
+        await asyncio.Event().wait()
 
 
 def _duration_s(text: str) -> float:
