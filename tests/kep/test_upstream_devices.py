@@ -222,3 +222,40 @@ async def test_an_invalid_pool_is_passed_over(here: Place):
     await here.settled()
     (result,) = await results(here, "c")
     assert result["pool"] == "n1"
+
+
+# -- devices of several nodes --------------------------------------------------------------------------
+
+
+@to_a_cluster()
+async def test_each_device_says_on_which_nodes_it_can_be_used(here: Place):
+    """PartitionableDevices, PerDeviceNodeSelection: one slice, a device for each node."""
+    await here.device_class()
+    for name in ("n1", "n2"):
+        await here.node(name)
+    listed = [{"name": f"gpu-{name}", "nodeName": name} for name in ("n1", "n2")]
+    await here.put(slice_of("shared", listed, perDeviceNodeSelection=True))
+    for name in ("a", "b"):
+        await here.claim(name)
+        await here.put(with_claims(name, direct(name)))
+    places = await here.bound("a", "b")
+    assert sorted(places) == ["n1", "n2"]
+    found = [(await results(here, name))[0]["device"] for name in ("a", "b")]
+    assert found == [f"gpu-{place}" for place in places]
+
+
+@to_a_cluster()
+async def test_one_device_for_several_hosts(here: Place):
+    """PartitionableDevices, MultiHostDevice: pods that share the claim run on the nodes that reach it."""
+    await here.device_class()
+    for name in ("n1", "n2", "n3"):
+        await here.node(name, labels={"rack": "far" if name == "n3" else "near"})
+    near = {"matchExpressions": [{"key": "rack", "operator": "In", "values": ["near"]}]}
+    device = {"name": "slice-2x4", "nodeSelector": {"nodeSelectorTerms": [near]}}
+    await here.put(slice_of("fabric", [device], perDeviceNodeSelection=True))
+    await here.claim("ours")
+    for name in ("a", "b"):
+        fields = with_claims(name, direct("ours"))
+        fields["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "5"}
+        await here.put(fields)
+    assert sorted(await here.bound("a", "b")) == ["n1", "n2"]
