@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allot.allocation import BadNodeSelector, BadSlice, Features, Inventory, Node
+from allot.allocation import BadNodeSelector, BadSlice, Features, Inventory, Node, PoolId
 from allot.api import meta, resource
 
-from .builders import EVERYTHING, HERE, cards, device, partition, slice_of, stocked
+from .builders import DRIVER, EVERYTHING, HERE, cards, device, partition, slice_of, stocked
 
 THERE = Node("there", {"zone": "b"})
 
@@ -226,6 +226,36 @@ def test_a_fork_can_add_and_remove_without_its_parent_noticing():
     assert seen(inventory) == ["a", "b"]
 
 
+def test_counters_of_a_whole_pool_concern_only_the_nodes_that_have_its_devices():
+    """I2. A fleet of cards in parts: what happens on one node is no news for the others."""
+    inventory = stocked(
+        cards(8),
+        slice_of(partition("part", "card-0", 4), slices=2),
+        slice_of(device("b"), name="b", pool="b", nodeName="there"),
+    )
+    before = inventory.revision
+
+    assert inventory.nodes_of(PoolId(DRIVER, "pool")) == {"here"}
+    assert [pool.id.name for pool in inventory.view(THERE).pools] == ["b"]
+    inventory.apply(slice_of(partition("part", "card-0", 8), slices=2))
+    assert inventory.moved_since(before) == {"here"}
+
+
+def test_counters_that_show_a_pool_in_pieces_concern_every_node_until_it_is_whole():
+    """Whoever asks for all devices must know all of them (D3), wherever they are."""
+    inventory = stocked(cards(8))
+    (pool,) = inventory.view(THERE).pools
+    assert pool.incomplete
+
+    inventory.apply(slice_of(partition("part", "card-0", 4), slices=2))
+    assert inventory.view(THERE).pools == ()
+    inventory.apply(slice_of(partition("part", "card-9", 4), slices=2))
+    (pool,) = inventory.view(THERE).pools
+    assert "card-9" in pool.invalid
+    inventory.remove("counters")
+    assert inventory.view(THERE).pools == ()
+
+
 published = st.builds(
     lambda name, pool, generation, count, node, devices: slice_of(
         *(device(one) for one in devices),
@@ -241,6 +271,13 @@ published = st.builds(
     st.integers(1, 2),
     st.sampled_from(["here", "there", None]),
     st.lists(st.sampled_from("xyz"), max_size=2),
+) | st.builds(
+    lambda card, pool, drawn: (
+        slice_of(partition("x", card, 4), pool=pool, slices=2) if drawn else cards(8, pool=pool)
+    ),
+    st.sampled_from(["card-0", "card-1"]),
+    st.sampled_from(["p", "q"]),
+    st.booleans(),
 )
 
 
@@ -254,8 +291,12 @@ def described(inventory: Inventory) -> list[object]:
     ]
 
 
-@given(st.lists(published, max_size=8), st.integers(0, 8), st.sets(st.sampled_from("abcd")))
-@settings(max_examples=150)
+@given(
+    st.lists(published, max_size=8),
+    st.integers(0, 8),
+    st.sets(st.sampled_from([*"abcd", "slice", "counters"])),
+)
+@settings(max_examples=200)
 def test_a_history_and_its_outcome_give_the_same_views(history, forked_at, removed):
     """I1, with a fork somewhere on the way and removals at the end."""
     inventory = Inventory(EVERYTHING)

@@ -146,6 +146,18 @@ def test_a_node_without_an_answer_is_not_one_that_does_not_fit():
     assert ranker.undecided() == {"n0", "n1"}
 
 
+def test_a_device_that_is_held_and_no_longer_published_still_fills_its_pool():
+    """Known from the ranking that is made afresh, and not to be taken for an empty node."""
+    inventory, ledger = stocked(on(NODES[1], 4)), Ledger()
+    ranker = Ranker(inventory, ledger, demanded(claim(wants())), SPREAD)
+    ranker.put(NODES[1])
+    (empty,) = ranker.ranked()
+    take(ledger, NODES[1], "d7")
+
+    (filled,) = ranker.ranked()
+    assert filled.cost > empty.cost
+
+
 events = st.lists(
     st.one_of(
         st.tuples(st.just("slice"), st.integers(0, 3), st.lists(st.sampled_from([4, 8]), max_size=3)),

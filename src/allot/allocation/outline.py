@@ -83,7 +83,7 @@ class Outlines:
         if devices is None:
             return None
         taken: list[tuple[int, bool, int, tuple[tuple[str, int], ...]]] = []
-        for pool in view.pools:
+        for place, pool in enumerate(view.pools):
             used = self._ledger.usage(pool.id)
             if used and pool.elsewhere:
                 return None
@@ -92,7 +92,7 @@ class Outlines:
                 if at is None:
                     if pool.totals:
                         return None
-                    continue
+                    at = -1 - place  # a device that is no longer published still fills its pool
                 shares = tuple(sorted(usage.consumed.items()))
                 taken.append((at, bool(usage.owners), len(usage.sharers), shares))
         return (devices, tuple(sorted(taken)))
