@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from allot.allocation import BadSlice
-from allot.api import Object, resource
+from allot.api import Object, core, resource
 from allot.informers import Added, Change, Deleted, Key, ResourceId
 
 from .claim import ClaimInfo
@@ -31,8 +31,9 @@ CLAIMS = ResourceId(GROUP, "v1", "resourceclaims")
 SLICES = ResourceId(GROUP, "v1", "resourceslices", namespaced=False)
 CLASSES = ResourceId(GROUP, "v1", "deviceclasses", namespaced=False)
 TAINT_RULES = ResourceId(GROUP, "v1", "devicetaintrules", namespaced=False)
+BUDGETS = ResourceId("policy", "v1", "poddisruptionbudgets")
 
-NEEDS = (PODS, NODES, CLAIMS, SLICES, CLASSES, TAINT_RULES)
+NEEDS = (PODS, NODES, CLAIMS, SLICES, CLASSES, TAINT_RULES, BUDGETS)
 
 
 class News(NamedTuple):
@@ -62,6 +63,7 @@ class Intake:
             SLICES: self._slice,
             CLASSES: self._class,
             TAINT_RULES: self._taint_rule,
+            BUDGETS: self._budget,
         }
 
     def hear(self, news: News, now_s: float) -> None:
@@ -72,19 +74,35 @@ class Intake:
     def _pod(self, change: Change, now_s: float) -> None:
         pod = PodInfo.of(change.object)
         if isinstance(change, Deleted) or pod.view.is_finished:
-            self._queue.remove(pod.uid, now_s)
+            self._forget(pod.uid, now_s)
             self._tell_gated(pod, None)
+            self._snapshot.prospects.leave(pod.uid)
             if self._snapshot.remove(pod.uid):
                 self._queue.happened(Event.POD_GONE, now_s)
         elif pod.spec.node_name:
-            self._queue.remove(pod.uid, now_s)
+            self._forget(pod.uid, now_s)
             self._snapshot.place(pod, pod.spec.node_name)
         elif self._snapshot.place_of(pod.uid) is not None:
             self._queue.update(pod, now_s)  # on its way to a node: this was said before that was known (P4)
-        elif pod.scheduler not in self._names or pod.is_deleting:
-            self._queue.remove(pod.uid, now_s)
+        elif pod.is_deleting:
+            self._forget(pod.uid, now_s)
         else:
-            self._pending(pod, now_s)
+            self._nominated(pod)
+            if pod.scheduler in self._names:
+                self._pending(pod, now_s)
+            else:
+                self._queue.remove(pod.uid, now_s)
+
+    def _forget(self, uid: str, now_s: float) -> None:
+        self._queue.remove(uid, now_s)
+        if self._snapshot.unnominate(uid):
+            self._queue.happened(Event.POD_GONE, now_s)  # the room that was kept for it
+
+    def _nominated(self, pod: PodInfo) -> None:
+        """Room was made for it, by an earlier run or by another scheduler."""
+        node = pod.status.nominated_node_name
+        if node and self._snapshot.prospects.nomination(pod.uid) is None:
+            self._snapshot.nominate(pod, node)
 
     def _pending(self, pod: PodInfo, now_s: float) -> None:
         if self._queue.where(pod.uid) is Where.TAKEN:
@@ -165,3 +183,13 @@ class Intake:
         else:
             self._snapshot.inventory.apply_taint_rule(change.object.view(resource.DeviceTaintRule))
         self._queue.happened(Event.TAINT_RULE_CHANGED, now_s)
+
+    # -- budgets --------------------------------------------------------------------------------
+
+    def _budget(self, change: Change, now_s: float) -> None:
+        """They protect pods from preemption; no pod fits because of one."""
+        budgets, key = self._snapshot.prospects.budgets, Key.of(change.object)
+        if isinstance(change, Deleted):
+            budgets.pop(key, None)
+        else:
+            budgets[key] = change.object.view(core.PodDisruptionBudget)

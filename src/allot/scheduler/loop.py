@@ -177,6 +177,10 @@ class Scheduler:
         pod = queued.pod
         match outcome:
             case Placed():
+                if self.snapshot.unnominate(pod.uid):
+                    self.queue.happened(
+                        Event.POD_GONE, self._now_s()
+                    )  # what it leaves of the room made for it
                 self.queue.placed(pod.uid, self._now_s())
                 self._act(group, self._binder.bind(outcome), f"bind {pod.key}")
             case Unplaced(remedy=None):
@@ -261,6 +265,8 @@ class Scheduler:
                 message = f"waiting for the devices of {', '.join(claims)} to be made ready"
                 self._events.record(pod.object, NORMAL, "BindingConditionsPending", message)
             case RoomMade(outcome, refused):
+                if refused and isinstance(outcome.remedy, Preempt):
+                    self.snapshot.prospects.spare(victim.uid for victim in outcome.remedy.victims)
                 self._failed(outcome, is_error=refused)
 
     def _gated(self, pod: PodInfo, why: str | None) -> None:

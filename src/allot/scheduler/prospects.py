@@ -48,6 +48,11 @@ class Prospects:
         self._evicted = {uid: when for uid, when in self._evicted.items() if now - when <= PATIENCE}
         self._evicted.update(dict.fromkeys(uids, now))
 
+    def spare(self, uids: Iterable[str]) -> None:
+        """It was decided, and could not be done."""
+        for uid in uids:
+            self._evicted.pop(uid, None)
+
     def has_left(self, uid: str) -> bool:
         return uid in self._left
 

@@ -12,12 +12,13 @@ from .node_affinity import NodeAffinity
 from .node_name import NodeName
 from .node_resources_fit import NodeResourcesFit, Strategy
 from .node_unschedulable import NodeUnschedulable
+from .preemption import DefaultPreemption
 from .scheduling_gates import SchedulingGates
 from .taint_toleration import TaintToleration
 
 
 def default(ids: Ids, settings: Settings) -> tuple[Plugin, ...]:
-    return (
+    deciding = (
         SchedulingGates(),
         NodeUnschedulable(),
         NodeName(),
@@ -28,6 +29,7 @@ def default(ids: Ids, settings: Settings) -> tuple[Plugin, ...]:
         DynamicResources(ids, settings.policy, binding_timeout_s=settings.binding_timeout_s),
         DeviceFit(),
     )
+    return (*deciding, DefaultPreemption(deciding))
 
 
 def events(plugins: Sequence[Plugin]) -> Mapping[str, frozenset[Event]]:

@@ -1,0 +1,153 @@
+"""Preemption end to end: who is evicted, what is written, and whose the room is."""
+
+from typing import Any
+
+from .cluster import NS, Cluster, tell
+
+
+async def priorities(here: Cluster) -> None:
+    for name, value in (("low", 1), ("high", 1000)):
+        fields = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": value}
+        await here.create("priorityclasses", {**fields, "metadata": {"name": name}})
+    await here.quiet()  # the server admits pods by the classes that it has heard of
+
+
+async def leave(here: Cluster, name: str) -> None:
+    """What the agent of a node does with a pod that is being deleted."""
+
+    async def is_evicted() -> bool:
+        found = await here.get("pods", name)
+        return found is None or bool(found.metadata.deletion_timestamp)
+
+    await here.until(is_evicted, f"{name} evicted")
+    if await here.get("pods", name) is not None:
+        await here.resource("pods").delete(name, NS, grace_period_s=0)
+
+
+async def is_waiting(here: Cluster, name: str) -> dict[str, Any]:
+    async def nominated() -> dict[str, Any] | None:
+        found = await here.get("pods", name)
+        status = found.fields.get("status") or {} if found is not None else {}
+        return status if status.get("nominatedNodeName") else None
+
+    status: dict[str, Any] = await here.until(nominated, f"{name} nominated")
+    return status
+
+
+def test_a_pod_of_higher_priority_gets_the_devices_of_another():
+    """The victim is told why, its claim gives the device back, and the device goes to the other pod."""
+
+    async def story(here: Cluster) -> None:
+        await here.node("a")
+        await here.devices("a", 1)
+        await here.device_class()
+        await here.template()
+        await priorities(here)
+        await here.pod("batch", template="one", priorityClassName="low")
+        await here.bound("batch")
+        await here.pod("urgent", template="one", priorityClassName="high")
+
+        assert (await is_waiting(here, "urgent"))["nominatedNodeName"] == "a"
+        await leave(here, "batch")
+        assert await here.bound("urgent") == ["a"]
+        (held,) = (await here.held()).values()
+        assert held == ["a/gpu-0"]
+
+    tell(story)
+
+
+def test_the_fewest_pods_go_and_the_others_keep_their_devices():
+    async def story(here: Cluster) -> None:
+        await here.node("a")
+        await here.devices("a", 3)
+        await here.device_class()
+        await here.template()
+        await here.template("two", count=2)
+        await priorities(here)
+        await here.pod("pair", template="two", priorityClassName="low")
+        await here.pod("single", template="one", priorityClassName="low")
+        await here.bound("pair", "single")
+        await here.pod("urgent", template="two", priorityClassName="high")
+
+        await leave(here, "pair")
+        assert await here.bound("urgent") == ["a"]
+        assert await here.node_of("single") == "a"
+
+    tell(story)
+
+
+def test_room_that_was_made_is_not_taken_by_a_pod_of_lower_priority():
+    """E5: a small pod arrives between the end of the victim and the return of its devices."""
+
+    async def story(here: Cluster) -> None:
+        await here.node("a", cpu="4")
+        await priorities(here)
+        await here.pod("batch", requests={"cpu": "4"}, priorityClassName="low")
+        await here.bound("batch")
+        await here.pod("urgent", requests={"cpu": "4"}, priorityClassName="high")
+        await is_waiting(here, "urgent")
+        await here.pod("sneaky", requests={"cpu": "1"}, priorityClassName="low")
+        await leave(here, "batch")
+
+        assert await here.bound("urgent") == ["a"]
+        assert await here.node_of("sneaky") == ""
+
+    tell(story)
+
+
+def test_several_pods_of_higher_priority_each_get_a_victim_of_their_own():
+    async def story(here: Cluster) -> None:
+        await here.node("a")
+        await here.devices("a", 3)
+        await here.device_class()
+        await here.template()
+        await priorities(here)
+        batch = [f"batch-{index}" for index in range(3)]
+        for name in batch:
+            await here.pod(name, template="one", priorityClassName="low")
+        await here.bound(*batch)
+        urgent = [f"urgent-{index}" for index in range(2)]
+        for name in urgent:
+            await here.pod(name, template="one", priorityClassName="high")
+        for name in urgent:
+            await is_waiting(here, name)
+        await here.quiet()
+        going = [name for name in batch if await _is_going(here, name)]
+        assert len(going) == 2
+        for name in going:
+            await leave(here, name)
+        assert await here.bound(*urgent) == ["a", "a"]
+
+    tell(story)
+
+
+async def _is_going(here: Cluster, name: str) -> bool:
+    found = await here.get("pods", name)
+    return found is None or bool(found.metadata.deletion_timestamp)
+
+
+def test_a_pod_that_a_budget_protects_is_spared():
+    async def story(here: Cluster) -> None:
+        await here.node("a", cpu="2")
+        await here.node("b", cpu="2")
+        await priorities(here)
+        await here.pod("guarded", requests={"cpu": "2"}, priorityClassName="low", labels={"app": "db"})
+        await here.bound("guarded")
+        await here.pod("free", requests={"cpu": "2"}, priorityClassName="low")
+        (room,) = await here.bound("free")
+        await here.create(
+            "poddisruptionbudgets",
+            {
+                "apiVersion": "policy/v1",
+                "kind": "PodDisruptionBudget",
+                "metadata": {"name": "db", "namespace": NS},
+                "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "db"}}},
+            },
+        )
+        await here.pod("urgent", requests={"cpu": "2"}, priorityClassName="high")
+        await is_waiting(here, "urgent")
+        await leave(here, "free")
+        assert await here.bound("urgent") == [room]
+        assert not await _is_going(here, "guarded")
+
+    tell(story)
