@@ -7,7 +7,7 @@ real; a story says when a pod has ended.
 import pytest
 
 from kep.cluster import Place, reserved_for, to_a_cluster
-from kep.objects import NS, direct, inline, with_claims
+from kep.objects import NS, claim_with, direct, inline, with_claims
 from scheduler.cluster import claim_spec
 
 CLAIMS = "resourceclaims"
@@ -173,15 +173,7 @@ async def test_parameters_of_claim_and_class_come_with_the_devices(here: Place):
     await here.device_class("tuned", config=[{"opaque": opaque}])
     spec = claim_spec(device_class="tuned")
     spec["devices"]["config"] = [{"opaque": {**opaque, "parameters": {"from": "claim"}}}]
-    await here.create(
-        CLAIMS,
-        {
-            "apiVersion": "resource.k8s.io/v1",
-            "kind": "ResourceClaim",
-            "metadata": {"name": "c"},
-            "spec": spec,
-        },
-    )
+    await here.put(claim_with("c", spec))
     await here.put(with_claims("p", direct("c")))
     await here.settled()
     claim = await claim_named(here, "c")

@@ -3,10 +3,13 @@
 Names and coverage are in docs/upstream-tests.md.
 """
 
+from functools import partial
+
 import pytest
 
+from allot.scheduler.plugins.devices import DynamicResources
 from kep.cluster import Place, to_a_cluster
-from kep.objects import NS, direct, with_claims
+from kep.objects import NS, claim_with, direct, with_claims
 from scheduler.cluster import slice_of
 
 CLAIMS = "resourceclaims"
@@ -33,15 +36,7 @@ async def either(here: Place, *drivers: str) -> None:
         await here.device_class(f"class-{at}", driver=driver)
     options = [{"name": f"option-{at}", "deviceClassName": f"class-{at}"} for at in range(len(drivers))]
     spec = {"devices": {"requests": [{"name": "r", "firstAvailable": options}]}}
-    await here.create(
-        CLAIMS,
-        {
-            "apiVersion": "resource.k8s.io/v1",
-            "kind": "ResourceClaim",
-            "metadata": {"name": "c"},
-            "spec": spec,
-        },
-    )
+    await here.put(claim_with("c", spec))
 
 
 @to_a_cluster()
@@ -259,3 +254,32 @@ async def test_one_device_for_several_hosts(here: Place):
         fields["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "5"}
         await here.put(fields)
     assert sorted(await here.bound("a", "b")) == ["n1", "n2"]
+
+
+# -- hard nodes --------------------------------------------------------------------------------------
+
+
+def on_roots(node: str, *roots: str):
+    devices = [
+        {"name": f"gpu-{at:02}", "attributes": {"root": {"string": root}}} for at, root in enumerate(roots)
+    ]
+    return slice_of(node, devices)
+
+
+@pytest.mark.parametrize("budget", [50, 100_000], ids=["given up", "worked out"])
+@to_a_cluster(scheduled=False)
+async def test_a_node_that_is_too_hard_does_not_fail_the_pod(here: Place, monkeypatch, budget: int):
+    """FilterTimeout: upstream fails the whole attempt. Five on one root are wanted, four are on each."""
+    monkeypatch.setattr("allot.scheduler.plugins.DynamicResources", partial(DynamicResources, budget=budget))
+    await here.start_scheduler()
+    await here.device_class()
+    await here.node("hard")
+    await here.put(on_roots("hard", *(f"root-{at % 5}" for at in range(20))))
+    requests = [{"name": f"r{at}", "exactly": {"deviceClassName": "gpu"}} for at in range(5)]
+    together = [{"matchAttribute": "gpu.example.com/root"}]
+    await here.put(claim_with("c", {"devices": {"requests": requests, "constraints": together}}))
+    await here.put(with_claims("p", direct("c")))
+    await here.why_not()
+    await here.node("simple")
+    await here.put(on_roots("simple", *["root"] * 5))
+    assert await here.bound("p") == ["simple"]
