@@ -19,8 +19,9 @@ What it promises
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from allot.api import Object
 from allot.base import require
@@ -34,25 +35,23 @@ class Key(NamedTuple):
 
     @classmethod
     def of(cls, object: Object) -> "Key":
-        return cls(object.namespace, object.name)
+        metadata = object.metadata
+        return cls(metadata.namespace, metadata.name)
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-@dataclass(frozen=True, slots=True)
-class Added:
+class Added(msgspec.Struct, frozen=True):
     object: Object
 
 
-@dataclass(frozen=True, slots=True)
-class Updated:
+class Updated(msgspec.Struct, frozen=True):
     old: Object
     object: Object
 
 
-@dataclass(frozen=True, slots=True)
-class Deleted:
+class Deleted(msgspec.Struct, frozen=True):
     """The last known state: its end may have come while nobody watched."""
 
     object: Object
@@ -110,7 +109,7 @@ class Index:
 class Cache:
     def __init__(self) -> None:
         self._objects: dict[Key, Object] = {}
-        self._namespaces = Index(_namespace)
+        self._namespaces: dict[str, dict[Key, Object]] = {}
         self._indexes: dict[str, Index] = {}
         self.stale = 0  # tellings that came too late to matter (K3)
 
@@ -121,7 +120,8 @@ class Cache:
 
     def objects(self, namespace: str = "") -> tuple[Object, ...]:
         """Everything, or everything in a namespace."""
-        return self._namespaces[namespace] if namespace else tuple(self._objects.values())
+        found = self._namespaces.get(namespace, {}) if namespace else self._objects
+        return tuple(found.values())
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -185,19 +185,28 @@ class Cache:
 
     def _keep(self, key: Key, object: Object) -> None:
         self._objects[key] = object
-        self._namespaces.put(key, object)
+        neighbours = self._namespaces.get(key.namespace)
+        if neighbours is None:
+            neighbours = self._namespaces[key.namespace] = {}
+        neighbours[key] = object
         for index in self._indexes.values():
             index.put(key, object)
 
     def _drop(self, key: Key) -> None:
         del self._objects[key]
-        self._namespaces.remove(key)
+        neighbours = self._namespaces[key.namespace]
+        del neighbours[key]
+        if not neighbours:
+            del self._namespaces[key.namespace]
         for index in self._indexes.values():
             index.remove(key)
 
     def check(self) -> None:
         """K4, dearly: every index against one built from nothing. For tests and the simulator."""
-        for name, index in (("namespace", self._namespaces), *self._indexes.items()):
+        within = {key: object for held in self._namespaces.values() for key, object in held.items()}
+        require(within == self._objects, "K4: the namespaces hold other objects")
+        require(all(self._namespaces.values()), "K4: a namespace without objects is kept")
+        for name, index in self._indexes.items():
             anew = Index(index.function)
             for key, object in self._objects.items():
                 anew.put(key, object)
@@ -205,10 +214,6 @@ class Cache:
             for value in anew.values():
                 same = {Key.of(o): o for o in anew[value]} == {Key.of(o): o for o in index[value]}
                 require(same, f"K4: index {name} differs at {value!r}")
-
-
-def _namespace(object: Object) -> tuple[str, ...]:
-    return (object.namespace,) if object.namespace else ()
 
 
 def _is_newer(object: Object, than: Object) -> bool:

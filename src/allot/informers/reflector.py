@@ -283,4 +283,6 @@ def _ends_initial_events(bookmark: Object) -> bool:
 
 def _is_before(version: str, position: str) -> bool:
     """Both must be numbers for one to be before the other."""
+    if len(version) == len(position) and version >= position:
+        return False  # nearly always: no need to read them
     return version.isdigit() and position.isdigit() and int(version) < int(position)

@@ -36,8 +36,8 @@ class Found:
 
     def texts(self, path: Path, value: Any, texts: Iterable[str], *, declared: bool = False) -> None:
         """One `Invalid value` for each text that a check of `names` returned."""
-        into = self._declared if declared else self._by_hand
-        into.extend(field.invalid(path, value, text) for text in texts)
+        for text in texts:  # nearly always none
+            (self._declared if declared else self._by_hand).append(field.invalid(path, value, text))
 
     def errors(self, version: str) -> list[FieldError]:
         if version != "v1beta1":
