@@ -195,6 +195,7 @@ BROKEN = [
     ("D1", [pod(), pod("q"), claim("a", reserved=["p"]), claim("b", reserved=["q"])]),
     ("C1", [claim(finalizer=False)]),
     ("C1", [pod(phase="Succeeded"), claim(reserved=["p"]), claim()]),
+    ("C1", [claim(), gone(claim())]),
     ("C2", [pod(), claim(allocated=False, reserved=["p"])]),
     ("C2", [pod(), pod("q"), claim(reserved=["p"]), leaving(claim(reserved=["p", "q"]))]),
     ("C2", [claim(reserved=[f"p{n}" for n in range(257)])]),

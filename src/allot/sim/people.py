@@ -14,6 +14,7 @@ from allot.client import Client, Propagation
 from . import things
 from .nodes import Nodes, name_of
 from .recording import Recorder
+from .scheduling import allocation, free_devices, give, results
 from .script import DEFAULT, HARDS, QUOTAS, Step
 from .things import Fields, Things
 
@@ -50,6 +51,7 @@ class People:
             "fell tree": self._fell_tree,
             "create claim": self._create_claim,
             "delete claim": self._delete_claim,
+            "allocate claim": self._allocate_claim,
             "steal claim": self._steal_claim,
             "create template": self._create_template,
             "delete template": self._delete_template,
@@ -150,6 +152,14 @@ class People:
 
     async def _delete_claim(self, name: str) -> None:
         await self._things.resourceclaims.delete(name, DEFAULT)
+
+    async def _allocate_claim(self, name: str, node: int) -> None:
+        """By hand, and for nobody."""
+        claim = await self._things.resourceclaims.get(name, DEFAULT)
+        taken = [result for one in self._record.all("resourceclaims") for result in results(one)]
+        free = free_devices(name_of(node), taken)
+        if free and not any(results(claim)):
+            await give(self._things.resourceclaims, claim, allocation(name_of(node), free[0]), [])
 
     async def _steal_claim(self, lot: int, replaced: bool) -> None:
         """Delete a claim that was generated; perhaps put another one of that name in its place."""

@@ -8,7 +8,7 @@ that is not what is tested; `World` takes any other `Main` instead.
 
 import asyncio
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from allot.api import Object, errors
@@ -74,8 +74,14 @@ class _Scheduler:
         if claims is None or node is None:
             return
         free = self._free_devices(node)
+        consumer = {"resource": "pods", "name": pod.name, "uid": pod.uid}
         for claim in claims:
-            await _give(self._write_claims, claim, pod, node, free)
+            status = claim.fields.get("status") or {}
+            reserved = list(status.get("reservedFor") or ())
+            if any(one["uid"] == pod.uid for one in reserved):
+                continue
+            devices = status.get("allocation") or allocation(node, free.pop(0))
+            await give(self._write_claims, claim, devices, [*reserved, consumer])
         await self._write_pods.bind(pod.name, pod.namespace, node, uid=pod.uid)
 
     def _claims_of(self, pod: Object) -> list[Object] | None:
@@ -112,46 +118,39 @@ class _Scheduler:
         return fitting[self._rng.randrange(len(fitting))] if fitting else None
 
     def _free_devices(self, node: str) -> list[str]:
-        taken = {
-            result["device"]
-            for claim in self._claims.cache
-            for result in _results(claim)
-            if result["pool"] == node
-        }
-        return [name for at in range(DEVICES_PER_NODE) if (name := f"gpu-{at}") not in taken]
+        return free_devices(node, (result for claim in self._claims.cache for result in results(claim)))
 
 
-async def _give(claims: Resource, claim: Object, pod: Object, node: str, free: list[str]) -> None:
-    """Allocate the claim if need be, and reserve it for the pod."""
-    status = dict(claim.fields.get("status") or {})
-    reserved = list(status.get("reservedFor") or ())
-    if any(one["uid"] == pod.uid for one in reserved):
-        return
-    if "allocation" not in status:
-        finalizers = claim.fields["metadata"].get("finalizers") or ()
-        if FINALIZER not in finalizers:
-            metadata = {**claim.fields["metadata"], "finalizers": [*finalizers, FINALIZER]}
-            claim = await claims.update({**claim.fields, "metadata": metadata})
-        status["allocation"] = _allocation(node, free.pop(0))
-    consumer = {"resource": "pods", "name": pod.name, "uid": pod.uid}
-    status["reservedFor"] = [*reserved, consumer]
+def free_devices(node: str, taken: Iterable[Any]) -> list[str]:
+    names = {result["device"] for result in taken if result["pool"] == node}
+    return [name for at in range(DEVICES_PER_NODE) if (name := f"gpu-{at}") not in names]
+
+
+async def give(claims: Resource, claim: Object, devices: Any, reserved: Sequence[Any]) -> None:
+    """Protect the claim if need be, then write its allocation and its reservations together (C1, C2)."""
+    finalizers = claim.fields["metadata"].get("finalizers") or ()
+    if FINALIZER not in finalizers:
+        metadata = {**claim.fields["metadata"], "finalizers": [*finalizers, FINALIZER]}
+        claim = await claims.update({**claim.fields, "metadata": metadata})
+    status = {**(claim.fields.get("status") or {}), "allocation": devices}
+    status |= {"reservedFor": [*reserved]} if reserved else {}
     await claims.update_status({**claim.fields, "status": status})
 
 
-def _allocation(node: str, device: str) -> Fields:
+def allocation(node: str, device: str) -> Fields:
     result = {"request": "gpu", "driver": DRIVER, "pool": node, "device": device}
     field = {"key": "metadata.name", "operator": "In", "values": [node]}
     selector = {"nodeSelectorTerms": [{"matchFields": [field]}]}
     return {"devices": {"results": [result]}, "nodeSelector": selector}
 
 
-def _results(claim: Object) -> Iterator[Any]:
-    allocation = (claim.fields.get("status") or {}).get("allocation") or {}
-    yield from (allocation.get("devices") or {}).get("results") or ()
+def results(claim: Object) -> Iterator[Any]:
+    given = (claim.fields.get("status") or {}).get("allocation") or {}
+    yield from (given.get("devices") or {}).get("results") or ()
 
 
 def _node_of(claim: Object) -> str | None:
-    return next((result["pool"] for result in _results(claim)), None)
+    return next((result["pool"] for result in results(claim)), None)
 
 
 def _meant_for(pod: Object) -> str:

@@ -78,6 +78,7 @@ def _lines(scope: Scope) -> Iterator[tuple[str, Draw]]:
     yield "template", _template
     yield "quota", _quota
     yield "outside", _outside
+    yield "spare", _spare
     if scope.node_churn:
         yield "nodes", _nodes
     if scope.driver_churn:
@@ -230,6 +231,18 @@ def _outside(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
     yield Step(
         rng.uniform(0, scope.seconds * 0.7), line, "reserve for an outsider", {"lot": rng.randrange(1000)}
     )
+
+
+def _spare(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
+    """A claim is allocated, nobody ever uses it, and it is deleted."""
+    at = 0.0
+    for _ in range(2):
+        at += rng.uniform(0, scope.seconds * 0.3)
+        yield Step(at, line, "create claim", {"name": line})
+        at += rng.uniform(0, 20)
+        yield Step(at, line, "allocate claim", {"name": line, "node": rng.randrange(100)})
+        at += rng.choice((rng.uniform(0, 5), rng.uniform(0, 120)))
+        yield Step(at, line, "delete claim", {"name": line})
 
 
 def _nodes(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:

@@ -44,6 +44,7 @@ AFTERWARDS_S = 30.0
 """How long faults go on after the last step of a script that was cut short."""
 
 _LEASE = {"duration_s": 60, "renew_deadline_s": 50.0, "retry_period_s": 24.0}
+_HEARD_S = 0.5
 _PACE = Pace(watch_s=1800)
 """Hours are made up, and events are not: what happens every second in production costs most here."""
 
@@ -217,7 +218,10 @@ class World:
         return Client(self._connect(identities.ADMIN))
 
     async def _compact(self) -> None:
-        await self._store.compact(await self._store.revision())
+        """All up to now; a moment later, when the server's own caches have heard of it."""
+        revision = await self._store.revision()
+        await asyncio.sleep(_HEARD_S)
+        await self._store.compact(revision)
 
     def _failures(self) -> list[str]:
         return [

@@ -13,15 +13,19 @@ class ClaimRules:
 
     def __init__(self) -> None:
         self._reserved: dict[str, frozenset[str]] = {}
+        self._allocated: set[str] = set()
 
     def see(self, seen: Seen) -> Iterator[str]:
         uid, name = seen.object.uid, seen.object.name
         before = self._reserved.pop(uid, frozenset())
         if seen.type == "DELETED":
+            if uid in self._allocated:
+                yield f"C1: claim {name} went while it was allocated: nothing protected it"
             return
         is_allocated = allocation(seen.fields) is not None
         now = frozenset(one["uid"] for one in reserved(seen.fields))
         self._reserved[uid] = now
+        (self._allocated.add if is_allocated else self._allocated.discard)(uid)
         if is_allocated and FINALIZER not in (seen.fields["metadata"].get("finalizers") or ()):
             yield f"C1: claim {name} is allocated without its finalizer"
         if is_allocated and before and not now:
