@@ -73,7 +73,7 @@ class Lease:
 class Controllers:
     """One copy of `allot controllers`, with the rights of the controller manager and no more."""
 
-    def __init__(self, server: ServerProcess, name: str, lease: Lease | None = None) -> None:
+    def __init__(self, server: ServerProcess, name: str, lease: Lease | None = None, *more: str) -> None:
         self.name = name
         self._log = (server.data_dir.parent / f"{name}.log").open("a")
         access = server.data_dir.parent / "manager.kubeconfig"
@@ -83,7 +83,7 @@ class Controllers:
             subprocess.run([*command, *options], check=True, stdout=subprocess.DEVNULL)
         command = [sys.executable, "-m", "allot.cli", "controllers", "--kubeconfig", str(access)]
         self.process = subprocess.Popen(
-            [*command, "--identity", name, *(lease or Lease()).options()],
+            [*command, "--identity", name, *(lease or Lease()).options(), *more],
             stdout=subprocess.PIPE,
             stderr=self._log,
             stdin=subprocess.DEVNULL,

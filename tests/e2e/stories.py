@@ -32,6 +32,10 @@ class Api:
         self.claims = client.resource("resource.k8s.io", "v1", "resourceclaims")
         self.templates = client.resource("resource.k8s.io", "v1", "resourceclaimtemplates")
         self.rules = client.resource("resource.k8s.io", "v1", "devicetaintrules", namespaced=False)
+        self.slices = client.resource("resource.k8s.io", "v1", "resourceslices", namespaced=False)
+        self.questions = client.resource(
+            "resource.k8s.io", "v1alpha3", "resourcepoolstatusrequests", namespaced=False
+        )
         self.deployments = client.resource("apps", "v1", "deployments")
         self.replica_sets = client.resource("apps", "v1", "replicasets")
         self.daemon_sets = client.resource("apps", "v1", "daemonsets")
@@ -358,11 +362,11 @@ class QuotasAreCounted(Story):
     """Every quota says what is used."""
 
     controller = "resourcequota-controller"
-    used: ClassVar[Fields] = {"count/configmaps": "3", "count/secrets": "0"}
+    used: ClassVar[Fields] = {"pods": "3", "count/pods": "3"}
 
     async def prepare(self, here: Telling) -> None:
         await here.api.namespaces.create(_named(f"counted-{here.run}"))
-        await _all(here.api.configs, (_named(f"used-{n}") for n in range(3)), f"counted-{here.run}")
+        await _all(here.api.pods, (_pod(f"used-{n}") for n in range(3)), f"counted-{here.run}")
 
     async def give(self, here: Telling, names: Sequence[str]) -> None:
         hard = {"hard": dict.fromkeys(self.used, "9")}
@@ -371,6 +375,36 @@ class QuotasAreCounted(Story):
     async def done(self, here: Telling) -> int:
         found = (await here.api.quotas.list(f"counted-{here.run}")).objects
         return sum((one.fields.get("status") or {}).get("used") == self.used for one in found)
+
+
+class PoolsAreTold(Story):
+    """Whoever asks how the pools of a driver stand gets one answer."""
+
+    controller = "resourcepoolstatusrequest-controller"
+
+    async def prepare(self, here: Telling) -> None:
+        pool = {"name": here.run, "generation": 1, "resourceSliceCount": 1}
+        spec = {"driver": f"{here.run}.example.com", "allNodes": True, "pool": pool}
+        devices = [{"name": "d0"}, {"name": "d1"}]
+        await here.api.slices.create(_named(f"told-{here.run}", spec={**spec, "devices": devices}))
+
+    async def give(self, here: Telling, names: Sequence[str]) -> None:
+        spec = {"driver": f"{here.run}.example.com"}
+        await _all(here.api.questions, (_named(f"asked-{one}", spec=spec) for one in names), "")
+
+    async def done(self, here: Telling) -> int:
+        return sum(map(bool, await self._answers(here)))
+
+    async def wrong(self, here: Telling) -> str:
+        for answer in await self._answers(here):
+            counts = [(one["poolName"], one["totalDevices"]) for one in answer.get("pools") or ()]
+            if answer and counts != [(here.run, 2)]:
+                return f"the answer is {answer}"
+        return await super().wrong(here)
+
+    async def _answers(self, here: Telling) -> list[Fields]:
+        found = await _those(here.api.questions, f"asked-{here.run}-")
+        return [one.fields.get("status") or {} for one in found]
 
 
 STORIES: tuple[Story, ...] = (
@@ -386,6 +420,7 @@ STORIES: tuple[Story, ...] = (
     JobsBegin(),
     SickNodesAreTainted(),
     QuotasAreCounted(),
+    PoolsAreTold(),
 )
 """One for every controller; a test sees to it."""
 

@@ -18,6 +18,7 @@ from e2e.process import Controllers, Lease, ServerProcess
 from e2e.stories import STORIES, Api, Story, Telling
 
 LEASE = Lease(duration_s=4, renew_deadline_s=3, retry_period_s=0.3)
+GATES = ("--feature-gates", "DRAResourcePoolStatus=true")  # one controller is off without it
 MOMENT_S = 0.03
 SOON_S = 60.0
 
@@ -28,7 +29,7 @@ class World:
         self.copies: list[Controllers] = []
 
     def start(self, name: str) -> Controllers:
-        copy = Controllers(self.server, name, LEASE)
+        copy = Controllers(self.server, name, LEASE, *GATES)
         self.copies.append(copy)
         return copy
 
@@ -103,7 +104,7 @@ def tell(
     tmp_path: Path, copies: Sequence[str], goes_on: Callable[[World, Controllers], Awaitable[None]]
 ) -> None:
     """Start the copies, kill the one that leads, and see all work done after `goes_on`."""
-    server = ServerProcess(tmp_path / "data")
+    server = ServerProcess(tmp_path / "data", "sqlite", 0, *GATES)
 
     async def story() -> None:
         client = Client(HttpsTransport(kubeconfig.load(server.kubeconfig)))
