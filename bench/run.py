@@ -33,6 +33,7 @@ BENCHMARKS = {
     "write-cycle": ["write_cycle.py"],
     "scheduling-short": ["scheduling.py", "--short"],  # the long form takes an hour: bench/scheduling.py
     "admission-day": ["admission_day.py"],
+    "up": ["up.py"],
 }
 
 

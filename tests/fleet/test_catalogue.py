@@ -5,6 +5,7 @@ import pytest
 from allot.apiserver import identities
 from allot.fleet import CATALOGUE, FLEET_LABEL, UnknownFleet, fleet
 from allot.fleet.mig import MEMORY_SLICES, PROFILES
+from tidy.documents import ROOT, first_column, section
 
 NODES = 9
 EVERY = pytest.mark.parametrize("name", CATALOGUE)
@@ -123,3 +124,8 @@ def test_an_unknown_fleet_is_refused_with_the_names_there_are():
         fleet("none-of-these", 1)
     with pytest.raises(UnknownFleet, match="nodes"):
         fleet("mixed", -1)
+
+
+def test_the_page_lists_every_fleet():
+    table = section(ROOT / "docs" / "up.md", "## Which nodes")
+    assert first_column(table) == list(CATALOGUE)

@@ -1,4 +1,4 @@
-"""The README is run: what it tells people to type works, and prints what it says.
+"""The README and the page of `allot up` are run: what they tell people to type prints what they say.
 
 A block of shell is followed by a block of text: each line of it must be somewhere in
 what the commands print, with anything in place of a `…`.
@@ -32,21 +32,27 @@ def home(tmp_path):
 
 
 def test_the_five_minutes_of_the_readme(home):
+    follow(home, TOUR, "apiserver")
+
+
+def test_the_page_of_a_cluster_in_one_command(home):
+    follow(home, blocks(ROOT / "docs" / "up.md"), "up")
+
+
+def follow(home: Path, listed: list[Block], command: str) -> None:
     """In order, in one shell after the other, as a reader would."""
     binary("kubectl")
-    steps = list(shell_steps(TOUR))
-    assert [command.split()[:2] for command, _ in steps[:1]] == [[".venv/bin/allot", "apiserver"]]
-    server = start_server(home)
+    steps = list(shell_steps(listed))
+    assert [step.split()[:2] for step, _ in steps[:1]] == [[".venv/bin/allot", command]]
+    server = start_server(home, command)
     try:
         said_before = ""
-        for command, expected in steps[1:]:
-            said_before += "".join(f"{line}\n" for line in command.splitlines() if is_setting(line))
-            printed = run(home, said_before + command)
+        for step, expected in steps[1:]:
+            said_before += "".join(f"{line}\n" for line in step.splitlines() if is_setting(line))
+            printed = run(home, said_before + step)
             for line in expected:
                 pattern = ".*".join(re.escape(part.strip()) for part in line.split("…"))
-                assert re.search(pattern, printed), (
-                    f"{command}\nshould print {line!r}, but printed\n{printed}"
-                )
+                assert re.search(pattern, printed), f"{step}\nshould print {line!r}, but printed\n{printed}"
     finally:
         server.terminate()
         assert server.wait(20) == 0
@@ -100,10 +106,10 @@ def run(home: Path, script: str) -> str:
     return done.stdout.replace("\\n", "\n")
 
 
-def start_server(home: Path) -> subprocess.Popen[str]:
+def start_server(home: Path, command: str) -> subprocess.Popen[str]:
     """The first step; on a free port, because others may test on the same machine."""
     server = subprocess.Popen(
-        [sys.executable, "-m", "allot.cli", "apiserver", "--port", "0"],
+        [sys.executable, "-m", "allot.cli", command, "--port", "0"],
         cwd=home,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
