@@ -79,7 +79,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help=f"give up when no pod was bound for so long; default: {STALL_S:.0f}",
     )
-    parser.add_argument("--profile", action="store_true", help="say on stderr where the time goes (slower)")
+    parser.add_argument("--profile", action="store_true", help="say on stderr where the time goes")
 
 
 def run(options: argparse.Namespace) -> int:
