@@ -1,4 +1,4 @@
-"""Deployments, cascades and namespaces with the real kubectl, against `allot controllers`.
+"""Deployments, cascades, namespaces and tainted devices with the real kubectl, against `allot controllers`.
 
 No node runs pods here: a thread plays the kubelet and makes every pod ready, except
 those whose image says that they are broken.
@@ -177,3 +177,62 @@ def test_a_namespace_goes_with_all_that_is_in_it(kubectl):
     kubectl.everywhere("delete", "namespace", kubectl.namespace, TIME)
     assert "NotFound" in kubectl.everywhere("get", "namespace", kubectl.namespace, fails=True)
     assert kubectl("get", "pods,configmaps,deployments").strip().startswith("No resources found")
+
+
+# -- devices that are tainted -------------------------------------------------------------------
+
+HELD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: training}
+spec:
+  nodeName: somewhere
+  containers: [{name: main, image: "app:1"}]
+  resourceClaims: [{name: gpu, resourceClaimName: gpu}]
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: gpu}
+spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu}}]}}
+"""
+
+RULE = """
+apiVersion: resource.k8s.io/v1
+kind: DeviceTaintRule
+metadata: {name: broken}
+spec:
+  deviceSelector: {driver: gpu.example.com, pool: shelf}
+  taint: {key: example.com/broken, effect: None}
+"""
+
+
+def reads(path: str, value: str = "") -> str:
+    return f"--for=jsonpath={path}={value}" if value else f"--for=jsonpath={path}"
+
+
+def test_an_administrator_asks_what_a_taint_would_do_and_then_does_it(kubectl):
+    """Digest 6.2, from outside: the dry run, the eviction, and what both leave to read."""
+    kubectl("create", "-f", "-", stdin=HELD)
+    uid = kubectl("get", "pod", "training", "-o", "jsonpath={.metadata.uid}")
+    result = {"request": "r", "driver": "gpu.example.com", "pool": "shelf", "device": "gpu-0"}
+    consumer = {"resource": "pods", "name": "training", "uid": uid}
+    status = {"allocation": {"devices": {"results": [result]}}, "reservedFor": [consumer]}
+    patch = ("patch", "resourceclaim", "gpu", "--subresource=status", "--type=merge", "-p")
+    kubectl(*patch, json.dumps({"status": status}))
+
+    kubectl("apply", "-f", "-", stdin=RULE)
+    reason = "{.status.conditions[0].reason}"
+    kubectl("wait", "devicetaintrule/broken", reads(reason, "NoEffect"), TIME)
+    told = kubectl("describe", "devicetaintrule", "broken")
+    assert "1 allocated device selected. 1 pod would be evicted in 1 namespace" in told
+    assert kubectl("get", "pod", "training", "-o", "jsonpath={.metadata.deletionTimestamp}") == ""
+
+    kubectl("apply", "-f", "-", stdin=RULE.replace("effect: None", "effect: NoExecute"))
+    kubectl("wait", "pod/training", reads("{.metadata.deletionTimestamp}"), TIME)
+    target = '{.status.conditions[?(@.type=="DisruptionTarget")].reason}'
+    assert kubectl("get", "pod", "training", "-o", f"jsonpath={target}") == "DeletionByDeviceTaintManager"
+    kubectl("wait", "devicetaintrule/broken", reads(reason, "Completed"), TIME)
+    assert "1 pod evicted since starting the controller." in kubectl("describe", "devicetaintrule", "broken")
+    said = kubectl("get", "events", "--field-selector=reason=DeviceTaintManagerEviction")
+    assert "device gpu.example.com/shelf/gpu-0 of claim gpu is tainted" in said
+    kubectl("delete", "devicetaintrule", "broken")
