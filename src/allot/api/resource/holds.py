@@ -130,8 +130,11 @@ def overlap(
     for result in results:
         if text := _taken(others, result):
             return text
+    shared = dict.fromkeys(result.device for result in results if result.device in others.devices)
+    if not shared and not any(device.counters for device in others.devices.values()):
+        return None  # they meet nobody
     after = hold(others, claim, results, stock)
-    for name in dict.fromkeys(result.device for result in results if result.device in others.devices):
+    for name in shared:
         if text := _overfull(name, after.devices[name], stock.capacity.get(name, {})):
             return text
     return _overdrawn(others, after, stock.counters) or _incompatible(others, after)

@@ -36,14 +36,19 @@ _ABSENT = object()
 
 def compare(old: dict[str, Any], new: dict[str, Any], schema: shapes.Schema) -> Changes:
     """What of `old` is different in `new`, leaving out what nobody owns."""
-    changed, added, removed = _members(_ownable(old), _ownable(new), schema)
+    # Most writes are about spec or status; then metadata need not be taken apart.
+    same_metadata = old.get("metadata") == new.get("metadata")
+    changed, added, removed = _members(_ownable(old, same_metadata), _ownable(new, same_metadata), schema)
     return Changes(changed or {}, added or {}, removed or {})
 
 
-def _ownable(fields: dict[str, Any]) -> dict[str, Any]:
-    out = {name: value for name, value in fields.items() if name != "apiVersion" and name != "kind"}
-    metadata = out.get("metadata")
-    if metadata:
+def _ownable(fields: dict[str, Any], without_metadata: bool) -> dict[str, Any]:
+    out = dict(fields)
+    out.pop("apiVersion", None)
+    out.pop("kind", None)
+    if without_metadata:
+        out.pop("metadata", None)
+    elif metadata := out.get("metadata"):
         out["metadata"] = {name: value for name, value in metadata.items() if name not in SERVER_FIELDS}
     return out
 
