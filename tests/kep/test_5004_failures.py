@@ -211,6 +211,21 @@ async def test_what_was_left_for_a_node_that_is_gone_is_removed(here: Place):
 
 
 @to_a_cluster(scheduled=False)
+async def test_all_that_was_left_goes_not_only_the_last(here: Place):
+    """Another scheduler had served the pod before, under a name of its own. C5: one claim a pod at most."""
+    await of_dra(here)
+    claim = await left_behind(here, allocated=True)
+    for name in ("a", "z"):
+        metadata = {
+            "name": name,
+            **{one: claim.fields["metadata"][one] for one in ("annotations", "ownerReferences")},
+        }
+        await here.create("resourceclaims", {"metadata": metadata, "spec": claim.fields["spec"]})
+    await here.start_scheduler()
+    await is_well(here)
+
+
+@to_a_cluster(scheduled=False)
 async def test_what_was_left_goes_also_when_no_class_serves_the_resource_any_more(here: Place):
     """The pod lands on a device plugin; C5: a failed attempt leaves none behind."""
     await here.put(node(gpu=1))

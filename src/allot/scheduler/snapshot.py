@@ -55,7 +55,7 @@ class Snapshot:
         self._nodes: Overlay[str, NodeInfo] = Overlay()
         self._claims: Overlay[Key, ClaimInfo] = Overlay()
         self._claim_keys: Overlay[str, Key] = Overlay()  # by uid
-        self._extended_claims: Overlay[str, Key] = Overlay()  # by pod uid
+        self._extended_claims: Overlay[str, frozenset[Key]] = Overlay()  # by pod uid
         self._places: Overlay[str, str] = Overlay()  # node by pod uid
         self._homeless: Overlay[str, dict[str, PodInfo]] = Overlay()  # pods by a node that is not known
         self._gone: OrderedDict[str, None] = OrderedDict()  # claims, by uid; the last ones
@@ -111,9 +111,12 @@ class Snapshot:
             yield claim
 
     def extended_claim_of(self, pod_uid: str) -> ClaimInfo | None:
-        """The claim that serves a pod's extended resources, if the server has one (C5)."""
-        key = self._extended_claims.get(pod_uid)
-        return self._claims.get(key) if key is not None else None
+        """The claim that serves a pod's extended resources, if the server has one.
+
+        There should be one at most (C5). Others may have left more: then they come one by one.
+        """
+        keys = self._extended_claims.get(pod_uid)
+        return self._claims.get(min(keys)) if keys else None
 
     def place_of(self, uid: str) -> str | None:
         """The node that a pod is on, or on its way to."""
@@ -246,11 +249,13 @@ class Snapshot:
         if before is not None and before.uid != claim.uid:
             self.ledger.release(before.uid)
             self._claim_keys.drop(before.uid)
+            self._disown(before)
         self._claims.set(claim.key, claim)
         self._claim_keys.set(claim.uid, claim.key)
         owner = owner_of(claim.view.metadata)
         if owner is not None:
-            self._extended_claims.set(owner, claim.key)
+            others = self._extended_claims.get(owner) or frozenset()
+            self._extended_claims.set(owner, others | {claim.key})
         if claim.allocation is not None:
             self.ledger.settle(claim.uid, taken_by(claim.allocation))
         else:
@@ -266,12 +271,20 @@ class Snapshot:
         if known is not None and known.uid == uid:
             self._claims.drop(key)
             self._claim_keys.drop(uid)
-            owner = owner_of(known.view.metadata)
-            if owner is not None and self._extended_claims.get(owner) == key:
-                self._extended_claims.drop(owner)
+            self._disown(known)
         held = self.ledger.hold(uid)
         self.ledger.release(uid)
         return held is not None or (known is not None and known.uid == uid)
+
+    def _disown(self, claim: ClaimInfo) -> None:
+        owner = owner_of(claim.view.metadata)
+        if owner is None:
+            return
+        others = (self._extended_claims.get(owner) or frozenset()) - {claim.key}
+        if others:
+            self._extended_claims.set(owner, others)
+        else:
+            self._extended_claims.drop(owner)
 
     def rename_flight(self, old: str, new: str) -> None:
         """A claim that was held for before it existed has got its uid from the server."""
