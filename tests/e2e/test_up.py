@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from components import binary
+from components import binary, etcd
 from e2e.process import Kubectl, ServerProcess
 
 TIME = "--timeout=40s"
@@ -101,6 +101,33 @@ def test_a_person_without_a_cluster_has_one_and_it_survives_every_end(tmp_path):
         assert up.stop() == 0
     finally:
         up.kill()
+
+
+def test_two_on_one_etcd_play_the_nodes_once(tmp_path):
+    """Both serve; one plays. When it is killed, the other goes on with the same pods."""
+    with etcd() as store:
+        options = ["--store", store.url(), "--fleet", "plain", "--nodes", "2"]
+        first = Up(tmp_path / "first", *options)
+        second = None
+        try:
+            kubectl = Kubectl(binary("kubectl"), first.kubeconfig)
+            before = uids(kubectl, "nodes")
+            assert len(before) == 2
+            kubectl("create", "deployment", "web", "--image=app:1", "--replicas=6")
+            kubectl("rollout", "status", "deployment/web", TIME)
+            second = Up(tmp_path / "second", *options)
+            pods = uids(kubectl, "pods")
+            first.kill()
+            kubectl = Kubectl(binary("kubectl"), second.kubeconfig)
+            kubectl("scale", "deployment/web", "--replicas=8")
+            kubectl("rollout", "status", "deployment/web", TIME)
+            assert pods.items() <= uids(kubectl, "pods").items()
+            assert uids(kubectl, "nodes") == before
+            assert second.stop() == 0
+        finally:
+            for one in (first, second):
+                if one is not None:
+                    one.kill()
 
 
 def test_it_stops_at_once_while_it_is_still_starting(tmp_path):

@@ -81,6 +81,37 @@ def test_a_second_start_writes_nothing_and_a_smaller_fleet_lets_nodes_go():
     asyncio.run(story())
 
 
+def test_a_node_of_the_same_name_that_is_not_hollow_is_left_alone():
+    """G3: the others register; nobody plays somebody else's node."""
+
+    async def story() -> None:
+        async with world() as here:
+            theirs = await here.nodes.create({"metadata": {"name": "plain-1"}})
+            async with playing(here, fleet("plain", 3)):
+                nodes = {one.name: one for one in (await here.nodes.list()).objects}
+                assert sorted(nodes) == ["plain-0", "plain-1", "plain-2"]
+                assert nodes["plain-1"].resource_version == theirs.resource_version
+                await here.make_pod(node="plain-1")
+                await asyncio.sleep(0.1)
+                assert await here.phase() == "Pending"
+
+    asyncio.run(story())
+
+
+def test_a_slice_that_lost_its_label_is_found_again():
+    async def story() -> None:
+        async with world() as here:
+            async with playing(here, fleet("gpu", 1)):
+                (known,) = (await here.slices.list()).objects
+            await here.slices.patch(known.name, {"metadata": {"labels": None}})
+            async with playing(here, fleet("gpu", 1)):
+                (found,) = (await here.slices.list()).objects
+                assert found.uid == known.uid
+                assert found.metadata.labels == known.metadata.labels
+
+    asyncio.run(story())
+
+
 def test_a_pod_runs_until_it_is_deleted_and_is_gone_soon_after():
     async def story(here: World) -> None:
         await here.make_pod()

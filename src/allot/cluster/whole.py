@@ -5,8 +5,8 @@ name, and is authorized like anybody else. What all of them read is read once: t
 informers act for the controllers' process, which may list and watch everything, and are
 shared with parts whose own role allows them the same.
 
-On an embedded store nobody else can be at work on the same data, so controllers and
-scheduler begin at once. On etcd there may be other processes, so they stand for election.
+On an embedded store nobody else can be at work on the same data, so all parts begin at
+once. On etcd there may be other processes, so they stand for election.
 """
 
 import asyncio
@@ -147,5 +147,6 @@ def _hollow_nodes(running: Cluster, process: controllers.Process) -> _Part:
     component = running.client(identities.HOLLOW_NODES, "hollow-nodes")
     actors = hollow.Actors(component, running.node_client, process.clock, options.renewing)
     shared = hollow.Process(actors, process.informers, process.telemetry)
-    work = hollow.run(shared, options.fleet, options.stages, ready=registered.set)
+    election = _election(running, identities.HOLLOW_NODES, "allot-hollow-nodes", process.clock)
+    work = hollow.run(shared, options.fleet, options.stages, election, ready=registered.set)
     return _Part("hollow nodes", work, registered)

@@ -8,7 +8,7 @@ import allot
 from allot.api import Object, kinds
 from allot.client import Client
 from allot.fleet import Fleet
-from allot.informers import Informers, ResourceId, Telemetry
+from allot.informers import Change, Election, Informers, ResourceId, Telemetry, lead_forever
 
 from .actors import Actors
 from .node_loop import Nodes
@@ -31,14 +31,57 @@ class Process:
 
 
 async def run(
-    process: Process, fleet: Fleet, stages: Stages, *, ready: Callable[[], None] = lambda: None
+    process: Process,
+    fleet: Fleet,
+    stages: Stages,
+    election: Election | None = None,
+    *,
+    ready: Callable[[], None] = lambda: None,
 ) -> None:
-    """Until cancelled. `ready` is called when every node of the fleet has registered."""
+    """Until cancelled; with an election, only while this copy leads.
+
+    `ready` is called when every node of the fleet has registered, by whichever copy.
+    """
+
+    async def term(ready: Callable[[], None]) -> None:
+        await _term(process, fleet, stages, ready)
+
+    if election is None:
+        await term(ready)
+        return
+    async with asyncio.TaskGroup() as group:
+        group.create_task(_registered(process.informers, fleet, ready))
+        group.create_task(lead_forever(election, lambda: term(lambda: None)))
+
+
+async def _registered(informers: Informers, fleet: Fleet, ready: Callable[[], None]) -> None:
+    """Wait until all nodes of the fleet are there."""
+    missing, complete = set(fleet.names), asyncio.Event()
+
+    def on_node(change: Change) -> None:
+        missing.discard(change.object.name)
+        if not missing:
+            complete.set()
+
+    nodes = informers.use(NODES)
+    stop = nodes.handle(on_node)
+    try:
+        await nodes.wait_synced()
+        if missing:
+            await complete.wait()
+        ready()
+    finally:
+        stop()
+        informers.leave(nodes)
+
+
+async def _term(process: Process, fleet: Fleet, stages: Stages, ready: Callable[[], None]) -> None:
+    """What is known is read anew at its beginning."""
     actors, informers = process.actors, process.informers
     leased = await Registering(actors, fleet, allot.__version__).run()
     pods, claims, nodes = (informers.use(what) for what in (PODS, CLAIMS, NODES))
     try:
-        await informers.synced(pods, claims, nodes)
+        await informers.refresh(pods, claims, nodes)
         living = Nodes(actors, nodes, process.telemetry, leased)
         playing = Pods(actors, stages, (pods, claims, nodes), process.telemetry)
         for node, uids in await _said(actors.component):

@@ -7,6 +7,7 @@ of the hollow nodes' own component.
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
@@ -25,6 +26,8 @@ from .registering import (
     registered,
     superfluous,
 )
+
+log = logging.getLogger(__name__)
 
 Fields = dict[str, Any]
 
@@ -89,9 +92,9 @@ class Registering:
         own = self._actors.of_node(member.name)
         node = self._nodes.get(member.name)
         if node is None:
-            now = age.timestamp(self._actors.clock.now())
-            nodes = own.resource("", "v1", "nodes", namespaced=False)
-            node = await nodes.create(registered(member.node, self._version, now))
+            node = await self._introduce(member, own)
+        if node is None:
+            return
         if node.name not in self._leases:
             leases = own.resource("coordination.k8s.io", "v1", "leases")
             with contextlib.suppress(errors.AlreadyExists):
@@ -100,6 +103,16 @@ class Registering:
         owner = owner_reference(node)
         for pool, wanted in by_pool(member.slices).items():
             await _write(own, pool_changes(wanted, self._pools.pop(pool, []), owner))
+
+    async def _introduce(self, member: Member, own: Client) -> Object | None:
+        now = age.timestamp(self._actors.clock.now())
+        nodes = own.resource("", "v1", "nodes", namespaced=False)
+        try:
+            return await nodes.create(registered(member.node, self._version, now))
+        except errors.AlreadyExists:
+            # G3: somebody else has a node of this name, and it stays theirs.
+            log.warning("node %s exists and is not hollow: it is left alone", member.name)
+            return None
 
     async def _publish_shared(self) -> None:
         component = self._actors.component
@@ -122,7 +135,10 @@ async def _write(client: Client, changes: Changes) -> None:
     for new in changes.replace:
         await slices.update(new)
     for new in changes.create:
-        await slices.create(new)
+        try:
+            await slices.create(new)
+        except errors.AlreadyExists:  # somebody took its label away
+            await slices.update(new)
 
 
 def _owner(slice: Object) -> bool:

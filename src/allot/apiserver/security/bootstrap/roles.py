@@ -208,6 +208,7 @@ _DASHBOARD = (
 
 _HOLLOW_NODES = (
     # What a hollow node writes about itself and its pods, it writes as system:node:NAME.
+    *leads("allot-hollow-nodes"),
     may(READ, "pods"),
     may(f"delete {READ}", "nodes"),
     may(READ, "leases", COORDINATION),
