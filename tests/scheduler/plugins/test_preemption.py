@@ -188,6 +188,20 @@ def test_a_budget_allows_as_many_as_it_says():
     assert evicted(world, Wanting(cpu=4)) == ("b", ["five", "three"])
 
 
+def test_a_budget_that_is_not_used_up_protects_nobody_in_particular():
+    """It allows one of two; the younger of them goes rather than the older pod that no budget covers."""
+    world = World(
+        {"a": 4},
+        pods=(
+            Running("old", "a", cpu=2, started=0),
+            Running("young", "a", cpu=1, started=1, labels={"app": "db"}),
+            Running("idle", "a", cpu=0, started=0, labels={"app": "db"}),
+        ),
+        budgets={"db": 1},
+    )
+    assert evicted(world, Wanting(cpu=2)) == ("a", ["young"])
+
+
 # -- room that is coming ------------------------------------------------------------------------------
 
 SOON = "2026-01-01T12:00:30Z"

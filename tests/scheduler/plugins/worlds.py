@@ -72,7 +72,8 @@ class World:
 
     def without(self, names: Iterable[str]) -> "World":
         """As it is once these pods are gone and their claims have given back what nobody else uses."""
-        left = tuple(one for one in self.pods if one.name not in set(names))
+        going = frozenset(names)
+        left = tuple(one for one in self.pods if one.name not in going)
         used = {one.claim for one in left}
         freed = {one.claim for one in self.pods} - used
         claims = {name: devices for name, devices in self.claims.items() if name not in freed}

@@ -35,22 +35,23 @@ def choose(trial: Trial, node: str, budgets: Budgets, than: Price | None = None)
         trial.evict(pod)
     if not trial.fits(node):
         return None
-    victims = _reprieved(trial, node, candidates, budgets)
+    protected = budgets.violating(candidates)
+    victims = _reprieved(trial, node, candidates, protected)
     if not victims:
         return None
     found = Choice(node, victims, price(victims, budgets))
-    if found.price.pods > 1 or found.price.violations:
+    if len(victims) > 1 or protected:  # a single one, with no budgets in play, is the cheapest
         found = _cheaper(trial, candidates, budgets, found)
     return found if than is None or found.price < than else None
 
 
 def _reprieved(
-    trial: Trial, node: str, candidates: Sequence[PodInfo], budgets: Budgets
+    trial: Trial, node: str, candidates: Sequence[PodInfo], protected: Sequence[PodInfo]
 ) -> tuple[PodInfo, ...]:
     """Of those that are out, the ones that cannot come back."""
-    protected = {pod.uid for pod in budgets.violating(candidates)}
+    first = {pod.uid for pod in protected}
     victims = []
-    for pod in sorted(candidates, key=lambda pod: pod.uid not in protected):
+    for pod in sorted(candidates, key=lambda pod: pod.uid not in first):
         trial.restore(pod)
         if not trial.fits(node):
             trial.evict(pod)
