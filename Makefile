@@ -47,8 +47,8 @@ types: dev ## check types, strictly
 bench: dev ## run the benchmarks; figures go to bench/results as JSON
 	$(BIN)/python bench/run.py
 
-sim: $(VENV)/.running ## simulate an hour of a cluster from a seed: make sim SEED=7
-	$(BIN)/allot sim --seed $(SEED)
+sim: $(VENV)/.running ## simulate an hour of a cluster from a seed: make sim SEED=7, or its beginning: STEPS=40
+	$(BIN)/allot sim --seed $(SEED) $(if $(STEPS),--steps $(STEPS))
 
 changelog: ## CHANGELOG.md from the files in changes/
 	$(PYTHON) tools/changelog.py

@@ -174,8 +174,9 @@ MUTANTS = (
     Mutant(
         "a refresh that is given up leaves no reader",
         f"{INFORMERS}/registry.py",
-        "if what in self._informers and self._group is not None:\n                self._start(what, after=task)",
-        "if False:\n                self._start(what, after=task)",
+        """            if what in self._informers and self._group is not None:
+                self._start(what, after=task)""",
+        "            pass",
     ),
     Mutant(
         "orphans are not set free",
