@@ -16,7 +16,6 @@ from allot.scheduler.extended import (
     pods_of,
     read_asked,
     status_patch,
-    without_finalizer,
 )
 from scheduler.extended.objects import EXTENDED, GPU, container, device_class, pod
 
@@ -139,12 +138,3 @@ def test_an_ownerless_claim_is_nobodys():
     del fields["metadata"]["ownerReferences"]
     assert pods_of(Object(encode(fields))) == ()
     assert owner_of(POD.metadata) is None
-
-
-def test_a_claim_is_let_go_without_touching_what_others_hold_it_with():
-    fields = {"metadata": {"uid": "u", "resourceVersion": "7"}}
-    assert without_finalizer(fields) is None
-    fields["metadata"]["finalizers"] = ["example.com/mine", "resource.kubernetes.io/delete-protection"]
-    assert without_finalizer(fields) == {
-        "metadata": {"uid": "u", "resourceVersion": "7", "finalizers": ["example.com/mine"]}
-    }

@@ -22,7 +22,6 @@ from .asked import NOTHING, Asked, Asking, Wish, read_asked
 from .choice import Choice, Delegation, Lacking
 from .claim import (
     IN_MEMORY_NAME,
-    OWNER_INDEX,
     body,
     claim_name,
     generate_name,
@@ -31,7 +30,6 @@ from .claim import (
     owner_of,
     pods_of,
     status_patch,
-    without_finalizer,
 )
 from .mapping import ExtendedResources, implicit_name
 from .requests import DeviceRequests, device_requests
@@ -39,7 +37,6 @@ from .requests import DeviceRequests, device_requests
 __all__ = [
     "IN_MEMORY_NAME",
     "NOTHING",
-    "OWNER_INDEX",
     "Asked",
     "Asking",
     "Choice",
@@ -59,5 +56,4 @@ __all__ = [
     "pods_of",
     "read_asked",
     "status_patch",
-    "without_finalizer",
 ]

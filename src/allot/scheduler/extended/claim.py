@@ -5,11 +5,10 @@ exists only in memory, under a name that no real claim can have; it is created r
 pod is bound, allocated and reserved like any other, and then the pod's status says which
 container uses which of its requests.
 
-A pod has one at most (C5). What an earlier attempt left is found by its owner (`OWNER_INDEX`),
-never by its name, and goes before the next attempt.
+A pod has one at most (C5). What an earlier attempt left is found by its owner, never by its
+name, and goes before the next attempt.
 """
 
-from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -19,7 +18,6 @@ from .requests import DeviceRequests
 
 IN_MEMORY_NAME = "<extended-resources>"
 ANNOTATION = resource.limits.EXTENDED_RESOURCE_CLAIM_ANNOTATION
-OWNER_INDEX = "pod of extended resources"
 
 _SUFFIX = "-extended-resources-"
 _NAME_MAX = 253
@@ -107,22 +105,6 @@ def owner_of(metadata: meta.ObjectMeta) -> str | None:
 
 
 def pods_of(object: Object) -> tuple[str, ...]:
-    """An index function: `claims.cache.index(OWNER_INDEX, pods_of)[pod.uid]` are the pod's claims."""
+    """An index function: the pod that a claim was made for."""
     uid = owner_of(object.view(resource.ResourceClaim).metadata)
     return (uid,) if uid is not None else ()
-
-
-def without_finalizer(claim: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A merge patch that lets an unneeded claim go when it is deleted; None when nothing holds it."""
-    metadata = claim["metadata"]
-    held = metadata.get("finalizers") or []
-    rest = [one for one in held if one != resource.limits.FINALIZER]
-    if rest == held:
-        return None
-    return {
-        "metadata": {
-            "uid": metadata["uid"],
-            "resourceVersion": metadata["resourceVersion"],
-            "finalizers": rest,
-        }
-    }

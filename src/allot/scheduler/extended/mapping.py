@@ -19,8 +19,6 @@ Why every contender is kept
     at hand there is nothing to keep in step: whoever asks compares those that are there.
 """
 
-from collections.abc import Iterator
-
 from allot.api import resource
 from allot.base import InvariantBroken, Overlay
 
@@ -57,19 +55,6 @@ class ExtendedResources:
         latest = max((_created(one) for one in contenders), default="")
         winners = (one for one in contenders if _created(one) == latest)
         return min(winners, key=lambda one: one.metadata.name, default=None)
-
-    def class_named(self, class_name: str) -> resource.DeviceClass | None:
-        return self._classes.get(class_name)
-
-    def names_of(self, class_name: str) -> Iterator[str]:
-        """The resources that a class serves at present: its implicit name, and its own if it won."""
-        device_class = self._classes.get(class_name)
-        if device_class is None:
-            return
-        yield implicit_name(class_name)
-        explicit = explicit_name(device_class)
-        if explicit and self.class_for(explicit) is device_class:
-            yield explicit
 
     # -- hearing --------------------------------------------------------------------------------
 
