@@ -216,3 +216,26 @@ async def test_a_selector_that_fails_keeps_the_pod_waiting(here: Place):
     await here.claim("c", selectors=[{"cel": {"expression": expression}}])
     await here.put(with_claims("p", direct("c")))
     assert "missing" in await here.why_not()
+
+
+# -- administrators ----------------------------------------------------------------------------------
+
+
+@to_a_cluster()
+async def test_an_administrator_sees_devices_that_others_use(here: Place):
+    """AdminAccess: nothing is taken, neither now nor for later."""
+    await gpus(here)
+    await here.client.resource("", "v1", "namespaces", namespaced=False).patch(
+        NS, {"metadata": {"labels": {"resource.kubernetes.io/admin-access": "true"}}}
+    )
+    for name, access in (("user", {}), ("admin", {"adminAccess": True}), ("again", {"adminAccess": True})):
+        await here.claim(name, **access)
+        await here.put(with_claims(name, direct(name)))
+        assert await here.bound(name) == ["n1"]
+    held = await here.held()
+    assert set(map(tuple, held.values())) == {("n1/gpu-0",)}
+    assert [one["adminAccess"] for one in results(await claim_named(here, "admin"))] == [True]
+    await here.delete_pod("user")
+    await here.claim("next")
+    await here.put(with_claims("next", direct("next")))
+    await here.bound("next")

@@ -256,6 +256,29 @@ async def test_one_device_for_several_hosts(here: Place):
     assert sorted(await here.bound("a", "b")) == ["n1", "n2"]
 
 
+@to_a_cluster(DRADerivedAttributes=True)
+async def test_devices_match_in_what_is_derived_from_them(here: Place):
+    """DerivedAttributes: two devices of one board, by the first letters of their serial numbers."""
+    await here.device_class()
+    await here.node("n1")
+    serials = ("a-1", "b-1", "c-1", "b-2")
+    listed = [
+        {"name": f"gpu-{at}", "attributes": {"serial": {"string": one}}} for at, one in enumerate(serials)
+    ]
+    await here.put(slice_of("n1", listed))
+    name = "example.com/board"
+    expression = "device.attributes['gpu.example.com'].serial.split('-')[0]"
+    exactly = {
+        "deviceClassName": "gpu",
+        "count": 2,
+        "derivedAttributes": [{"name": name, "expression": expression}],
+    }
+    devices = {"requests": [{"name": "r", "exactly": exactly}], "constraints": [{"matchAttribute": name}]}
+    await here.put(claim_with("c", {"devices": devices}), with_claims("p", direct("c")))
+    await here.settled()
+    assert sorted(one["device"] for one in await results(here, "c")) == ["gpu-1", "gpu-3"]
+
+
 # -- hard nodes --------------------------------------------------------------------------------------
 
 
