@@ -15,8 +15,10 @@ import allot
 COMMANDS: dict[str, str] = {
     "apiserver": "run the API server until interrupted",
     "bench": "measure how many pods a second are placed, end to end",
+    "capacity": "how many more claims of a kind fit, by node and in all",
     "controllers": "run the control loops until interrupted",
     "credentials": "write a kubeconfig for a user or component",
+    "explain": "why a pod or claim waits, or what it got",
     "scheduler": "place pods until interrupted",
     "sim": "run made-up hours of a cluster, with faults of every kind",
     "solve": "solve allocation problems from files",

@@ -10,11 +10,32 @@ The cycle in five lines:
 
 Read in this order: `framework` (what a plugin is), `snapshot` (what it sees), `board` and
 `cycle` (how it is decided), `queue` (who is next), `plugins`, then `intake`, `binding` and
-`loop`, which talk to the server.
+`loop`, which talk to the server. `reading`, `why` and `capacity` answer questions from outside.
 """
 
+from .capacity import Room, room_for
+from .cycle import Cycle
 from .loop import Scheduler, Surroundings, run
+from .plugins import default as default_plugins
+from .reading import Reading, read
 from .settings import Settings
 from .snapshot import Snapshot
+from .why import Why, names_of, why_claim, why_pod
 
-__all__ = ["Scheduler", "Settings", "Snapshot", "Surroundings", "run"]
+__all__ = [
+    "Cycle",
+    "Reading",
+    "Room",
+    "Scheduler",
+    "Settings",
+    "Snapshot",
+    "Surroundings",
+    "Why",
+    "default_plugins",
+    "names_of",
+    "read",
+    "room_for",
+    "run",
+    "why_claim",
+    "why_pod",
+]

@@ -111,7 +111,7 @@ class Cycle:
     def fits(self, state: CycleState, node: NodeInfo, snapshot: Snapshot) -> Rejection | None:
         """Why this node, as the snapshot has it, does not take the pod. For forks: nothing is remembered."""
         aside = CycleState(state.pod, state.now, state.read)
-        return first_rejection(self._checks(aside, snapshot)[0], node)
+        return first_rejection(self.checks(aside, snapshot)[0], node)
 
     def reserve(self, state: CycleState, node: NodeInfo, snapshot: Snapshot) -> tuple[Write, ...] | Rejection:
         """Hold what the pod needs on the node: all of it or nothing."""
@@ -134,7 +134,7 @@ class Cycle:
     def _board(self, state: CycleState, signature: Hashable, snapshot: Snapshot) -> Board:
         board = self._boards.get(signature, snapshot)
         if board is None:
-            checks, only = self._checks(state, snapshot)
+            checks, only = self.checks(state, snapshot)
             rates: dict[Tier, list[Rate]] = {}
             for plugin in self._scores:
                 rate = plugin.pre_score(state, snapshot)
@@ -146,7 +146,8 @@ class Cycle:
         state.made = board.made
         return board
 
-    def _checks(self, state: CycleState, snapshot: Snapshot) -> tuple[list[Check], frozenset[str] | None]:
+    def checks(self, state: CycleState, snapshot: Snapshot) -> tuple[list[Check], frozenset[str] | None]:
+        """PreFilter: the checks of a signed pod, and the nodes that they leave."""
         made = [one for plugin in self._filters if (one := plugin.pre_filter(state, snapshot))]
         return [one.check for one in made], _common(made)
 

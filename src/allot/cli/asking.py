@@ -1,0 +1,49 @@
+"""A question to a cluster: where it is, with whose rights, and what could not be read."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from allot.api import Gates, UnknownGate, errors
+from allot.client import BadAccess, Client, HttpsTransport, kubeconfig
+
+from .apiserver import GATE_HELP, read_gates
+
+Question = Callable[[Client, Gates, str], Awaitable[int]]
+"""Client, gates and the namespace asked about in; the exit status out."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--kubeconfig", type=Path, help="default: KUBECONFIG, then ~/.kube/config")
+    parser.add_argument("--context", default="", help="of the kubeconfig; default: its current one")
+    parser.add_argument("-n", "--namespace", default="", help="default: the context's, or `default`")
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
+    parser.add_argument("--feature-gates", default="", help=GATE_HELP)
+
+
+def run(name: str, options: argparse.Namespace, question: Question) -> int:
+    """Exit status 0: answered; 1: it could not be asked; 2: there is no such object."""
+    try:
+        gates = read_gates(options.feature_gates)
+        access = kubeconfig.load(options.kubeconfig or "", context=options.context)
+        namespace = options.namespace or access.namespace or "default"
+        return asyncio.run(
+            _asked(Client(HttpsTransport(access), user_agent=f"allot-{name}"), gates, namespace, question)
+        )
+    except (BadAccess, OSError, UnknownGate, errors.ApiError) as wrong:
+        print(f"allot {name}: {wrong}", file=sys.stderr)
+        return 1
+
+
+async def _asked(client: Client, gates: Gates, namespace: str, question: Question) -> int:
+    try:
+        return await question(client, gates, namespace)
+    finally:
+        await client.close()
+
+
+def tell_unread(name: str, unread: tuple[str, ...]) -> None:
+    for what in unread:
+        print(f"allot {name}: not looked at, so the answer may be wrong: {what}", file=sys.stderr)

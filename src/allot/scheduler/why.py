@@ -1,0 +1,172 @@
+"""Why a pod or a claim is where it is: the tree behind the one line of a condition. Values.
+
+The same checks as in a cycle, put to every node, with the allocator's explanation of those
+that lack devices. Nodes with the same story are told together.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from allot.allocation import Explanation, explain
+
+from .board import first_rejection
+from .claim import ClaimInfo
+from .cycle import Cycle
+from .framework import CycleState, Rejection
+from .plugins.devices import attempts
+from .pod import PodInfo, claims_of
+from .snapshot import Snapshot
+
+EXPLAINED_MAX = 64
+"""Nodes whose devices are explained one by one; more are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStory:
+    """What nodes say that say the same."""
+
+    reason: str  # empty: they would take the pod
+    plugin: str
+    nodes: tuple[str, ...]
+    devices: Explanation | None = None  # of the first of them
+
+    def as_json(self) -> dict[str, Any]:
+        told: dict[str, Any] = {"reason": self.reason, "plugin": self.plugin, "nodes": list(self.nodes)}
+        if self.devices is not None:
+            told["devices"] = self.devices.as_json()
+        return told
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    about: str
+    verdict: str
+    claims: tuple[str, ...] = ()  # a line each
+    nodes: tuple[NodeStory, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "about": self.about,
+            "verdict": self.verdict,
+            "claims": list(self.claims),
+            "nodes": [one.as_json() for one in self.nodes],
+            "notes": list(self.notes),
+        }
+
+    def text(self) -> str:
+        lines = [f"{self.about}: {self.verdict}"]
+        lines += [f"  {line}" for line in self.claims]
+        for story in self.nodes:
+            lines.append(f"  {_counted(story.nodes)}: {story.reason or 'would take it'}")
+            if story.devices is not None:
+                lines += [f"    {line}" for line in story.devices.text().splitlines()]
+        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+
+
+@dataclass
+class _Stories:
+    found: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
+    devices: dict[tuple[str, str, str], Explanation] = field(default_factory=dict)
+
+    def add(self, node: str, rejection: Rejection | None, devices: Explanation | None) -> None:
+        words = _without_node(devices) if devices is not None else ""
+        key = (rejection.reason, rejection.plugin, words) if rejection is not None else ("", "", "")
+        self.found.setdefault(key, []).append(node)
+        if devices is not None:
+            self.devices.setdefault(key, devices)
+
+    def told(self) -> tuple[NodeStory, ...]:
+        ordered = sorted(self.found.items(), key=lambda one: (bool(one[0][0]), len(one[1]), one[0]))
+        return tuple(NodeStory(key[0], key[1], tuple(nodes), self.devices.get(key)) for key, nodes in ordered)
+
+
+def why_pod(
+    pod: PodInfo, snapshot: Snapshot, cycle: Cycle, now: datetime, named: Callable[[str], str]
+) -> Why:
+    about = f"pod {pod.key}"
+    claims = tuple(_claim_line(one) for one in _claims_of(pod, snapshot))
+    place = snapshot.place_of(pod.uid)
+    if place is not None:
+        return Why(about, f"on node {place}", claims)
+    gate = cycle.gate(pod, snapshot)
+    if gate is not None:
+        return Why(about, f"cannot be tried yet: {gate}", claims)
+    state = CycleState(pod, now)
+    signed = cycle.sign(state, snapshot)
+    if isinstance(signed, Rejection):
+        return Why(about, f"cannot be tried yet: {signed.reason}", claims)
+    checks, only = cycle.checks(state, snapshot)
+    stories = _Stories()
+    explained = 0
+    for node in sorted(snapshot.nodes(), key=lambda one: one.name):
+        rejection = first_rejection(checks, node)
+        devices = None
+        if rejection is not None and rejection.plugin == "DynamicResources" and explained < EXPLAINED_MAX:
+            explained += 1
+            for attempt, answer in attempts(state, snapshot, [node]):
+                devices = explain(attempt, answer, named)
+        stories.add(node.name, rejection, devices)
+    told = stories.told()
+    fitting = sum(len(one.nodes) for one in told if not one.reason)
+    total = sum(len(one.nodes) for one in told)
+    verdict = (
+        f"{fitting} of {total} nodes would take it now" if fitting else f"none of {total} nodes takes it"
+    )
+    notes = () if only is None else (f"its claims or its spec leave {_counted(tuple(sorted(only)))} only",)
+    return Why(about, verdict, claims, told, notes)
+
+
+def why_claim(claim: ClaimInfo, snapshot: Snapshot, pending: Iterable[PodInfo]) -> Why:
+    """What a claim has and who uses it; whether it waits, and for whom."""
+    about = f"claim {claim.key}"
+    if claim.allocation is not None:
+        users = ", ".join(one.name for one in claim.reserved_for) or "nobody"
+        return Why(about, f"has its devices, used by {users}", (_claim_line(claim),))
+    waiting = [str(pod.key) for pod in pending if claim.key in {one.key for one in _claims_of(pod, snapshot)}]
+    if not waiting:
+        return Why(about, "has no devices: they are found when a pod that uses it is placed, and none waits")
+    return Why(
+        about,
+        f"has no devices yet; it waits with {', '.join(waiting)}",
+        notes=("allot explain pod/NAME says why",),
+    )
+
+
+def _claims_of(pod: PodInfo, snapshot: Snapshot) -> list[ClaimInfo]:
+    found = [claim for key in claims_of(pod) if (claim := snapshot.claim(key)) is not None]
+    extended = snapshot.extended_claim_of(pod.uid)
+    return [*found, extended] if extended is not None else found
+
+
+def _claim_line(claim: ClaimInfo) -> str:
+    if claim.allocation is None:
+        return f"claim {claim.key.name}: no devices yet"
+    got = [
+        f"{one.request} = {one.driver}/{one.pool}/{one.device}" for one in claim.allocation.devices.results
+    ]
+    return f"claim {claim.key.name}: {', '.join(got) or 'asks for none'}"
+
+
+def _without_node(devices: Explanation) -> str:
+    """The story of a node without its name, so that equal ones can be told together."""
+    return devices.text().replace(devices.node, "NODE")
+
+
+def _counted(nodes: tuple[str, ...]) -> str:
+    shown = ", ".join(nodes[:4])
+    return f"{shown} and {len(nodes) - 4} more" if len(nodes) > 4 else shown
+
+
+def names_of(snapshot: Snapshot, namespace: str) -> Callable[[str], str]:
+    """How holders are said: by name, with the namespace where it is another."""
+
+    def named(uid: str) -> str:
+        claim = snapshot.claim_with(uid)
+        if claim is None:
+            return "a claim that cannot be read"
+        return claim.key.name if claim.key.namespace == namespace else str(claim.key)
+
+    return named
