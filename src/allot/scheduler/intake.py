@@ -76,8 +76,8 @@ class Intake:
         if isinstance(change, Deleted) or pod.view.is_finished:
             self._forget(pod.uid, now_s)
             self._tell_gated(pod, None)
-            self._snapshot.prospects.leave(pod.uid)
             if self._snapshot.remove(pod.uid):
+                self._snapshot.prospects.leave(pod.uid, claims_of(pod))
                 self._queue.happened(Event.POD_GONE, now_s)
         elif pod.spec.node_name:
             self._forget(pod.uid, now_s)

@@ -30,18 +30,30 @@ class Prospects:
     def __init__(self) -> None:
         self.budgets: dict[Key, core.PodDisruptionBudget] = {}
         self._left: OrderedDict[str, None] = OrderedDict()  # pods that ended lately, by uid
+        self._returning: OrderedDict[Key, None] = OrderedDict()  # claims that they used
         self._evicted: dict[str, datetime] = {}  # by us, when; until the pod has left
         self._nominees: dict[str, dict[str, PodInfo]] = {}  # by node
         self._nominations: dict[str, str] = {}  # node by pod uid
 
     # -- who goes -------------------------------------------------------------------------------
 
-    def leave(self, uid: str) -> None:
-        """A pod has ended, or is gone."""
+    def leave(self, uid: str, claims: Iterable[Key] = ()) -> None:
+        """A pod has ended, or is gone; its claims are still to give their devices back."""
         self._evicted.pop(uid, None)
         self._left[uid] = None
-        if len(self._left) > LEFT_MAX:
-            self._left.popitem(last=False)
+        self._returning.update(dict.fromkeys(claims))
+        for kept in (self._left, self._returning):
+            while len(kept) > LEFT_MAX:
+                kept.popitem(last=False)
+
+    def returned(self, claim: Key) -> None:
+        """A claim holds nothing any more, or is gone."""
+        self._returning.pop(claim, None)
+
+    @property
+    def returning(self) -> Iterator[Key]:
+        """Claims that somebody used who has left."""
+        return iter(self._returning)
 
     def evict(self, uids: Iterable[str], now: datetime) -> None:
         """It was decided that these pods go; the server will hear of it."""

@@ -260,6 +260,7 @@ class Snapshot:
             self.ledger.settle(claim.uid, taken_by(claim.allocation))
         else:
             self._let_go(claim.uid)
+            self.prospects.returned(claim.key)
         return claim
 
     def drop_claim(self, key: Key, uid: str) -> bool:
@@ -272,6 +273,7 @@ class Snapshot:
             self._claims.drop(key)
             self._claim_keys.drop(uid)
             self._disown(known)
+            self.prospects.returned(key)
         held = self.ledger.hold(uid)
         self.ledger.release(uid)
         return held is not None or (known is not None and known.uid == uid)

@@ -94,7 +94,7 @@ class World:
         for app, allowed in self.budgets.items():
             made.prospects.budgets[Key("default", app)] = _budget(app, allowed)
         for name in self.gone:
-            made.prospects.leave(f"uid-of-{name}")
+            made.prospects.leave(f"uid-of-{name}", [Key("default", claim) for claim in self.claims])
         return made
 
 

@@ -73,8 +73,7 @@ class DefaultPreemption:
             if compared >= self._nodes_max or trial.asked >= self._checks_max:
                 break
             self._turn += 1
-            trial.prepare(name)
-            if trial.has_changed and trial.fits(name):
+            if trial.prepare(name) and trial.fits(name):
                 return Preempt(name, ())
             found = choose(trial, name, budgets, best.price if best is not None else None)
             trial.reset()

@@ -50,15 +50,16 @@ class Trial:
         self._released: dict[str, Hold] = {}
         self._guests: list[CycleState] = []
         self._known_uses: dict[str, tuple[Use, ...]] = {}  # by pod uid
-        self._far: dict[PoolId, list[PodInfo]] = {}
+        self._far: dict[PoolId, list[PodInfo]] = {}  # evictable holders, by pools of several nodes
+        self._better: set[str] = set()  # nodes to which devices come back by themselves
         self.asked = 0
         """How often a node was checked."""
+        for key in snapshot.prospects.returning:
+            claim = snapshot.claim(key)
+            if claim is not None:
+                self._give_back(Use(claim.uid, _reservers(claim)))
 
     # -- asking ---------------------------------------------------------------------------------
-
-    @property
-    def has_changed(self) -> bool:
-        return bool(self._removed or self._released)
 
     def fits(self, name: str) -> bool:
         self.asked += 1
@@ -93,18 +94,18 @@ class Trial:
             self._hold_again(use.claim)
         self._fork.place(pod, name)
 
-    def prepare(self, name: str) -> None:
-        """Make the node what it will be without our doing."""
+    def prepare(self, name: str) -> bool:
+        """Make the node what it will be without our doing. False when it is that already."""
         node = self._real.node(name)
         for pod in node.pods.values() if node is not None else ():
             if self._real.prospects.is_leaving(pod, self._now):
                 self.evict(pod)
-        for use in self._uses_on(name):
-            if use.users and all(self._is_out(user) or self._is_leaving(user) for user in use.users):
-                self._release(use.claim)
+        for pool in self._shared_pools(name):
+            self._look_into(pool)
         for pod in self._real.prospects.nominees(name):
             if pod.uid != self._pod.uid and pod.priority >= self._pod.priority:
                 self._welcome(pod, name)
+        return bool(self._removed) or name in self._better
 
     def reset(self) -> None:
         for state in reversed(self._guests):
@@ -167,38 +168,52 @@ class Trial:
         pods: Iterable[PodInfo] = node.pods.values() if node is not None else ()
         return frozenset(pod.uid for pod in pods if pod.spec.resource_claims and claim.key in claims_of(pod))
 
-    def _uses_on(self, name: str) -> Iterator[Use]:
-        """The claims that hold devices which the node could use."""
-        for pool in self._real.inventory.pool_ids(name):
-            yield from self._uses_of(pool)
+    # -- devices that several nodes reach -------------------------------------------------------
 
-    def _uses_of(self, pool: PoolId) -> Iterator[Use]:
+    def _shared_pools(self, name: str) -> Iterator[PoolId]:
+        inventory = self._real.inventory
+        return (pool for pool in inventory.pool_ids(name) if inventory.nodes_of(pool) != frozenset({name}))
+
+    def _look_into(self, pool: PoolId) -> None:
+        """What comes back to the pool by itself, and who could be evicted for the rest. Once a pool."""
+        if pool in self._far:
+            return
+        found = self._far[pool] = []
         usages = self._real.ledger.usage(pool).values()
         for uid in sorted({uid for usage in usages for uid in (*usage.owners, *usage.sharers)}):
             claim = self._real.claim_with(uid)
-            if claim is not None:
-                yield Use(uid, _reservers(claim))
+            if claim is None:
+                continue
+            users = _reservers(claim)
+            if not self._give_back(Use(uid, users)):
+                staying = [user for user in users if not self._is_out(user) and not self._is_leaving(user)]
+                pods = [pod for user in staying if (pod := self._real.pod(user)) and self._is_evictable(pod)]
+                found.extend(pods if len(pods) == len(staying) else ())
+
+    def _give_back(self, use: Use) -> bool:
+        """Free a claim for good, if all who use it have left or are leaving."""
+        hold = self._fork.ledger.hold(use.claim)
+        if hold is None or not use.users or use.claim in self._own_claims:
+            return False
+        if not all(self._is_out(user) or self._is_leaving(user) for user in use.users):
+            return False
+        self._fork.ledger.release(use.claim)
+        for pool in {taken.device.pool_id for taken in hold.devices}:
+            nodes = self._real.inventory.nodes_of(pool)
+            self._better.update(self._real.node_names() if nodes is None else nodes)
+        return True
 
     def _holders_far_from(self, name: str) -> list[PodInfo]:
         """Pods on other nodes with devices that are within reach of this one, the least important first."""
         found: dict[str, PodInfo] = {}
-        for pool in self._real.inventory.pool_ids(name):
-            if self._real.inventory.nodes_of(pool) == frozenset({name}):
-                continue
-            if pool not in self._far:
-                self._far[pool] = list(self._evictable_holders(pool))
+        for pool in self._shared_pools(name):
+            self._look_into(pool)
             for pod in self._far[pool]:
                 if self._real.place_of(pod.uid) != name:
                     found[pod.uid] = pod
         return sorted(found.values(), key=lambda pod: (pod.priority, pod.uid))[:FAR_MAX]
 
-    def _evictable_holders(self, pool: PoolId) -> Iterator[PodInfo]:
-        """Pods whose eviction would free a claim on devices of the pool."""
-        for use in self._uses_of(pool):
-            staying = [user for user in use.users if not self._is_out(user) and not self._is_leaving(user)]
-            pods = [pod for user in staying if (pod := self._real.pod(user)) and self._is_evictable(pod)]
-            if len(pods) == len(staying):
-                yield from pods
+    # -- who is who -----------------------------------------------------------------------------
 
     def _holds(self, claim: str) -> bool:
         return self._real.ledger.hold(claim) is not None
