@@ -80,6 +80,22 @@ async def test_while_a_step_is_refused_nothing_is_left_behind(here: Place, step:
     assert await here.devices_of("next") == {"container-0-request-0": ["gpu-0"]}
 
 
+@pytest.mark.parametrize("step", [one for one in STEPS if one != "creating the claim"])
+@to_a_cluster()
+async def test_the_claim_goes_with_the_attempt_and_not_with_the_next_one(here: Place, step: str):
+    """Unreserve: while the pod waits for its next attempt, others may have its device."""
+    await of_dra(here)
+    met = here.refuse(*STEPS[step], times=1000)
+    await here.put(pod())
+
+    async def deleted() -> bool:
+        return here.wire.count("DELETE", CLAIMS) == 1
+
+    await here.until(deleted, "the claim is deleted")
+    assert len(met) == 1
+    await here.no_claims()
+
+
 @pytest.mark.parametrize("step", STEPS)
 @to_a_cluster()
 async def test_a_step_of_which_nobody_knows_whether_it_happened_happens_once(here: Place, step: str):

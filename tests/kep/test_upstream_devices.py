@@ -13,6 +13,7 @@ from kep.objects import NS, claim_with, direct, with_claims
 from scheduler.cluster import slice_of
 
 CLAIMS = "resourceclaims"
+WANTED = {"name": "r", "exactly": {"deviceClassName": "gpu"}}
 
 
 async def results(here: Place, claim: str):
@@ -277,6 +278,20 @@ async def test_devices_match_in_what_is_derived_from_them(here: Place):
     await here.put(claim_with("c", {"devices": devices}), with_claims("p", direct("c")))
     await here.settled()
     assert sorted(one["device"] for one in await results(here, "c")) == ["gpu-1", "gpu-3"]
+
+
+@to_a_cluster(DRAOptionalNodeOperations=True)
+async def test_only_a_node_that_can_skip_operations_serves_devices_that_need_it(here: Place):
+    """OptionalNodeOperations, as far as scheduling goes: the result tells the node what it may skip."""
+    await here.device_class()
+    await here.node("n1")
+    await here.put(slice_of("n1", [{"name": "gpu-0"}], skipNodeOperations=["*"]))
+    await here.put(claim_with("c", {"devices": {"requests": [WANTED]}}), with_claims("p", direct("c")))
+    await here.why_not()
+    declared = {"status": {"declaredFeatures": ["DRAOptionalNodeOperations"]}}
+    await here.resource("nodes").patch("n1", declared, subresource="status")
+    await here.settled()
+    assert [one["skipNodeOperations"] for one in await results(here, "c")] == [["*"]]
 
 
 # -- hard nodes --------------------------------------------------------------------------------------
