@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
 from typing import Any
 
-from allot.api import Gates, Object, Request, User, errors
+from allot.api import Gates, Object, Request, User
 from allot.apiserver import ApiServer, Options, identities
 from allot.client import Client, InProcessTransport
 from allot.controllers import ALL
@@ -143,17 +143,8 @@ class Place(Cluster):
 
     # -- standing in the way --------------------------------------------------------------------
 
-    def refuse(
-        self, method: str, part: str, times: int = 1, error: errors.ApiError | None = None
-    ) -> list[Request]:
-        """The next such requests of the scheduler do not reach the server; returned as they come."""
-        return self.intervene(
-            lambda one: one.method == method and part in one.path,
-            times,
-            error or errors.Forbidden("refused by the story"),
-        )
-
     def intervene(self, which: Callable[[Request], bool], times: int, error: BaseException) -> list[Request]:
+        """So many requests of the scheduler fail before they reach the server; returned as they come."""
         met: list[Request] = []
 
         async def before(request: Request) -> None:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from allot.api import core, errors, meta
+from allot.api import Request, core, errors, meta
 from allot.scheduler import extended
 from kep.cluster import Place, reserved_for, to_a_cluster
 from kep.objects import (
@@ -28,9 +28,20 @@ STEPS = {
     "creating the claim": ("POST", CLAIMS),
     "protecting the claim": ("PUT", f"{CLAIMS}/"),
     "allocating the claim": ("PUT", "/status"),
-    "telling the pod": ("PATCH", "/pods/p/status"),
+    "telling the pod": ("PATCH", "/pods/p/status", b"extendedResourceClaimStatus"),
     "binding the pod": ("POST", "/binding"),
 }
+
+
+def is_step(step: str, request: Request) -> bool:
+    method, path, *words = STEPS[step]
+    return request.method == method and path in request.path and all(one in request.body for one in words)
+
+
+def refuse(here: Place, step: str, times: int = 1) -> list[Request]:
+    """The next such requests of the scheduler do not reach the server; returned as they come."""
+    refused = errors.Forbidden("refused by the story")
+    return here.intervene(lambda request: is_step(step, request), times, refused)
 
 
 async def of_dra(here: Place, devices: int = 1) -> None:
@@ -55,7 +66,7 @@ async def is_well(here: Place, devices: int = 1) -> None:
 async def test_a_step_that_is_refused_is_undone_and_the_pod_is_tried_again(here: Place, step: str):
     """PreBind fails, Unreserve cleans up, the pod is queued again."""
     await of_dra(here)
-    met = here.refuse(*STEPS[step])
+    met = refuse(here, step)
     await here.put(pod())
     await is_well(here)
     assert len(met) == 1
@@ -66,7 +77,7 @@ async def test_a_step_that_is_refused_is_undone_and_the_pod_is_tried_again(here:
 async def test_while_a_step_is_refused_nothing_is_left_behind(here: Place, step: str):
     """And the devices are free for others."""
     await of_dra(here)
-    met = here.refuse(*STEPS[step], times=1000)
+    met = refuse(here, step, times=1000)
     await here.put(pod())
 
     async def twice() -> bool:
@@ -85,7 +96,7 @@ async def test_while_a_step_is_refused_nothing_is_left_behind(here: Place, step:
 async def test_the_claim_goes_with_the_attempt_and_not_with_the_next_one(here: Place, step: str):
     """Unreserve: while the pod waits for its next attempt, others may have its device."""
     await of_dra(here)
-    met = here.refuse(*STEPS[step], times=1000)
+    met = refuse(here, step, times=1000)
     await here.put(pod())
 
     async def deleted() -> bool:
@@ -101,11 +112,10 @@ async def test_the_claim_goes_with_the_attempt_and_not_with_the_next_one(here: P
 async def test_a_step_of_which_nobody_knows_whether_it_happened_happens_once(here: Place, step: str):
     """The request arrives, the answer does not."""
     await of_dra(here)
-    method, part = STEPS[step]
-    lost = []
+    lost: list[Request] = []
 
     async def before(request):
-        if not lost and request.method == method and part in request.path:
+        if not lost and is_step(step, request):
             lost.append(request)
             await here.server.api.handle(request, here.scheduler_user)
             raise errors.Timeout("the answer was lost")
@@ -274,11 +284,10 @@ async def test_a_scheduler_that_dies_before_a_step_is_followed_by_one_that_mends
     await of_dra(here)
     first = await here.start_scheduler()
     await here.until(here.is_wired)
-    method, part = STEPS[step]
     died = asyncio.Event()
 
     async def before(request):
-        if request.method == method and part in request.path:
+        if is_step(step, request):
             died.set()
             await asyncio.Event().wait()
 
