@@ -26,7 +26,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from allot.api import Object, core, errors
-from allot.base import Clock
+from allot.base import Clock, InvariantBroken
 from allot.client import Client
 
 from . import extended
@@ -101,20 +101,29 @@ class Binder:
             log.info("pod %s was not bound to %s: %s", placed.state.pod.key, placed.node, refused)
             await self._take_back(placed.state.pod, made)
             self._report(Failed(placed, str(refused)))
+        except InvariantBroken:
+            raise
+        except Exception as bug:  # perhaps one that only this pod meets: the others must not wait for it
+            log.exception("binding %s failed in an unforeseen way", placed.state.pod.key)
+            await self._take_back(placed.state.pod, made)
+            self._report(Failed(placed, repr(bug)))
         else:
             self._report(Bound(placed))
 
     async def _prepare(self, placed: Placed, made: list[ClaimInfo]) -> None:
+        """All writes before the binding. `made` are the claims that this attempt has written."""
         pod = placed.state.pod
+        found: list[ClaimInfo] = []  # reserved by an attempt before this one
         for write in placed.writes:
             match write:
                 case AllocateClaim(claim, allocation):
                     made.append(await self.claims.allocate(pod, claim, allocation))
                 case ReserveClaim(claim):
-                    made.append(await self.claims.reserve(pod, claim))
+                    reserved = await self.claims.reserve(pod, claim)
+                    (found if claim.is_reserved_for(pod.uid) else made).append(reserved)
                 case CreateExtendedClaim():
                     await self._serve_extended(pod, write, made)
-        await self._ready(pod, made)
+        await self._ready(pod, [*found, *made])
 
     async def _serve_extended(self, pod: PodInfo, write: CreateExtendedClaim, made: list[ClaimInfo]) -> None:
         claim = await self.claims.create_extended(pod, write.devices)

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from allot.allocation import Features
 from allot.api import Gates, errors
-from allot.base import Clock, Ids, Metrics
+from allot.base import Clock, Ids, InvariantBroken, Metrics
 from allot.client import Client
 from allot.informers import (
     NORMAL,
@@ -137,6 +137,7 @@ class Scheduler:
         self._metrics = SchedulerMetrics(surroundings.metrics, self.queue, settings.names[0])
         self._evictor = Evictor(surroundings.client, self._clock)
         self._acting: set[asyncio.Task[None]] = set()
+        self._patient: set[str] = set()  # pods, by uid, whose binding waits for devices to be made ready
 
     async def run(self, leading: Callable[[], None] = lambda: None) -> None:
         used = [self._informers.use(what) for what in NEEDS]
@@ -162,16 +163,28 @@ class Scheduler:
     async def _decide(self, group: asyncio.TaskGroup) -> None:
         while True:
             await self._empty_box()
-            is_free = len(self._acting) < BINDINGS_MAX
+            is_free = len(self._acting) - len(self._patient) < BINDINGS_MAX
             queued = self.queue.take(self._now_s()) if is_free else None
             if queued is None:
                 await self._news(self.queue.next_moment_s() if is_free else None)
                 continue
             state = CycleState(queued.pod, self._clock.now())
-            outcome = await _in_turns(self.cycle.schedule_one(state, self.snapshot))
+            try:
+                outcome = await _in_turns(self.cycle.schedule_one(state, self.snapshot))
+            except InvariantBroken:
+                raise
+            except Exception as bug:  # perhaps one that only this pod meets: the others go on
+                self._gave_up(state, bug)
+                continue
             self._metrics.decided(outcome, self._now_s() - queued.first_seen_s, queued.attempts)
             self._follow(outcome, queued, group)
             await asyncio.sleep(0)
+
+    def _gave_up(self, state: CycleState, bug: Exception) -> None:
+        log.error("pod %s could not be decided", state.pod.key, exc_info=bug)
+        self.cycle.unreserve(state, self.snapshot)
+        self.queue.failed(state.pod.uid, None, frozenset(), self._now_s(), error=True)
+        self._explainer.failed(state.pod, f"internal error: {bug!r}")
 
     def _follow(self, outcome: Outcome, queued: Queued, group: asyncio.TaskGroup) -> None:
         pod = queued.pod
@@ -264,6 +277,7 @@ class Scheduler:
             case WaitsForDevices(pod, claims):
                 message = f"waiting for the devices of {', '.join(claims)} to be made ready"
                 self._events.record(pod.object, NORMAL, "BindingConditionsPending", message)
+                self._patient.add(pod.uid)
             case RoomMade(outcome, refused):
                 if refused and isinstance(outcome.remedy, Preempt):
                     self.snapshot.prospects.spare(victim.uid for victim in outcome.remedy.victims)
@@ -277,6 +291,7 @@ class Scheduler:
 
     def _bound(self, placed: Placed) -> None:
         pod = placed.state.pod
+        self._patient.discard(pod.uid)
         self.queue.remove(pod.uid, self._now_s())
         self._explainer.forget(pod.uid)
         if self._events.backlog < EVENTS_BACKLOG_MAX:  # good news may be dropped, rather than be in the way
@@ -285,13 +300,15 @@ class Scheduler:
 
     def _not_bound(self, placed: Placed, error: str) -> None:
         pod = placed.state.pod
+        self._patient.discard(pod.uid)
         self.cycle.unreserve(placed.state, self.snapshot)
         now = self.queue.get(pod.uid)
         if now is not None and now.is_deleting:
             self.queue.remove(pod.uid, self._now_s())
         else:
             self.queue.failed(pod.uid, None, frozenset(), self._now_s(), error=True)
-        self.queue.happened(Event.DEVICES_FREED, self._now_s())
+        for event in (Event.DEVICES_FREED, Event.POD_GONE):
+            self.queue.happened(event, self._now_s())
         self._explainer.failed(pod, f"binding to {placed.node} failed: {error}")
 
     def _now_s(self) -> float:

@@ -23,7 +23,7 @@ class AllocateClaim:
 
 @dataclass(frozen=True, slots=True)
 class ReserveClaim:
-    """The claim has its devices: list the pod among those who use them."""
+    """The claim has its devices: see to it that the pod is listed among those who use them."""
 
     claim: ClaimInfo
 

@@ -33,9 +33,7 @@ def reserve(
     devices = asked.devices(delegation)
     if isinstance(devices, Refused):
         return Rejection(NAME, devices.error)
-    writes: tuple[Write, ...] = tuple(
-        ReserveClaim(one) for one in ask.allocated if not one.is_reserved_for(pod.uid)
-    )
+    writes: tuple[Write, ...] = tuple(ReserveClaim(one) for one in ask.allocated)
     if not ask.pending and devices is None:
         return writes
     answer = check.answer(node, delegation)
