@@ -2,14 +2,17 @@
 
 Nodes in the same situation are worked out once: equal devices, used equally, fit
 equally well, unless the policy cares for names (R3). `ranking` and the scheduler
-compare nodes by outlines and work out the full answer for the chosen one alone.
+compare nodes by outlines and want the full answer for the chosen one alone. That one
+is copied where it can be: in equal situations the same plan is made, device by device,
+because nothing that decides it has a name (A4).
 """
 
 from collections.abc import Hashable
 from typing import NamedTuple
 
-from .answer import Answer, NoFit, Plan, Refused
-from .demand import Demand
+from .answer import Answer, NoFit, Pick, Plan, Refused
+from .capacity import Consumed
+from .demand import Alternative, Demand
 from .inventory import Inventory, NodeView
 from .kind import DeviceId
 from .ledger import Ledger
@@ -25,6 +28,14 @@ class Outline(NamedTuple):
     fits: bool
     preference: int  # how far down the lists of alternatives the plan had to go
     cost: Cost
+
+
+class _Sketch(NamedTuple):
+    """An outline, and the plan that it is the outline of with places instead of devices."""
+
+    outline: Outline
+    picks: tuple[tuple[Alternative, int, Consumed | None], ...] = ()
+    steps: int = 0
 
 
 class Outlines:
@@ -43,7 +54,7 @@ class Outlines:
         self._demand = demand
         self._policy = policy
         self._budget = budget
-        self._known: dict[Hashable, Outline] = {}
+        self._known: dict[Hashable, _Sketch] = {}
 
     def answer(self, node: Node) -> Answer:
         """The full answer, computed now."""
@@ -58,7 +69,7 @@ class Outlines:
         """The outline and, where this node was worked out to get it, the plan as well."""
         situation = self._situation(node)
         if situation is not None and situation in self._known:
-            return self._known[situation], None
+            return self._known[situation].outline, None
         found = self.answer(node)
         if isinstance(found, Refused):
             return found, None
@@ -68,8 +79,21 @@ class Outlines:
         if situation is not None:
             if len(self._known) >= SITUATIONS_MAX:
                 self._known.clear()
-            self._known[situation] = outline
+            self._known[situation] = _sketched(outline, found)
         return outline, found if isinstance(found, Plan) else None
+
+    def plan(self, node: Node) -> Answer:
+        """The full answer: copied from a node in the same situation, or computed now."""
+        situation = self._situation(node)
+        known = self._known.get(situation) if situation is not None else None
+        if known is None or not known.picks:
+            return self.answer(node)
+        question = ask(node, self._inventory, self._ledger, self._demand)
+        if isinstance(question, Refused):
+            return question
+        devices = question.view.devices
+        picks = tuple(Pick(alternative, devices[at], consumed) for alternative, at, consumed in known.picks)
+        return Plan(picks, question, known.outline.cost, known.steps)
 
     def _situation(self, node: Node) -> Hashable:
         """Everything that an outline depends on; None where it depends on names as well."""
@@ -105,6 +129,14 @@ def _outlined(found: Plan | NoFit) -> Outline:
         (pick.alternative.claim, pick.alternative.request): pick.alternative.index for pick in found.picks
     }
     return Outline(fits=True, preference=sum(chosen.values()), cost=found.cost)
+
+
+def _sketched(outline: Outline, found: Plan | NoFit) -> _Sketch:
+    if isinstance(found, NoFit):
+        return _Sketch(outline)
+    index = found.question.view.index
+    picks = tuple((pick.alternative, index[pick.device.id], pick.consumed) for pick in found.picks)
+    return _Sketch(outline, picks, found.steps)
 
 
 def _devices_of(view: NodeView) -> Hashable:

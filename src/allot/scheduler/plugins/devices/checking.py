@@ -140,6 +140,9 @@ class DeviceCheck:
         plan = self._plans.get(node.name)
         if plan is not None:
             return plan
+        outlines = self._of(delegation)
+        if isinstance(outlines, Outlines):
+            return outlines.plan(node.place)
         demand = self.asked.demand(delegation)
         snapshot = self._snapshot
         return allocate(node.place, snapshot.inventory, snapshot.ledger, demand, self._policy, self._budget)
