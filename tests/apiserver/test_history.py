@@ -1,5 +1,7 @@
 """The recent past of a resource, kept once for all who watch."""
 
+from weakref import ref
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,6 +55,16 @@ def test_an_event_is_written_once_for_all_who_read_it_in_the_same_form():
     assert one.line("v1", render) is one.line("v1", render)
     assert len(seen) == 1
     assert one.line("v1", render, "ADDED").startswith(b'{"type":"ADDED"')
+
+
+def test_watchers_in_the_same_process_share_an_object_and_history_does_not_hold_on_to_it():
+    one = change(3)
+    told = one.told()
+    assert one.told() is told and (told.raw, told.revision) == (one.object.raw, 3)
+    assert told is not one.object, "what watchers decode is not kept for as long as the history is"
+    gone = ref(told)
+    del told
+    assert gone() is None and one.told().raw == one.object.raw
 
 
 @given(st.lists(st.integers(1, 3), max_size=60), st.integers(1, 8), st.data())

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import msgspec
 
 
-class View(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
-    """The base of every typed view."""
+class View(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True, gc=False):
+    """The base of every typed view. Views are trees, which the garbage collector need not look at."""
 
 
 class OwnerReference(View, frozen=True):

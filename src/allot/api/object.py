@@ -25,7 +25,7 @@ _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder()
 
 
-class Metadata(msgspec.Struct, frozen=True, rename="camel"):
+class Metadata(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """What nearly every reader asks for, read without decoding the rest."""
 
     name: str = ""
@@ -40,7 +40,7 @@ class Metadata(msgspec.Struct, frozen=True, rename="camel"):
     creation_timestamp: str | None = None
 
 
-class _Outline(msgspec.Struct, frozen=True, rename="camel"):
+class _Outline(msgspec.Struct, frozen=True, rename="camel", gc=False):
     metadata: Metadata = Metadata()
     kind: str = ""
     api_version: str = ""
@@ -50,7 +50,7 @@ _outline = msgspec.json.Decoder(_Outline)
 
 
 class Object:
-    __slots__ = ("_fields", "_outline", "_revision", "_value", "_views")
+    __slots__ = ("__weakref__", "_fields", "_outline", "_revision", "_value", "_views")
 
     def __init__(self, value: bytes, revision: int = 0) -> None:
         """`value` is a whole JSON object; with a `revision` it is in the stored form."""

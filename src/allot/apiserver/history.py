@@ -8,6 +8,7 @@ nothing: it falls out of the window and is told to start over (S2).
 """
 
 from collections.abc import Callable, Sequence
+from weakref import ref
 
 from allot.api import Object
 
@@ -20,7 +21,7 @@ WINDOW_BYTES = 64 * 1024 * 1024
 class Change:
     """One object moved from `previous` to `object` at `revision`."""
 
-    __slots__ = ("_farewell", "_lines", "key", "object", "previous", "revision", "type")
+    __slots__ = ("_farewell", "_lines", "_told", "key", "object", "previous", "revision", "type")
 
     def __init__(self, type: str, key: str, object: Object, previous: Object | None, revision: int) -> None:
         self.type = type  # ADDED, MODIFIED or DELETED
@@ -30,6 +31,7 @@ class Change:
         self.revision = revision
         self._lines: dict[str, bytes] | None = None
         self._farewell: Change | None = None
+        self._told: ref[Object] | None = None
 
     def line(self, form: str, render: Callable[[Object], bytes], type: str = "") -> bytes:
         """The event as a watcher reads it. `form` names what `render` makes."""
@@ -40,6 +42,17 @@ class Change:
         found = self._lines.get(key)
         if found is None:
             found = self._lines[key] = event_line(type, render(self.object))
+        return found
+
+    def told(self) -> Object:
+        """The object for watchers in this process: the same one for all, as long as one of them has it.
+
+        They will read it in their own ways, and what they read stays with it. History keeps bytes.
+        """
+        found = self._told() if self._told is not None else None
+        if found is None:
+            found = Object(self.object.stored, self.object.revision)
+            self._told = ref(found)
         return found
 
     def farewell(self) -> "Change":

@@ -58,7 +58,7 @@ class Sight:
         lines = b"".join([change.line(form, render, type) for type, change in seen])
         if not self.renderer.is_plain:
             return lines
-        return Told.of(lines, [(type, change.object) for type, change in seen])
+        return Told.of(lines, [(type, change.told()) for type, change in seen])
 
     def _seen(self, change: Change) -> tuple[str, Change] | None:
         """The change as it is in this watcher's world, if it happens there."""
