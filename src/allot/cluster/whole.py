@@ -102,6 +102,7 @@ async def _parts(running: Cluster) -> AsyncIterator[list[_Part]]:
             rng,
             RandomIds(rng),
             metrics,
+            running.options.serving.server.gates,
         )
         yield [
             _controllers(running, process),

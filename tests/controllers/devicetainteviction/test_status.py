@@ -104,7 +104,9 @@ def test_the_dry_run_counts_devices_and_the_pods_that_would_have_to_leave():
     forecast.see_slice(slice_value("t", device("d0"), pool="other"))
     forecast.see_claim(claim_value(result("d0"), users=("a", "waiting", "nobody")))
     forecast.see_claim(claim_value(result("d1", tolerates()), users=("b",)))
-    assert forecast.prospect() == Prospect(published=3, allocated=2, pods=1, namespaces=1)
+    tolerant, elsewhere = result("d2", tolerates()), result("d0", pool="other")
+    forecast.see_claim(claim_value(tolerant, elsewhere, users=("b",)))
+    assert forecast.prospect() == Prospect(published=3, allocated=3, pods=1, namespaces=1)
 
 
 # -- the agenda ---------------------------------------------------------------------------------

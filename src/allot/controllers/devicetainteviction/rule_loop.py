@@ -27,7 +27,7 @@ from .views import users as users_of
 
 STATUS_PERIOD_S = 10.0
 FIELD_MANAGER = "device-taint-eviction-controller"
-_AT_A_TIME = 64  # so many pieces are looked at before others have their turn
+_AT_A_TIME = 16  # so many pieces are looked at before others have their turn
 
 T = TypeVar("T")
 
