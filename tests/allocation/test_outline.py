@@ -1,5 +1,7 @@
 """Nodes in the same situation: worked out once, and the plan of one copied to the other."""
 
+from typing import Any
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -53,20 +55,19 @@ def publish(inventory: Inventory, node: Node) -> None:
     )
 
 
+def share(bandwidth: str) -> dict[str, Any]:
+    only = "device.allowMultipleAllocations == true"
+    return wants("r", 1, only, capacity={"requests": {"bandwidth": bandwidth}})
+
+
 DEMANDS = {
     "any": [wants()],
     "two": [wants("r", 2)],
     "large": [wants("r", 1, larger_than(10))],
     "parts": [wants("r", 2, larger_than(3))],
     "list": [prefers("r", wants("huge", 1, larger_than(79)), wants("any"))],
-    "share": [
-        wants(
-            "r",
-            1,
-            "device.allowMultipleAllocations == true",
-            capacity={"requests": {"bandwidth": "3"}},
-        )
-    ],
+    "share": [share("3")],
+    "most": [share("8")],
 }
 
 steps = st.lists(
@@ -75,7 +76,7 @@ steps = st.lists(
 
 
 @given(steps, st.sampled_from([FIRST_FIT, LEAST_WASTE, SPREAD]))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_a_copied_plan_is_the_plan_that_would_be_made(history, policy):
     """A4. Each step asks one node and perhaps holds what it got, so that situations part and meet again."""
     inventory, ledger, ids = Inventory(EVERYTHING), Ledger(), RandomIds()
