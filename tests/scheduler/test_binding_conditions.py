@@ -1,0 +1,153 @@
+"""Devices that must be made ready before a pod can be bound (digest 5, PreBind; trap 13).
+
+The driver is played by the test: it looks at the claim and reports conditions of its devices.
+"""
+
+import asyncio
+from typing import Any
+
+from allot.api import Object
+from allot.scheduler import Settings
+
+from .cluster import DRIVER, NS, Cluster, slice_of, tell
+
+CONDITIONS = {"bindingConditions": ["attached"], "bindingFailureConditions": ["broken"]}
+
+
+async def furnish(here: Cluster, *, spare: bool = False) -> None:
+    """A fabric device that must be attached, and perhaps an ordinary one on a second node."""
+    await here.node("a")
+    await here.create("resourceslices", slice_of("a", [{"name": "fabric", **CONDITIONS}]))
+    if spare:
+        await here.node("b")
+        await here.create("resourceslices", slice_of("b", [{"name": "plain"}]))
+    await here.device_class()
+    await here.claim("one")
+
+
+async def allocated(here: Cluster) -> Object:
+    async def found() -> Object | None:
+        claim = await here.get("resourceclaims", "one")
+        return claim if claim is not None and (claim.fields.get("status") or {}).get("allocation") else None
+
+    claim: Object = await here.until(found, "the claim allocated")
+    return claim
+
+
+async def report(here: Cluster, claim: Object, condition: str) -> None:
+    result = claim.fields["status"]["allocation"]["devices"]["results"][0]
+    told: dict[str, Any] = {
+        "type": condition,
+        "status": "True",
+        "reason": "Done",
+        "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    device = {"driver": DRIVER, "pool": result["pool"], "device": result["device"], "conditions": [told]}
+    await here.resource("resourceclaims").patch(
+        "one", {"status": {"devices": [device]}}, NS, subresource="status"
+    )
+
+
+def test_a_pod_is_bound_once_its_devices_are_attached():
+    """BasicFlow: allocated and reserved first, bound when the driver says so."""
+
+    async def story(here: Cluster) -> None:
+        await furnish(here)
+        await here.pod("web", claim="one")
+        claim = await allocated(here)
+        assert claim.fields["status"]["allocation"]["allocationTimestamp"]
+        assert claim.fields["status"]["reservedFor"][0]["name"] == "web"
+        await here.quiet()
+        assert not await here.node_of("web")
+
+        await report(here, claim, "attached")
+        assert await here.bound("web") == ["a"]
+        events = [one.fields["reason"] for one in await here.all("events")]
+        assert "BindingConditionsPending" in events
+
+    tell(story)
+
+
+def test_while_one_pod_waits_for_its_device_others_are_placed():
+    async def story(here: Cluster) -> None:
+        await furnish(here, spare=True)
+        await here.resource("nodes").patch("b", {"spec": {"unschedulable": True}})
+        await here.pod("slow", claim="one")
+        await allocated(here)
+        await here.resource("nodes").patch("b", {"spec": {"unschedulable": False}})
+        await here.pod("quick")
+        assert await here.bound("quick")
+        assert not await here.node_of("slow")
+
+    tell(story)
+
+
+def test_a_device_that_fails_and_is_then_tainted_is_replaced_by_another():
+    """FailureTaints: the allocation is taken back and the pod goes where a device works."""
+
+    async def story(here: Cluster) -> None:
+        await furnish(here, spare=True)
+        await here.resource("nodes").patch("b", {"spec": {"unschedulable": True}})
+        await here.pod("web", claim="one")
+        claim = await allocated(here)
+        taint = {"key": "broken", "effect": "NoSchedule"}
+        tainted = slice_of("a", [{"name": "fabric", **CONDITIONS, "taints": [taint]}])
+        await here.resource("resourceslices").patch(tainted["metadata"]["name"], {"spec": tainted["spec"]})
+        await here.resource("nodes").patch("b", {"spec": {"unschedulable": False}})
+        await report(here, claim, "broken")
+        assert await here.bound("web") == ["b"]
+
+    tell(story)
+
+
+def test_a_device_that_fails_and_is_withdrawn_is_replaced_by_another():
+    """FailureRemove."""
+
+    async def story(here: Cluster) -> None:
+        await furnish(here, spare=True)
+        await here.resource("nodes").patch("b", {"spec": {"unschedulable": True}})
+        await here.pod("web", claim="one")
+        claim = await allocated(here)
+        await here.resource("resourceslices").delete(f"a-{DRIVER}")
+        await here.resource("nodes").patch("b", {"spec": {"unschedulable": False}})
+        await report(here, claim, "broken")
+        assert await here.bound("web") == ["b"]
+
+    tell(story)
+
+
+def test_a_device_that_is_never_attached_is_given_up():
+    """TimeoutReached and TimeoutRecover: after the timeout the devices are free for somebody else."""
+
+    async def story(here: Cluster) -> None:
+        await furnish(here, spare=True)
+        await here.resource("nodes").patch("b", {"spec": {"unschedulable": True}})
+        await here.pod("web", claim="one")
+        first = await allocated(here)
+        assert first.fields["status"]["allocation"]["devices"]["results"][0]["device"] == "fabric"
+        await here.resource("resourceslices").delete(f"a-{DRIVER}")
+        await here.resource("nodes").patch("b", {"spec": {"unschedulable": False}})
+        assert await here.bound("web") == ["b"]
+
+    tell(story, settings=Settings(binding_timeout_s=1.0))
+
+
+def test_a_scheduler_that_comes_later_waits_for_the_devices_too():
+    """What the first one allocated is reserved already: that alone does not make the devices ready."""
+
+    async def story(here: Cluster) -> None:
+        await here.start_controllers()
+        await furnish(here)
+        first = await here.start_scheduler()
+        await here.pod("web", claim="one")
+        claim = await allocated(here)
+        first.cancel()
+        await asyncio.wait([first])
+        await here.start_scheduler()
+        await here.quiet()
+        assert not await here.node_of("web")
+        await report(here, claim, "attached")
+        assert await here.bound("web") == ["a"]
+
+    tell(story, started=False)
