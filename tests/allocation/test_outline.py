@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from allot.allocation import (
@@ -75,6 +75,16 @@ steps = st.lists(
 )
 
 
+SMALL_AND_LARGE_SHARE = [
+    ("share", NODES[0], True),
+    ("most", NODES[1], True),
+    ("share", NODES[0], False),
+    ("share", NODES[1], False),
+]
+"""One sharer on each node; on the second it leaves too little."""
+
+
+@example(SMALL_AND_LARGE_SHARE, LEAST_WASTE)
 @given(steps, st.sampled_from([FIRST_FIT, LEAST_WASTE, SPREAD]))
 @settings(max_examples=200, deadline=None)
 def test_a_copied_plan_is_the_plan_that_would_be_made(history, policy):
