@@ -13,6 +13,7 @@ from allot.sim.checkers import all_checkers, judge
 from allot.sim.recording import FOLLOWED, Seen
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
+SELECTOR = 'device.attributes["gpu.example.com"].model == "large"'
 KEPT = {"labels": {"sim.allot.dev/kept": "true"}}
 DEVICES = "gpu.deviceclass.resource.k8s.io/devices"
 EXTENDED = "requests.example.com/gpu"
@@ -62,40 +63,82 @@ def device_class(extended="example.com/gpu"):
     return seen("deviceclasses", "gpu", namespace="", spec=spec)
 
 
+def resource_slice(*devices, name="s", generation=1, count=1, node="n"):
+    pool = {"name": "p", "generation": generation, "resourceSliceCount": count}
+    listed = [{"name": one, "attributes": {"model": {"string": model}}} for one, model in devices]
+    spec = {"driver": "d", "nodeName": node, "pool": pool, "devices": listed}
+    return seen("resourceslices", name, namespace="", spec=spec)
+
+
 WORLD = [
     namespace(),
     node(),
     device_class(),
+    resource_slice(("gpu-0", "large"), ("1", "small"), ("2", "small")),
     seen("resourceclaimtemplates", "t", spec={}),
 ]
 
 
 def claim(
-    name="c", *, device="gpu-0", reserved=(), others=(), owner="", finalizer=True, allocated=True, **more
+    name="c",
+    *,
+    device="gpu-0",
+    on="n",
+    reserved=(),
+    others=(),
+    owner="",
+    finalizer=True,
+    allocated=True,
+    count=1,
+    large=False,
+    constraints=(),
+    extended=False,
+    **more,
 ):
     meta = {"finalizers": [FINALIZER]} if finalizer else {}
     if owner:
         meta["annotations"] = {"resource.kubernetes.io/pod-claim-name": "own"}
+    if extended:
+        meta["annotations"] = {"resource.kubernetes.io/extended-resource-claim": "true"}
     status = {}
     if allocated:
-        result = {"request": "r", "driver": "d", "pool": "p", "device": device}
-        status["allocation"] = {"devices": {"results": [result]}}
+        devices = [device] if isinstance(device, str) else device
+        results = [{"request": "r", "driver": "d", "pool": "p", "device": one} for one in devices]
+        fields = [{"key": "metadata.name", "operator": "In", "values": [on]}]
+        selector = {"nodeSelectorTerms": [{"matchFields": fields}]}
+        status["allocation"] = {"devices": {"results": results}, "nodeSelector": selector}
     users = [{"resource": "pods", "name": pod, "uid": f"uid-{pod}"} for pod in reserved]
     users += [{"resource": "trainings", "name": one, "uid": f"uid-{one}"} for one in others]
     if users:
         status["reservedFor"] = users
-    request = {"name": "r", "exactly": {"deviceClassName": "gpu", "count": 1}}
-    spec = {"devices": {"requests": [request]}}
+    selectors = [{"cel": {"expression": SELECTOR}}] if large else []
+    request = {"name": "r", "exactly": {"deviceClassName": "gpu", "count": count, "selectors": selectors}}
+    spec = {"devices": {"requests": [request], "constraints": list(constraints)}}
     owners = [made_by(owner)] if owner else []
     return seen("resourceclaims", name, owners=owners, meta=meta, status=status, spec=spec, **more)
 
 
 def pod(
-    name="p", *, phase="Running", node="n", claims=(), own=(), ready=True, extended=0, disrupted="", **more
+    name="p",
+    *,
+    phase="Running",
+    node="n",
+    claims=(),
+    own=(),
+    ready=True,
+    extended=0,
+    special="",
+    why="",
+    disrupted="",
+    **more,
 ):
     entries = [{"name": one, "resourceClaimName": one} for one in claims]
     entries += [{"name": "own", "resourceClaimTemplateName": "t"}] if own is None or own else []
     status = {"phase": phase, "conditions": [{"type": "Ready", "status": str(ready)}]}
+    if why:
+        status["conditions"] += [{"type": "PodScheduled", "status": "False", "message": why}]
+    if special:
+        status["extendedResourceClaimStatus"] = {"resourceClaimName": special}
     if disrupted:
         status["conditions"] += [{"type": "DisruptionTarget", "status": "True", "reason": disrupted}]
     if own:
@@ -169,6 +212,21 @@ GOOD = {
         pod(phase="Succeeded", owners=[made_by("j")]),
         job("Complete", succeeded=1),
     ],
+    "a pod with extended resources": [
+        pod(extended=1, special="c"),
+        claim(owner="p", extended=True, reserved=["p"]),
+        quota({EXTENDED: 1, DEVICES: 1}, {EXTENDED: 1, DEVICES: 1}),
+    ],
+    "a pod that waits for room": [
+        *(pod(f"p{n}") for n in range(3)),
+        *(claim(f"c{n}", device=one, reserved=[f"p{n}"]) for n, one in enumerate(("gpu-0", "1", "2"))),
+        pod(node="", claims=["c"], phase="Pending", why="no device is free"),
+        claim(allocated=False),
+    ],
+    "a device of a pool that was there a minute ago": [
+        resource_slice(generation=2)._replace(at_s=1000),
+        claim(at=1060),
+    ],
     "a claim with two kinds of consumers": [
         pod(),
         claim(reserved=["p"], others=["t"]),
@@ -180,7 +238,7 @@ GOOD = {
 
 @pytest.mark.parametrize("name", GOOD)
 def test_a_history_without_fault_is_good(name):
-    assert judge(history(*GOOD[name])) == []
+    assert judge(history(*GOOD[name]), all_checkers(real_scheduler=True)) == []
 
 
 LIMITED = quota({"pods": 1, DEVICES: 1, EXTENDED: 1}, {"pods": 0, DEVICES: 0, EXTENDED: 0})
@@ -193,6 +251,14 @@ ORPHANING = leaving(seen("configmaps", "root", meta={"finalizers": ["orphan"]}, 
 
 BROKEN = [
     ("D1", [pod(), pod("q"), claim("a", reserved=["p"]), claim("b", reserved=["q"])]),
+    ("D3", [claim(device="none")]),
+    ("D3", [resource_slice(("new", "small"), name="t", generation=2, count=2), claim(at=1000)]),
+    ("D4", [claim(count=2)]),
+    ("D4", [claim(device=["1", "1"], count=2)]),
+    ("D4", [claim(device="1", large=True)]),
+    ("D4", [claim(device=["gpu-0", "1"], count=2, constraints=[{"matchAttribute": "d/model"}])]),
+    ("D4", [claim(on="elsewhere")]),
+    ("D4", [gone(device_class()), claim()]),
     ("C1", [claim(finalizer=False)]),
     ("C1", [pod(phase="Succeeded"), claim(reserved=["p"]), claim()]),
     ("C1", [claim(), gone(claim())]),
@@ -207,6 +273,15 @@ BROKEN = [
     ("C4", [pod(), pod("q", own="c"), claim(owner="p", reserved=["p"])]),
     ("C4", [pod(own="c"), claim(reserved=["p"])]),
     ("C4", [pod(own="c"), claim(), gone(claim())]),
+    (
+        "C5",
+        [
+            pod(special="a"),
+            *(claim(c, owner="p", extended=True, device=d) for c, d in zip("ab", "12", strict=True)),
+        ],
+    ),
+    ("C5", [pod(node="", why="no"), claim(owner="p", extended=True)]),
+    ("C5", [pod(special="other"), claim(owner="p", extended=True)]),
     ("C6", [pod(), claim(reserved=["p"]), claim(allocated=False)]),
     ("C6", [pod(), claim(reserved=["p"]), gone(claim(reserved=["p"]))]),
     ("C7", [claim(others=["t"]), claim(allocated=False)]),
@@ -214,6 +289,9 @@ BROKEN = [
     ("N2", [prepared("uid-c"), claim(), gone(claim())]),
     ("P1", [pod(node="", claims=["c"]), claim(reserved=[]), pod(claims=["c"])]),
     ("P1", [pod(node="", own=None), pod(own=None)]),
+    ("P2", [pod(node="", claims=["c"], why="no"), claim(allocated=False)]),
+    ("P2", [pod(node="", why="no")]),
+    ("P3", [pod(node="")]),
     ("P4", [pod(node="n"), pod(node="m")]),
     ("Q1", [LIMITED, new(pod()), new(pod("q"))]),
     ("Q1", [LIMITED, new(claim(allocated=False)), new(claim("d", allocated=False))]),
@@ -257,13 +335,13 @@ BROKEN = [
     "promise, events", BROKEN, ids=[f"{name} {at}" for at, (name, _) in enumerate(BROKEN)]
 )
 def test_a_broken_promise_is_named(promise, events):
-    names = {text.split(": ")[1] for text in judge(history(*events))}
+    names = {text.split(": ")[1] for text in judge(history(*events), all_checkers(real_scheduler=True))}
     assert promise in names
 
 
 def test_every_checker_follows_what_is_recorded():
     recorded = {one.plural for one in FOLLOWED}
-    for checker in all_checkers():
+    for checker in all_checkers(real_scheduler=True):
         assert set(checker.follows) <= recorded, type(checker).__name__
 
 
@@ -272,7 +350,7 @@ def test_what_a_checker_says_begins_with_a_promise_that_some_history_breaks():
     shown = {name for name, _ in BROKEN}
     documented = {
         word.strip(",")
-        for checker in all_checkers()
+        for checker in all_checkers(real_scheduler=True)
         for word in (__import__(type(checker).__module__, fromlist=["_"]).__doc__ or "")
         .replace(":", " ")
         .split()

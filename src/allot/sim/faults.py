@@ -26,8 +26,10 @@ import functools
 import types
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Generator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
+
+from msgspec.structs import replace
 
 from allot.api import Request, Response, errors
 

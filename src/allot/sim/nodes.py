@@ -58,9 +58,8 @@ class Nodes:
             return
         ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": age.timestamp(self._clock.now())}
         with contextlib.suppress(errors.Conflict):
-            await self._things.nodes.create({"metadata": {"name": node}, "status": {"conditions": [ready]}})
-        with contextlib.suppress(errors.Conflict):
-            await self._things.resourceslices.create(things.slice_of(node, DEVICES_PER_NODE))
+            await self._things.nodes.create(things.node(node, [ready]))
+        await self.publish(node, DEVICES_PER_NODE)
         self._prepared[node] = {}
         await self._say_prepared(node)
         self._silent.discard(node)
@@ -76,9 +75,28 @@ class Nodes:
         beating.cancel()
         for uid in [uid for uid, life in self._lives.items() if life.node == node]:
             self._lives.pop(uid).task.cancel()
-        for resource in (self._things.nodes, self._things.resourceslices):
-            with contextlib.suppress(errors.NotFound):
-                await resource.delete(node)
+        await self._insist(self._things.nodes.delete(node))
+        for one in self.slices(node):
+            await self._insist(self._things.resourceslices.delete(one.name))
+
+    def slices(self, node: str) -> list[Object]:
+        published = self._record.all("resourceslices")
+        return [one for one in published if one.fields["spec"]["pool"]["name"] == node]
+
+    async def publish(self, node: str, devices: int, generation: int = 0, pause_s: float = 0.0) -> None:
+        """As a driver does: the new slices first, in parts perhaps, then the old ones go."""
+        old = self.slices(node)
+        least = max((one.fields["spec"]["pool"]["generation"] for one in old), default=0) + 1
+        number = max(generation, least)
+        for part in things.slices_of(node, devices, number, 2 if pause_s else 1):
+            part["metadata"]["name"] += f"-{number}"
+            await self._insist(self._things.resourceslices.create(part))
+            await asyncio.sleep(pause_s)
+        for one in old:
+            await self._insist(self._things.resourceslices.delete(one.name))
+
+    def is_up(self, node: str) -> bool:
+        return node in self._up
 
     def silence(self, node: str) -> None:
         """It runs, and nobody hears of it."""

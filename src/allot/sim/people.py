@@ -73,6 +73,7 @@ class People:
         await self._things.deviceclasses.create(things.device_class())
         await self._things.namespaces.create({"metadata": {"name": QUOTAS}})
         await self._create_template(edition=1)
+        await self._things.resourceclaimtemplates.create(things.pair_template(), DEFAULT)
         await self._create_claim(name=things.SHARED)
 
     async def do(self, step: Step) -> None:
@@ -84,10 +85,20 @@ class People:
     # -- pods and those who make them -----------------------------------------------------------
 
     async def _create_pod(
-        self, name: str, claims: tuple[str, ...], namespace: str = DEFAULT, node: int | None = None
+        self,
+        name: str,
+        claims: tuple[str, ...],
+        namespace: str = DEFAULT,
+        node: int | None = None,
+        scheduler: str = "",
+        extended: int = 0,
     ) -> None:
-        on = "" if node is None else name_of(node)
-        await self._things.pods.create(things.pod(name, claims, node=on), namespace)
+        wanted = things.pod(name, claims, extended=extended)
+        if node is not None:
+            wanted["spec"]["nodeName"] = name_of(node)
+        if scheduler:
+            wanted["spec"]["schedulerName"] = scheduler
+        await self._things.pods.create(wanted, namespace)
 
     async def _delete_pod(self, name: str, force: bool) -> None:
         await self._things.pods.delete(name, DEFAULT, grace_period_s=0 if force else None)
@@ -157,7 +168,8 @@ class People:
         """By hand, and for nobody."""
         claim = await self._things.resourceclaims.get(name, DEFAULT)
         taken = [result for one in self._record.all("resourceclaims") for result in results(one)]
-        free = free_devices(name_of(node), taken)
+        offered = [device for one in self._nodes.slices(name_of(node)) for device in _devices(one)]
+        free = [one for one in free_devices(name_of(node), taken) if one in offered]
         if free and not any(results(claim)):
             await give(self._things.resourceclaims, claim, allocation(name_of(node), free[0]), [])
 
@@ -255,18 +267,19 @@ class People:
     async def _hear_node(self, node: int) -> None:
         self._nodes.hear(name_of(node))
 
-    async def _publish(self, node: int, generation: int, devices: int) -> None:
+    async def _publish(self, node: int, generation: int, devices: int, pause_s: float) -> None:
         """A driver publishes its pool anew, with more devices or fewer."""
-        name = name_of(node)
-        known = self._record.get("resourceslices", name)
-        if known is not None:
-            wanted = things.slice_of(name, devices, generation)
-            await self._things.resourceslices.update({**known.fields, "spec": wanted["spec"]})
+        if self._nodes.is_up(name_of(node)):
+            await self._nodes.publish(name_of(node), devices, generation, pause_s)
 
 
 def _owner(of: Object, *, blocks: bool = False) -> dict[str, Any]:
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": of.name, "uid": of.uid}
     return {**reference, "blockOwnerDeletion": True} if blocks else reference
+
+
+def _devices(one: Object) -> list[str]:
+    return [device["name"] for device in one.fields["spec"].get("devices") or ()]
 
 
 def _annotations(one: Object) -> Mapping[str, str]:

@@ -21,7 +21,7 @@ PODS = 50
 DEFAULT = "default"
 QUOTAS = "counted"
 """The namespace in which a quota holds."""
-COMPONENTS = ("controllers a", "controllers b", "scheduler")
+OTHER_SCHEDULER = "other-scheduler"
 HARDS = (
     {"pods": 4, "count/resourceclaims.resource.k8s.io": 3, f"requests.{EXTENDED}": 4},
     {"pods": 3, f"{CLASS}.deviceclass.resource.k8s.io/devices": 3},
@@ -48,7 +48,13 @@ class Scope:
     seconds: float = HOUR_S
     pods: int = PODS
     node_churn: bool = True
-    driver_churn: bool = False  # needs a scheduler that looks at slices
+    real_scheduler: bool = False
+    """Ours, in two copies and one more for some pods, with drivers that publish anew; else a stand-in."""
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        schedulers = ("scheduler a", "scheduler b", "scheduler c") if self.real_scheduler else ("scheduler",)
+        return ("controllers a", "controllers b", *schedulers)
 
 
 def write(lots: Lots, scope: Scope) -> list[Step]:
@@ -81,9 +87,9 @@ def _lines(scope: Scope) -> Iterator[tuple[str, Draw]]:
     yield "spare", _spare
     if scope.node_churn:
         yield "nodes", _nodes
-    if scope.driver_churn:
+    if scope.real_scheduler:
         yield "drivers", _drivers
-    for component in COMPONENTS:
+    for component in scope.components:
         yield f"trouble {component}", _trouble
     yield "clock", _clock
 
@@ -97,9 +103,13 @@ def _pod(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
     for again in range(2):
         kind = rng.random()
         claims: tuple[str, ...] = ("own",) if kind < 0.6 else ("own", SHARED) if kind < 0.85 else (SHARED,)
+        if scope.real_scheduler and rng.random() < 0.2:
+            claims = ("pair",)
         of: dict[str, Any] = {"name": line, "claims": claims}
         if rng.random() < 0.15:
             of["node"] = rng.randrange(100)  # it comes to its node without the scheduler
+        elif rng.random() < 0.3 and scope.real_scheduler:
+            of |= {"scheduler": OTHER_SCHEDULER} if rng.random() < 0.5 else {"extended": rng.randint(1, 2)}
         yield Step(at, line, "create pod", of)
         if rng.random() < 0.4:
             return
@@ -259,12 +269,14 @@ def _nodes(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
 
 
 def _drivers(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
+    """Pools are published anew, larger or smaller, at once or in two parts with a pause between."""
     generation = 1
     for _ in range(rng.randint(3, 6)):
         at = rng.uniform(0, scope.seconds * 0.9)
         generation += 1
-        of = {"node": rng.randrange(100), "generation": generation, "devices": rng.randint(1, 5)}
-        yield Step(at, line, "publish", of)
+        of = {"node": rng.randrange(100), "generation": generation, "devices": rng.randint(2, 6)}
+        pause_s = rng.uniform(0, 120) if rng.random() < 0.4 else 0.0
+        yield Step(at, line, "publish", {**of, "pause_s": round(pause_s, 1)})
 
 
 def _trouble(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
@@ -286,7 +298,7 @@ def _clock(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
             rng.uniform(0, scope.seconds * 0.95), line, "jump", {"seconds": round(rng.uniform(1, 90), 1)}
         )
     for _ in range(rng.randint(1, 3)):
-        of = {"component": rng.choice(COMPONENTS), "seconds": round(rng.uniform(-600, 600), 1)}
+        of = {"component": rng.choice(scope.components), "seconds": round(rng.uniform(-600, 600), 1)}
         yield Step(rng.uniform(0, scope.seconds * 0.95), line, "skew", of)
 
 

@@ -45,6 +45,20 @@ def claim_spec(count: int = 1) -> Fields:
     return {"devices": {"requests": [request]}}
 
 
+PAIR = "pair"
+SELECTOR = f'device.attributes["{DRIVER}"].model == "large"'
+BOARD = f"{DRIVER}/board"
+
+
+def pair_template() -> Fields:
+    """Two large devices on one board."""
+    selectors = [{"cel": {"expression": SELECTOR}}]
+    exactly = {"deviceClassName": CLASS, "count": 2, "selectors": selectors}
+    constraint = {"requests": ["gpu"], "matchAttribute": BOARD}
+    devices = {"requests": [{"name": "gpu", "exactly": exactly}], "constraints": [constraint]}
+    return {"metadata": {"name": PAIR}, "spec": {"spec": {"devices": devices}}}
+
+
 def claim(name: str) -> Fields:
     return {"metadata": {"name": name}, "spec": claim_spec()}
 
@@ -54,18 +68,24 @@ def template(edition: int = 1) -> Fields:
     return {"metadata": {"name": TEMPLATE}, "spec": {"metadata": {"labels": labels}, "spec": claim_spec()}}
 
 
-def pod(name: str, claims: Sequence[str] = (), *, node: str = "", extended: int = 0) -> Fields:
-    """`claims` are "own" for one from the template, else names of claims."""
-    spec = pod_spec(claims, extended=extended)
-    return {"metadata": {"name": name}, "spec": {**spec, **({"nodeName": node} if node else {})}}
+def pod(name: str, claims: Sequence[str] = (), *, extended: int = 0) -> Fields:
+    """`claims` are "own" and "pair" for claims from templates, else names of claims."""
+    return {"metadata": {"name": name}, "spec": pod_spec(claims, extended=extended)}
+
+
+def node(name: str, conditions: Sequence[Mapping[str, Any]]) -> Fields:
+    room = {"cpu": "8", "memory": "32Gi", "ephemeral-storage": "100Gi", "pods": "40"}
+    status = {"conditions": list(conditions), "capacity": room, "allocatable": room}
+    return {"metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}}, "status": status}
 
 
 def pod_spec(
     claims: Sequence[str], *, image: str = "app:1", restart: str = "Never", extended: int = 0
 ) -> Fields:
+    templates = {"own": TEMPLATE, PAIR: PAIR}
     entries = [
-        {"name": one, "resourceClaimTemplateName": TEMPLATE}
-        if one == "own"
+        {"name": one, "resourceClaimTemplateName": templates[one]}
+        if one in templates
         else {"name": one, "resourceClaimName": one}
         for one in claims
     ]
@@ -129,8 +149,20 @@ def device_class(extended: str = EXTENDED) -> Fields:
     return {"metadata": {"name": CLASS}, "spec": spec}
 
 
-def slice_of(node: str, devices: int, generation: int = 1) -> Fields:
-    pool = {"name": node, "generation": generation, "resourceSliceCount": 1}
-    listed = [{"name": f"gpu-{at}"} for at in range(devices)]
-    spec = {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": listed}
-    return {"metadata": {"name": node}, "spec": spec}
+def slices_of(node: str, devices: int, generation: int = 1, parts: int = 1) -> list[Fields]:
+    """A pool in so many slices; every other device is large, and four are on a board."""
+    pool = {"name": node, "generation": generation, "resourceSliceCount": parts}
+    listed = [
+        {
+            "name": f"gpu-{at}",
+            "attributes": {"model": {"string": ("large", "small")[at % 2]}, "board": {"int": at // 4}},
+        }
+        for at in range(devices)
+    ]
+    return [
+        {
+            "metadata": {"name": f"{node}-{part}"},
+            "spec": {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": listed[part::parts]},
+        }
+        for part in range(parts)
+    ]

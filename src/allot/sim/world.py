@@ -11,6 +11,7 @@ passes, and the checkers judge all that was seen.
 
 import asyncio
 import logging
+import random
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from allot.informers import Election, Informers, Pace
 from allot.store import MemoryStore
 
 from . import script
-from .checkers import judge
+from .checkers import all_checkers, judge
 from .component import Component, Connect, Main
 from .faults import Faults
 from .journal import Entry, Journal
@@ -34,7 +35,7 @@ from .lots import Lots
 from .nodes import Nodes
 from .people import People
 from .recording import Recorder, Seen
-from .scheduling import schedule
+from .schedulers import schedulers
 from .script import Scope, Step
 from .trouble import KINDS as TROUBLE
 from .trouble import Trouble
@@ -43,7 +44,6 @@ QUIET_S = 900.0
 AFTERWARDS_S = 30.0
 """How long faults go on after the last step of a script that was cut short."""
 
-_LEASE = {"duration_s": 60, "renew_deadline_s": 50.0, "retry_period_s": 24.0}
 _HEARD_S = 0.5
 _PACE = Pace(watch_s=1800)
 """Hours are made up, and events are not: what happens every second in production costs most here."""
@@ -129,7 +129,8 @@ class World:
             await nodes.stop()
         history = await record.stop()
         await self._api.close()
-        wrong = [*judge(history), *self._failures(), *bugs.found]
+        checkers = all_checkers(real_scheduler=self._scope.real_scheduler)
+        wrong = [*judge(history, checkers), *self._failures(), *bugs.found]
         pods = sum(seen.resource == "pods" and seen.type == "ADDED" for seen in history)
         return Report(
             self._seed,
@@ -146,7 +147,8 @@ class World:
         """The hour with its faults, then the quiet time. How many steps were played."""
         for name in ("a", "b"):
             self._add(f"controllers {name}", self._control(f"controllers {name}"))
-        for name, main in (self._schedulers or {"scheduler": self._schedule}).items():
+        given = self._schedulers or schedulers(self._scope, self._luck, self._clocks, _lease, _PACE)
+        for name, main in given.items():
             self._add(name, main)
         for component in self._components.values():
             component.start()
@@ -187,13 +189,12 @@ class World:
 
     def _control(self, name: str) -> Main:
         async def main(connect: Connect) -> None:
-            number = self._components[name].starts
-            rng = self._lots.generator(f"{name} #{number}")
+            rng = self._luck(name)
             clock, ids = self._clocks[name], RandomIds(rng)
             client = Client(connect(identities.CONTROLLER_MANAGER))
             leases = client.resource("coordination.k8s.io", "v1", "leases")
-            identity = f"{name.replace(' ', '-')}-{number}"
-            settings = LeaseSettings("kube-controller-manager", "kube-system", identity, **_LEASE)  # type: ignore[arg-type]
+            identity = f"{name.replace(' ', '-')}-{self._components[name].starts}"
+            settings = _lease("kube-controller-manager", identity)
             async with Informers(client, rng, pace=_PACE) as informers:
                 process = Process.of(
                     informers,
@@ -207,9 +208,9 @@ class World:
 
         return main
 
-    async def _schedule(self, connect: Connect) -> None:
-        number = self._components["scheduler"].starts
-        await schedule(connect, self._lots.generator(f"scheduler #{number}"), _PACE)
+    def _luck(self, name: str) -> random.Random:
+        """Of one life of a component."""
+        return self._lots.generator(f"{name} #{self._components[name].starts}")
 
     def _connect(self, user: User) -> InProcessTransport:
         return InProcessTransport(self._api.handle, user)
@@ -229,6 +230,12 @@ class World:
             for component in self._components.values()
             for error in component.failures
         ]
+
+
+def _lease(name: str, identity: str) -> LeaseSettings:
+    return LeaseSettings(
+        name, "kube-system", identity, duration_s=60, renew_deadline_s=50.0, retry_period_s=24.0
+    )
 
 
 class _Bugs(logging.Handler):

@@ -2,13 +2,16 @@
 
     one_holder     D1   a device has one holder
     satisfied      D4   an allocation is what the claim asked for
+    satisfied      D3, D4   an allocation is what was asked for, of what was on offer
     claim_rules    C1, C2   what an allocation and a reservation imply
     nothing_leaks  C3   nobody holds what nobody needs
     own_claims     C4   a generated claim is its own pod's
+    extended_claims  C5   one claim for the extended resources of a pod
     running_pods   C6   nothing is taken from a running pod
     outsiders      C7   consumers that are not pods are kept
     released       N2   nothing is given back that a node still holds
     binding        P1, P4   a pod is bound once, when its claims are its own
+    placed         P2, P3   nobody waits for ever, and who waits says why (of the real scheduler)
     quota_kept     Q1   what is used is what was allowed
     replicas       W3   so many pods, once things are quiet
     rollouts       U1, U3   of the newest template
@@ -30,6 +33,7 @@ from ..recording import Seen
 from .binding import Binding
 from .claim_rules import ClaimRules
 from .daemons import Daemons
+from .extended_claims import ExtendedClaims
 from .jobs import Jobs
 from .lost_pods import LostPods
 from .namespaces import Namespaces
@@ -38,6 +42,7 @@ from .one_holder import OneHolder
 from .outsiders import Outsiders
 from .own_claims import OwnClaims
 from .owned import Owned
+from .placed import Placed
 from .quota_kept import QuotaKept
 from .released import Released
 from .replicas import Replicas
@@ -61,9 +66,12 @@ class Checker(Protocol):
         ...
 
 
-def all_checkers() -> list[Checker]:
+def all_checkers(*, real_scheduler: bool = False) -> list[Checker]:
     return [
+        *([Placed()] if real_scheduler else []),
         OneHolder(),
+        Satisfied(),
+        ExtendedClaims(),
         ClaimRules(),
         OwnClaims(),
         RunningPods(),

@@ -1,19 +1,24 @@
 """Q1: what is used is at most what was allowed when it was admitted; at rest the count is right.
 
-Counted here from the objects, for the names that made-up worlds use. A claim counts under
-the extended resource name of its class: the one that was in force when it was admitted, or
-the one in force now. Only what both counts call too much is called wrong on arrival,
-because the controller counts anew after a change of names, and not at once.
+Counted here from the objects, for the names that made-up worlds use. Devices of one class
+are counted alike under each of its names: by claims that ask for them, and by pods that
+ask for the extended resource; a claim that was made for the extended resources of a pod
+pays what the pod has not paid. The extended name of a class is the one that was in force
+when an object was admitted, or the one in force now. Only what both counts call too much
+is called wrong on arrival, because the controller counts anew after a change of names, and
+not at once.
 """
 
 from collections.abc import Iterator, Mapping
 
 from ..recording import Seen
-from .reading import Fields, is_finished, name_of, place_of
+from .reading import Fields, controller, is_finished, name_of, place_of
 from .standing import Standing
 
 _DEVICES = ".deviceclass.resource.k8s.io/devices"
 _REQUESTS = "requests."
+_IMPLICIT = "deviceclass.resource.kubernetes.io/"
+_FOR_EXTENDED = "resource.kubernetes.io/extended-resource-claim"
 Names = Mapping[str, str]  # device class -> extended resource
 
 
@@ -22,20 +27,18 @@ class QuotaKept:
 
     def __init__(self) -> None:
         self._now = Standing(*self.follows)
-        self._names_then: dict[str, Names] = {}  # by uid of the claim
+        self._names_then: dict[str, Names] = {}  # by uid of what was admitted
 
     def see(self, seen: Seen) -> Iterator[str]:
         self._now.see(seen)
         if seen.type != "ADDED" or seen.resource in ("resourcequotas", "deviceclasses"):
             return
-        names = self._names_now()
-        if seen.resource == "resourceclaims":
-            self._names_then[seen.object.uid] = names
+        names = self._names_then[seen.object.uid] = self._names_now()
         for quota in self._now.all("resourcequotas"):
             if place_of(quota)[0] != seen.object.namespace:
                 continue
             for name, limit in ((quota.get("status") or {}).get("hard") or {}).items():
-                if not _share(name, seen.resource, seen.fields, names):
+                if not self._share(name, seen.resource, seen.fields, names):
                     continue
                 used = min(self._used(name, seen.object.namespace, then) for then in (True, False))
                 if used > int(limit):
@@ -64,28 +67,44 @@ class QuotaKept:
             for one in self._now.all(resource):
                 if place_of(one)[0] == namespace:
                     names = self._names_then.get(one["metadata"]["uid"], now) if then else now
-                    total += _share(name, resource, one, names)
+                    total += self._share(name, resource, one, names)
         return total
 
+    def _share(self, name: str, resource: str, fields: Fields, names: Names) -> int:
+        """How much one object uses of what has this name in a quota."""
+        if name.startswith("count/"):
+            return int(name.removeprefix("count/").partition(".")[0] == resource)
+        if name == resource:
+            return int(resource != "pods" or not is_finished(fields))
+        if resource == "configmaps":
+            return 0
+        if name.endswith(_DEVICES):
+            return self._of_class(name.removesuffix(_DEVICES), resource, fields, names)
+        extended = name.removeprefix(_REQUESTS)
+        if extended == name:
+            return 0
+        classes = [one for one, known_as in names.items() if known_as == extended]
+        if not classes:
+            return _asked(fields, extended) if resource == "pods" else 0
+        return sum(self._of_class(one, resource, fields, names) for one in classes)
 
-def _share(name: str, resource: str, fields: Fields, names: Names) -> int:
-    """How much one object uses of what has this name in a quota."""
-    if name.startswith("count/"):
-        return int(name.removeprefix("count/").partition(".")[0] == resource)
-    if name == resource:
-        return int(resource != "pods" or not is_finished(fields))
-    if name.endswith(_DEVICES) and resource == "resourceclaims":
-        return _devices(fields, name.removesuffix(_DEVICES))
-    if not name.startswith(_REQUESTS):
+    def _of_class(self, of_class: str, resource: str, fields: Fields, names: Names) -> int:
+        """Devices of a class, whatever they were asked for as."""
+        if resource == "pods":
+            return _asked(fields, names.get(of_class, "")) + _asked(fields, _IMPLICIT + of_class)
+        wanted = _devices(fields, of_class)
+        if not (fields["metadata"].get("annotations") or {}).get(_FOR_EXTENDED):
+            return wanted
+        pod = self._now.get("pods", controller(fields))
+        return max(0, wanted - (self._of_class(of_class, "pods", pod, names) if pod is not None else 0))
+
+
+def _asked(pod: Fields, extended: str) -> int:
+    """How much of an extended resource a pod asks for that has not finished."""
+    if is_finished(pod):
         return 0
-    extended = name.removeprefix(_REQUESTS)
-    if resource == "pods" and not is_finished(fields):
-        containers = fields["spec"]["containers"]
-        amounts = ((one.get("resources") or {}).get("requests") or {} for one in containers)
-        return sum(int(amount.get(extended, 0)) for amount in amounts)
-    if resource == "resourceclaims":
-        return sum(_devices(fields, one) for one, known_as in names.items() if known_as == extended)
-    return 0
+    amounts = ((one.get("resources") or {}).get("requests") or {} for one in pod["spec"]["containers"])
+    return sum(int(amount.get(extended, 0)) for amount in amounts)
 
 
 def _devices(claim: Fields, of_class: str) -> int:

@@ -1,0 +1,93 @@
+"""Nobody waits for ever.
+
+P2  Once things are quiet, a pod for which a fitting node exists is on a node.
+P3  A pod that waits says why.
+
+A fitting node, read here for what made-up worlds ask: it is there and has no taints, every claim of
+the pod that is allocated is on it, and as many devices are free as the others ask for. Only pods
+whose claims ask for any devices of the class are judged by P2, and only where the scheduler is ours.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..recording import Seen
+from .reading import (
+    Fields,
+    claim_names,
+    controller,
+    is_finished,
+    is_leaving,
+    name_of,
+    node_of,
+    place_of,
+    results,
+)
+from .standing import Standing
+
+
+class Placed:
+    follows = ("pods", "nodes", "resourceclaims", "resourceslices")
+
+    def __init__(self) -> None:
+        self._now = Standing(*self.follows)
+
+    def see(self, seen: Seen) -> Iterator[str]:
+        self._now.see(seen)
+        yield from ()
+
+    def rest(self) -> Iterator[str]:
+        for pod in self._now.all("pods"):
+            if node_of(pod) or is_finished(pod) or is_leaving(pod):
+                continue
+            node = self._fitting(pod)
+            if node:
+                yield f"P2: pod {name_of(pod)} waits, and {node} has room for it"
+            if not _explanation(pod):
+                yield f"P3: pod {name_of(pod)} waits and does not say why"
+
+    def _fitting(self, pod: Fields) -> str:
+        namespace, _ = place_of(pod)
+        homes = {
+            one["spec"]["pool"]["name"]: one["spec"]["nodeName"] for one in self._now.all("resourceslices")
+        }
+        asked, held = 0, set[str]()
+        for _, name in claim_names(pod):
+            claim = self._now.named("resourceclaims", name, namespace) if name else None
+            if claim is None or is_leaving(claim) or controller(claim) not in ("", pod["metadata"]["uid"]):
+                return ""
+            requests = claim["spec"]["devices"]["requests"]
+            if any(one["exactly"].get("selectors") for one in requests):
+                return ""
+            held |= {homes.get(one["pool"], "") for one in results(claim)}
+            asked += 0 if results(claim) else sum(one["exactly"].get("count", 1) for one in requests)
+        if _asks_for_extended(pod) or len(held) > 1 or pod["spec"].get("affinity"):
+            return ""
+        for node in self._now.all("nodes"):
+            name = name_of(node)
+            if (node.get("spec") or {}).get("taints") or (held and name not in held):
+                continue
+            if self._free(name) >= asked:
+                return name
+        return ""
+
+    def _free(self, node: str) -> int:
+        slices = [one["spec"] for one in self._now.all("resourceslices") if one["spec"]["nodeName"] == node]
+        newest = max((one["pool"]["generation"] for one in slices), default=0)
+        current = [one for one in slices if one["pool"]["generation"] == newest]
+        if not current or len(current) != current[0]["pool"]["resourceSliceCount"]:
+            return 0
+        pool = current[0]["pool"]["name"]
+        offered = {device["name"] for one in current for device in one.get("devices") or ()}
+        given = [one for claim in self._now.all("resourceclaims") for one in results(claim)]
+        return len(offered - {one["device"] for one in given if one["pool"] == pool})
+
+
+def _asks_for_extended(pod: Fields) -> bool:
+    amounts = ((one.get("resources") or {}).get("requests") or {} for one in pod["spec"]["containers"])
+    return any("/" in name for amount in amounts for name in amount)
+
+
+def _explanation(pod: Fields) -> Any:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return next((one.get("message") for one in conditions if one["type"] == "PodScheduled"), "")
