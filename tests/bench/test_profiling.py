@@ -25,6 +25,7 @@ def test_a_server_that_nobody_asked_tells_its_watchers():
 def test_who_is_called_by_the_machinery_acts_and_not_the_machinery():
     assert sampled(iter([WRITING, CLIENT, CONTROLLER, QUEUE, LOOP])).actor == "controllers"
     assert sampled(iter([QUEUE, LOOP])).actor == "caches"
+    assert sampled(iter([BINDING, ("/x/src/allot/bench/real.py", 1, "run"), LOOP])).actor == "scheduler"
 
 
 def test_a_stack_without_ours_is_waiting():

@@ -3,8 +3,8 @@
 Every few milliseconds of processor time the stack is looked at. A sample counts twice:
 
     for a package   the innermost of ours on the stack: whose code was running
-    for an actor    the outermost part of the cluster on the stack: on whose behalf; in one
-                    process a write of the scheduler is seen from its cause to its commit
+    for an actor    the part of the cluster on whose behalf it ran; in one process a write of
+                    the scheduler is on its stack from its cause to its commit
 
 Sampling costs next to nothing and favours nobody, which cannot be said of a profiler that
 is called at every call. What other threads use (the store's writer) is seen as waiting.
@@ -30,10 +30,11 @@ ACTORS = {
     "scheduler": "scheduler",
     "controllers": "controllers",
     "bench": "load and its watches",
-    "apiserver": "server, for watchers",  # of a request the one who asks is further out on the stack
+    "apiserver": "server, for watchers",
     "store": "store",
 }
-"""Packages that act, and what they are called when they do."""
+"""Packages that act, and what they are called when they do. The first of them that is on the stack
+is the one: a server answers somebody, and it is the bench that starts the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,8 @@ def _stack(frame: FrameType | None) -> Iterator[tuple[str, int, str]]:
 
 def sampled(stack: Iterator[tuple[str, int, str]]) -> Sample:
     """What a stack says about who is at work."""
-    actor = package = module = function = ""
+    package = module = function = ""
+    packages = set()
     for file, line, name in stack:
         _, mark, inside = file.rpartition(_MARK)
         found, slash, _ = inside.partition("/")
@@ -123,7 +125,8 @@ def sampled(stack: Iterator[tuple[str, int, str]]) -> Sample:
             continue
         if not package:
             package, module, function = found, inside, f"{inside}:{line} {name}"
-        actor = ACTORS.get(found, actor)
+        packages.add(found)
     if not package:
         return Sample(_WAITING, _WAITING, _WAITING, _WAITING)
-    return Sample(actor or "caches", package, module, function)
+    actor = next((name for acting, name in ACTORS.items() if acting in packages), "caches")
+    return Sample(actor, package, module, function)
