@@ -15,7 +15,7 @@ What it promises
 
 from bisect import bisect_left, insort
 from collections import Counter, OrderedDict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .framework import Check, Rate, Rejection, Tier
@@ -71,7 +71,7 @@ class Board:
     def looked_at(self) -> int:
         return len(self._ranks) + len(self._rejections)
 
-    def refresh(self, snapshot: Snapshot) -> Iterator[None]:
+    def refresh(self, snapshot: Snapshot) -> Generator[None, None, None]:
         """Look at the nodes that moved. Pauses now and then (B3)."""
         moved = self._movers(snapshot)
         if len(moved) > SORT_AFTER:

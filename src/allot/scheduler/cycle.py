@@ -6,13 +6,13 @@
     or else    `post_filter`: what would make room; and why every node said no
 
 A cycle is a generator: it yields wherever others may have their turn on the event
-loop, and returns its outcome. It awaits nothing, and nothing may change in the
-snapshot while it pauses. What it decides is in the snapshot when it returns (V1);
-what must be written is in the outcome.
+loop, or work that takes long, and returns its outcome. It awaits nothing, and nothing
+may change in the snapshot while it pauses. What it decides is in the snapshot when it
+returns (V1); what must be written is in the outcome.
 """
 
 from collections import Counter
-from collections.abc import Generator, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -64,6 +64,8 @@ class Unplaced:
 
 
 Outcome = Placed | Unplaced
+Aside = Callable[[], None]
+"""Work that takes long and changes nothing: it may be done in another thread while the cycle pauses."""
 
 
 class Cycle:
@@ -80,12 +82,11 @@ class Cycle:
         """PreEnqueue: why the pod cannot be tried yet."""
         return next((why for one in self._gates if (why := one.pre_enqueue(pod, snapshot))), None)
 
-    def schedule_one(self, state: CycleState, snapshot: Snapshot) -> Generator[None, None, Outcome]:
+    def schedule_one(self, state: CycleState, snapshot: Snapshot) -> Generator[Aside | None, None, Outcome]:
         signature = self.sign(state, snapshot)
         if isinstance(signature, Rejection):
-            return self._unplaced(
-                state, (signature.plugin, signature.reason), snapshot, Counter({signature: 0})
-            )
+            group = (signature.plugin, signature.reason)
+            return (yield from self._unplaced(state, group, snapshot, Counter({signature: 0})))
         board = self._board(state, signature, snapshot)
         yield from board.refresh(snapshot)
         while board.order:
@@ -96,8 +97,33 @@ class Cycle:
                 snapshot.place(state.pod, node.name)
                 return Placed(state, node.name, held)
             board.reject(node.name, held)
-            yield
-        return self._unplaced(state, signature, snapshot, Counter(board.reasons), board)
+            yield None
+        placed = yield from self._look_harder(state, board, snapshot)
+        if placed is not None:
+            return placed
+        return (yield from self._unplaced(state, signature, snapshot, Counter(board.reasons), board))
+
+    def _look_harder(
+        self, state: CycleState, board: Board, snapshot: Snapshot
+    ) -> Generator[Aside | None, None, Placed | None]:
+        """Nothing fits for certain: some nodes that were too hard to decide get more time (P2)."""
+        undecided = [name for name, why in board.rejections.items() if why.undecided]
+        if not undecided:
+            return None
+        closer = CycleState(state.pod, state.now, state.read, thorough=True)
+        checks, _ = self.checks(closer, snapshot)
+        for name in islice(undecided, UNDECIDED_MAX):
+            node = snapshot.node(name)
+            assert node is not None  # the board is up to date
+            look = _Look(checks, node)
+            yield look
+            if look.rejection is not None:
+                continue
+            held = self.reserve(closer, node, snapshot)
+            if not isinstance(held, Rejection):
+                snapshot.place(state.pod, name)
+                return Placed(closer, name, held)
+        return None
 
     def sign(self, state: CycleState, snapshot: Snapshot) -> tuple[Hashable, ...] | Rejection:
         parts: list[Hashable] = []
@@ -158,19 +184,35 @@ class Cycle:
         snapshot: Snapshot,
         reasons: Counter[Rejection],
         board: Board | None = None,
-    ) -> Unplaced:
+    ) -> Generator[None, None, Unplaced]:
         nodes = sum(1 for _ in snapshot.node_names())
         if board is not None and nodes > board.looked_at:  # the rest is not where its claims are, or the pod
             reasons[NOT_ASKED] = nodes - board.looked_at
         rejections = tuple(board.rejections.items()) if board is not None else ()
-        rescues = (one.post_filter(state, snapshot, rejections) for one in self._rescues)
-        remedy = next((one for one in rescues if one is not None), None)
+        remedy: Remedy | None = None
+        for plugin in self._rescues:
+            remedy = yield from plugin.post_filter(state, snapshot, rejections)
+            if remedy is not None:
+                break
         short = tuple(islice((name for name, why in rejections if why.plugin == DEVICES), EXAMPLES_MAX))
         return Unplaced(state, signature, nodes, reasons, remedy, short)
 
 
+class _Look:
+    """A look at a node that takes its time."""
+
+    def __init__(self, checks: Sequence[Check], node: NodeInfo) -> None:
+        self._checks = checks
+        self._node = node
+        self.rejection: Rejection | None = None
+
+    def __call__(self) -> None:
+        self.rejection = first_rejection(self._checks, self._node)
+
+
 DEVICES = "DynamicResources"
 EXAMPLES_MAX = 32
+UNDECIDED_MAX = 4
 NOT_ASKED = Rejection("", "node(s) are not where the pod or its claims can be")
 
 

@@ -24,7 +24,7 @@ What a plugin promises
     F4  What `reserve` holds, `unreserve` gives back, however far the binding came.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, IntEnum
@@ -93,6 +93,7 @@ class CycleState:
     now: datetime
     read: dict[str, Any] = field(default_factory=dict)  # of the pod
     made: dict[str, Any] = field(default_factory=dict)  # for its signature: kept for the pods to come
+    thorough: bool = False  # take more time for what is hard to decide
 
 
 class Plugin(Protocol):
@@ -135,8 +136,11 @@ class ScorePlugin(SignPlugin, Protocol):
 class PostFilterPlugin(Plugin, Protocol):
     def post_filter(
         self, state: CycleState, snapshot: "Snapshot", rejections: Sequence[tuple[str, Rejection]]
-    ) -> "Remedy | None":
-        """What would make room, given why each node said no. The first answer is carried out."""
+    ) -> "Generator[None, None, Remedy | None]":
+        """What would make room, given why each node said no. The first answer is carried out.
+
+        Like a cycle it pauses wherever others may have their turn.
+        """
 
 
 @runtime_checkable

@@ -11,7 +11,7 @@ writes of the last.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -33,7 +33,7 @@ from allot.informers import (
 from . import plugins
 from .binding import Binder, Bound, ClaimWritten, Failed, Report, WaitsForDevices
 from .claiming import Refusal
-from .cycle import Cycle, Outcome, Placed, Unplaced
+from .cycle import Aside, Cycle, Outcome, Placed, Unplaced
 from .evicting import Evictor
 from .explaining import Explainer
 from .framework import CycleState, Event
@@ -51,6 +51,7 @@ BINDINGS_MAX = 256
 EVENTS_BACKLOG_MAX = 10
 NEWS_AT_ONCE = 32
 T = TypeVar("T")
+DoAside = Callable[[Aside], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,8 @@ class Surroundings:
     metrics: Metrics
     telemetry: Telemetry
     gates: Gates
+    aside: DoAside = asyncio.to_thread
+    """Does what takes long somewhere else; the simulator does it on the spot."""
 
 
 async def run(
@@ -110,6 +113,7 @@ class Scheduler:
 
     def __init__(self, surroundings: Surroundings, settings: Settings) -> None:
         self._clock = surroundings.clock
+        self._aside = surroundings.aside
         self._informers = surroundings.informers
         self.snapshot = Snapshot(
             Features.from_gates(surroundings.gates), extended=surroundings.gates["DRAExtendedResource"]
@@ -170,7 +174,7 @@ class Scheduler:
                 continue
             state = CycleState(queued.pod, self._clock.now())
             try:
-                outcome = await _in_turns(self.cycle.schedule_one(state, self.snapshot))
+                outcome = await _in_turns(self.cycle.schedule_one(state, self.snapshot), self._aside)
             except InvariantBroken:
                 raise
             except Exception as bug:  # perhaps one that only this pod meets: the others go on
@@ -315,12 +319,12 @@ class Scheduler:
         return self._clock.monotonic_s()
 
 
-async def _in_turns(cycle: Generator[None, None, T]) -> T:
+async def _in_turns(cycle: Generator[Aside | None, None, T], aside: DoAside) -> T:
     """Run a cycle; wherever it pauses, others have their turn."""
     while True:
         try:
-            next(cycle)
+            work = next(cycle)
         except StopIteration as done:
             result: T = done.value
             return result
-        await asyncio.sleep(0)
+        await (asyncio.sleep(0) if work is None else aside(work))

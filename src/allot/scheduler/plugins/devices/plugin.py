@@ -1,6 +1,6 @@
 """The plugins that the cycle knows."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Generator, Hashable, Sequence
 from dataclasses import dataclass
 
 from allot.allocation import LEAST_WASTE, Policy
@@ -19,6 +19,9 @@ from .reserving import reserve, unreserve
 
 BUDGET_STEPS = 5_000
 """Of the search on one node: some tens of milliseconds at most, so that no node holds up a pod."""
+
+THOROUGH_STEPS = 100_000
+"""Where nothing else fits."""
 
 ALTERNATIVES_MAX = 8
 WEIGHT = 2.0
@@ -81,7 +84,8 @@ class DynamicResources:
         if read.ask is NO_DEVICES:
             return None
         asked = Asked(read.ask, state.pod, snapshot)
-        check = DeviceCheck(read.ask, asked, snapshot, self._policy, self._budget, read.unusable)
+        budget = THOROUGH_STEPS if state.thorough else self._budget
+        check = DeviceCheck(read.ask, asked, snapshot, self._policy, budget, read.unusable)
         state.made[NAME] = check
         return check.checks()
 
@@ -107,8 +111,9 @@ class DynamicResources:
 
     def post_filter(
         self, state: CycleState, snapshot: Snapshot, rejections: Sequence[tuple[str, Rejection]]
-    ) -> Remedy | None:
+    ) -> Generator[None, None, Remedy | None]:
         """Before anybody is evicted: what is held for nobody, in the wrong place."""
+        yield
         read: Read | None = state.read.get(NAME)
         if read is None:
             return None
