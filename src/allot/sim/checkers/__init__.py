@@ -1,8 +1,8 @@
 """The promises of the system, one file each, read from the API alone.
 
     one_holder     D1   a device has one holder
-    satisfied      D4   an allocation is what the claim asked for
     satisfied      D3, D4   an allocation is what was asked for, of what was on offer
+    as_asked       D4   the same for every claim that can be written (not for made-up worlds)
     claim_rules    C1, C2   what an allocation and a reservation imply
     nothing_leaks  C3   nobody holds what nobody needs
     own_claims     C4   a generated claim is its own pod's
@@ -30,6 +30,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from ..recording import Seen
+from .as_asked import AsAsked
 from .binding import Binding
 from .claim_rules import ClaimRules
 from .daemons import Daemons
@@ -105,4 +106,4 @@ def judge(history: Sequence[Seen], checkers: Sequence[Checker] | None = None) ->
     return wrong
 
 
-__all__ = ["Checker", "ClaimRules", "OneHolder", "Satisfied", "all_checkers", "judge"]
+__all__ = ["AsAsked", "Checker", "ClaimRules", "OneHolder", "all_checkers", "judge"]

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from allot.api import Object
-from allot.sim.checkers import Satisfied
+from allot.sim.checkers import AsAsked
 from allot.sim.recording import Seen
 
 DRIVER = "gpu.example.com"
@@ -21,7 +21,7 @@ class World:
     """Objects told one after another to a checker, which must find exactly what is expected."""
 
     def __init__(self, lag: int = 0) -> None:
-        self.checker = Satisfied(lag)
+        self.checker = AsAsked(lag)
         self.revision = 0
 
     def tell(self, resource: str, fields: dict[str, Any], type: str = "ADDED") -> list[str]:
