@@ -5,18 +5,18 @@ HTTPS listener and the in-process client are two ways to get them there.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
+
+import msgspec
 
 from .object import Object
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     method: str
     path: str  # decoded, without the query
-    query: Mapping[str, str] = field(default_factory=dict)  # the last value wins
-    headers: Mapping[str, str] = field(default_factory=dict)  # names in lower case
+    query: Mapping[str, str] = {}  # the last value wins
+    headers: Mapping[str, str] = {}  # names in lower case
     body: bytes = b""
 
     def asks_for(self, option: str) -> bool:
@@ -25,8 +25,7 @@ class Request:
         return said is not None and said.lower() not in ("0", "false")
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(msgspec.Struct, frozen=True):
     status: int
     body: bytes = b""
     content_type: str = "application/json"

@@ -47,7 +47,8 @@ class Outcome:
 
     def response(self, call: Call) -> Response:
         status = 201 if self.created else 200
-        return Response(status, call.renderer.one(self.object), headers=warning_headers(self.warnings))
+        headers = warning_headers(self.warnings) if self.warnings else ()
+        return Response(status, call.renderer.one(self.object), headers=headers)
 
 
 def warning_headers(warnings: list[str]) -> tuple[tuple[str, str], ...]:

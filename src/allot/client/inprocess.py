@@ -7,7 +7,8 @@ identity.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from allot.api import Request, Response, User, errors
 

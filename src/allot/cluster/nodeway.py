@@ -1,8 +1,9 @@
 """The API server's way to the agents on the nodes: HTTPS, certificates of our CA on both sides."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import datetime, timedelta
+
+from msgspec.structs import replace
 
 from allot.api import Request, Response
 from allot.apiserver import Authority, Forward, NodeAddress

@@ -56,6 +56,9 @@ SLOW_S_MAX = 3.0
 LATE_S_MAX = 30.0
 DELAY_S_MAX = 2.0
 STALE_S_MAX = 240.0
+_END = b'{"type":"DELETED"'
+ENDS_WEIGH = 8.0
+"""That something is gone is told once, and whoever misses that misses most."""
 
 
 @dataclass
@@ -100,9 +103,9 @@ class Lot:
         self._about = about
         self._draw = faults.lots.draw(f"{component} {about}")
 
-    def strikes(self, kind: str) -> bool:
+    def strikes(self, kind: str, weight: float = 1.0) -> bool:
         faults = self._faults
-        if not faults.active or self._draw[_PLACE[kind]] >= faults.rates[kind]:
+        if not faults.active or self._draw[_PLACE[kind]] >= faults.rates[kind] * weight:
             return False
         return faults.strike(kind, self._component, self._about)
 
@@ -191,17 +194,18 @@ class FaultyTransport:
             self._require_alive()
             number += 1
             lot = self._faults.lot_of(self._component, f"{about} event {number}")
-            if lot.strikes("stale"):
+            weight = ENDS_WEIGH if piece.startswith(_END) else 1.0
+            if lot.strikes("stale", weight):
                 await asyncio.sleep(lot.up_to(STALE_S_MAX))
             elif lot.strikes("delayed"):
                 await asyncio.sleep(lot.up_to(DELAY_S_MAX))
-            if lot.strikes("forgotten"):
+            if lot.strikes("forgotten", weight):
                 await self._faults.compact()
                 raise errors.Unavailable("made up: the watch broke off, and its past is gone")
-            if lot.strikes("cut"):
+            if lot.strikes("cut", weight):
                 raise errors.Unavailable("made up: the watch broke off")
             yield piece
-            if lot.strikes("repeated"):
+            if lot.strikes("repeated", weight):
                 yield piece
 
     def _require_alive(self) -> None:
