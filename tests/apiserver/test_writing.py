@@ -212,6 +212,28 @@ def test_bodies_made_to_hurt_are_refused_quickly(api):
     assert api("POST", CONFIGS, config()).status == 201
 
 
+def test_objects_that_differ_only_in_whose_they_are_own_their_owners_themselves(api):
+    """As claims made from one template for many pods are."""
+
+    def made(number, **metadata):
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": f"p{number}", "uid": f"u{number}"}
+        sent = config(f"c{number}", metadata={"labels": {"a": "b"}, "ownerReferences": [owner], **metadata})
+        return api("POST", CONFIGS, sent).body["metadata"]["managedFields"][0]["fieldsV1"]
+
+    def expected(number, **more):
+        owners = {".": {}, f'k:{{"uid":"u{number}"}}': {}}
+        labels = {".": {}, "f:a": {}}
+        metadata = {"f:labels": labels, "f:ownerReferences": owners, **more}
+        return {"f:data": {".": {}, "f:x": {}}, "f:metadata": metadata}
+
+    assert [made(number) for number in range(3)] == [expected(number) for number in range(3)]
+    assert made(3, generateName="c-") == expected(3, **{"f:generateName": {}})
+    assert (
+        "f:metadata"
+        not in api("POST", CONFIGS, config("plain")).body["metadata"]["managedFields"][0]["fieldsV1"]
+    )
+
+
 def test_objects_that_are_alike_have_records_of_their_own(api):
     """The fields of alike objects are found once; who wrote each, and when, is not."""
     for name, manager in (("a", "first"), ("b", "second"), ("c", "second")):

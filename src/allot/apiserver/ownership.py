@@ -9,7 +9,7 @@ import hashlib
 
 from allot.api import Fields, encode, schema
 
-from .apply import Author, Convert, track_update
+from .apply import Author, Convert, FieldSet, created, track_update, union
 from .call import Call
 from .metadata import timestamp
 from .occasion import WriteOccasion
@@ -30,11 +30,14 @@ _NOT_OWNED = frozenset(
 )
 """What differs between objects that are alike, and that nobody owns."""
 
+_WHOSE = ("generateName", "ownerReferences")
+"""What differs between objects that are alike, and that somebody owns: a claim names its pod."""
+
 
 class Ownership:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._alike: dict[bytes, Fields] = {}  # digest of a new object -> the fields that it has
+        self._alike: dict[bytes, FieldSet] = {}  # digest of a new object -> the fields that it has
 
     def record(self, call: Call, old: Fields | None, new: Fields, occasion: WriteOccasion) -> None:
         """Write down who owns what of `new`, which replaces `old`; both in the hub form."""
@@ -48,18 +51,19 @@ class Ownership:
             self._track(call, old, new, occasion)
 
     def _of_new(self, call: Call, new: Fields, occasion: WriteOccasion) -> list[Fields]:
-        """The record of a new object. Those made from one template have the same fields."""
-        digest = _digest(call.served, new)
+        """The record of a new object. Those made from one template have the same fields, but for
+        what says whose they are."""
+        shape = call.served.version.shape()
+        alike, own = _taken_apart(new)
+        digest = _digest(call.served, alike)
         fields = self._alike.get(digest)
-        if fields is not None:
-            return [_entry(call, fields, occasion)]
-        self._track(call, None, new, occasion)
-        managed: list[Fields] = new["metadata"].get("managedFields") or []
-        if managed:
-            self._alike[digest] = managed[0]["fieldsV1"]
+        if fields is None:
+            fields = self._alike[digest] = created(shown_in(alike, call.served), shape)
             if len(self._alike) > ALIKE_MAX:
                 del self._alike[next(iter(self._alike))]
-        return managed
+        if own["metadata"]:
+            fields = union(fields, created(own, shape))
+        return [_entry(call, fields, occasion)] if fields else []
 
     def _track(self, call: Call, old: Fields | None, new: Fields, occasion: WriteOccasion) -> None:
         served = call.served
@@ -93,13 +97,19 @@ class Ownership:
         return convert
 
 
-def _digest(served: Served, new: Fields) -> bytes:
-    metadata = {name: value for name, value in new["metadata"].items() if name not in _NOT_OWNED}
-    said = encode({**new, "metadata": metadata})
-    return hashlib.blake2b(said, digest_size=16).digest() + served.api_version.encode()
+def _taken_apart(new: Fields) -> tuple[Fields, Fields]:
+    """What objects of one template have in common, and what of metadata each of them has for itself."""
+    metadata = new["metadata"]
+    common = {name: metadata[name] for name in metadata if name not in _NOT_OWNED and name not in _WHOSE}
+    own = {name: metadata[name] for name in _WHOSE if name in metadata}
+    return {**new, "metadata": common}, {"metadata": own}
 
 
-def _entry(call: Call, fields: Fields, occasion: WriteOccasion) -> Fields:
+def _digest(served: Served, alike: Fields) -> bytes:
+    return hashlib.blake2b(encode(alike), digest_size=16).digest() + served.api_version.encode()
+
+
+def _entry(call: Call, fields: FieldSet, occasion: WriteOccasion) -> Fields:
     return {
         "manager": call.manager,
         "operation": "Update",

@@ -9,7 +9,21 @@ sets come from, then `update` and `apply` for what is done with them.
 
 from .apply import Applied, apply
 from .conflicts import Conflict, Conflicts
+from .extract import created
+from .fieldset import FieldSet, union
 from .managed import author_of
 from .update import Author, Convert, track_update
 
-__all__ = ["Applied", "Author", "Conflict", "Conflicts", "Convert", "apply", "author_of", "track_update"]
+__all__ = [
+    "Applied",
+    "Author",
+    "Conflict",
+    "Conflicts",
+    "Convert",
+    "FieldSet",
+    "apply",
+    "author_of",
+    "created",
+    "track_update",
+    "union",
+]
