@@ -31,6 +31,7 @@ BENCHMARKS = {
     "deployment": ["deployment.py"],
     "idle": ["idle.py"],
     "write-cycle": ["write_cycle.py"],
+    "deciding": ["deciding.py"],
     "scheduling-short": ["scheduling.py", "--short"],  # the long form takes an hour: bench/scheduling.py
     "admission-day": ["admission_day.py"],
     "up": ["up.py"],
