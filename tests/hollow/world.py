@@ -64,6 +64,13 @@ class World:
                 return [claim["uid"] for claim in one.fields["status"]["claims"]]
         return []
 
+    async def freeze(self, plural: str) -> None:
+        """Hollow nodes hear no more of a resource: their cache falls behind."""
+        for task in asyncio.all_tasks():
+            if task.get_name().startswith(f"informer {plural}."):
+                task.cancel()
+                await asyncio.wait((task,))
+
     async def until(self, question: Callable[[], Awaitable[Any]]) -> Any:
         loop = asyncio.get_running_loop()
         end = loop.time() + SOON_S
