@@ -125,6 +125,8 @@ class Ledger:
         self._pools: Overlay[PoolId, dict[str, Usage]] = Overlay()  # _holds, indexed by device
         self._overlaps: Overlay[DeviceId, Overlap] = Overlay()
         self._journal: Journal[PoolId] = Journal()
+        self.remembered: dict[object, object] = {}
+        """Answers that depend on this ledger, by the question's own key."""
 
     @property
     def revision(self) -> int:
@@ -137,6 +139,7 @@ class Ledger:
         child._pools = self._pools.fork()
         child._overlaps = self._overlaps.fork()
         child._journal = Journal(self.revision)
+        child.remembered = {}
         return child
 
     # Questions

@@ -7,21 +7,20 @@ is copied where it can be: in equal situations the same plan is made, device by 
 because nothing that decides it has a name (A4).
 """
 
-from collections.abc import Hashable
 from typing import NamedTuple
 
 from .answer import Answer, NoFit, Pick, Plan, Refused
 from .capacity import Consumed
 from .demand import Alternative, Demand
-from .inventory import Inventory, NodeView
-from .kind import DeviceId
+from .inventory import Inventory
 from .ledger import Ledger
 from .node import BadNodeSelector, Node
 from .policy import LEAST_WASTE, Cost, Policy
-from .question import OPTIONAL_NODE_OPERATIONS, ask
+from .question import ask
 from .search import BUDGET_STEPS, answer
+from .situation import Situations
 
-SITUATIONS_MAX = 4096
+OUTLINES_MAX = 4096
 
 
 class Outline(NamedTuple):
@@ -54,7 +53,8 @@ class Outlines:
         self._demand = demand
         self._policy = policy
         self._budget = budget
-        self._known: dict[Hashable, _Sketch] = {}
+        self._situations = Situations.under(ledger)
+        self._known: dict[int, _Sketch] = {}
 
     def answer(self, node: Node) -> Answer:
         """The full answer, computed now."""
@@ -77,7 +77,7 @@ class Outlines:
             return None, None
         outline = _outlined(found)
         if situation is not None:
-            if len(self._known) >= SITUATIONS_MAX:
+            if len(self._known) >= OUTLINES_MAX:
                 self._known.clear()
             self._known[situation] = _sketched(outline, found)
         return outline, found if isinstance(found, Plan) else None
@@ -95,31 +95,14 @@ class Outlines:
         picks = tuple(Pick(alternative, devices[at], consumed) for alternative, at, consumed in known.picks)
         return Plan(picks, question, known.outline.cost, known.steps)
 
-    def _situation(self, node: Node) -> Hashable:
-        """Everything that an outline depends on; None where it depends on names as well."""
+    def _situation(self, node: Node) -> int | None:
+        """What an outline depends on; None where it depends on names as well."""
         if not self._policy.anonymous:
             return None
         try:
-            view = self._inventory.view(node)
+            return self._situations.of(self._inventory.view(node))
         except BadNodeSelector:
             return None
-        devices = _devices_of(view)
-        if devices is None:
-            return None
-        taken: list[tuple[int, bool, int, tuple[tuple[str, int], ...]]] = []
-        for place, pool in enumerate(view.pools):
-            used = self._ledger.usage(pool.id)
-            if used and pool.elsewhere:
-                return None
-            for name, usage in used.items():
-                at = view.index.get(DeviceId(*pool.id, name))
-                if at is None:
-                    if pool.totals:
-                        return None
-                    at = -1 - place  # a device that is no longer published still fills its pool
-                shares = tuple(sorted(usage.consumed.items()))
-                taken.append((at, bool(usage.owners), len(usage.sharers), shares))
-        return (devices, tuple(sorted(taken)))
 
 
 def _outlined(found: Plan | NoFit) -> Outline:
@@ -137,25 +120,3 @@ def _sketched(outline: Outline, found: Plan | NoFit) -> _Sketch:
     index = found.question.view.index
     picks = tuple((pick.alternative, index[pick.device.id], pick.consumed) for pick in found.picks)
     return _Sketch(outline, picks, found.steps)
-
-
-def _devices_of(view: NodeView) -> Hashable:
-    """The devices of a view without their names; None where being on this very node matters."""
-    key = "devices without names"
-    if key not in view.remembered:
-        view.remembered[key] = _anonymous(view)
-    return view.remembered[key]
-
-
-def _anonymous(view: NodeView) -> Hashable:
-    if any(pool.incomplete or pool.invalid for pool in view.pools):
-        return None
-    if any(device.place.per_device for device in view.devices):
-        return None
-    return (
-        view.pool_of,
-        tuple(frozenset(pool.totals.items()) for pool in view.pools),
-        # A kind is known by itself: it lives at least as long as the view.
-        tuple((device.kind, device.taints, device.place.skip_node_operations) for device in view.devices),
-        OPTIONAL_NODE_OPERATIONS in view.node.declared_features,
-    )
