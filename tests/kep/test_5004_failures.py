@@ -110,7 +110,7 @@ async def test_the_claim_goes_with_the_attempt_and_not_with_the_next_one(here: P
 @pytest.mark.parametrize("step", STEPS)
 @to_a_cluster()
 async def test_a_step_of_which_nobody_knows_whether_it_happened_happens_once(here: Place, step: str):
-    """The request arrives, the answer does not."""
+    """The request arrives, the answer does not. Nothing is undone for that."""
     await of_dra(here)
     lost: list[Request] = []
 
@@ -124,6 +124,7 @@ async def test_a_step_of_which_nobody_knows_whether_it_happened_happens_once(her
     await here.put(pod())
     await is_well(here)
     assert len(lost) == 1
+    assert here.wire.count("DELETE", CLAIMS) == 0
 
 
 @to_a_cluster()
@@ -164,6 +165,31 @@ async def test_cleaning_up_may_fail_and_is_made_good(here: Place):
     await here.put(pod())
     await is_well(here)
     assert deleting
+
+
+@pytest.mark.parametrize("step", STEPS)
+@to_a_cluster()
+async def test_what_is_decided_holds_while_it_is_being_written(here: Place, step: str):
+    """Reserve: however long a write takes, the device is not promised to another pod."""
+    await of_dra(here)
+    go_on = asyncio.Event()
+
+    async def before(request):
+        if is_step(step, request):
+            await go_on.wait()
+
+    here.wire.before = before
+    await here.put(pod())
+
+    async def begun() -> bool:
+        return any(is_step(step, one) for one in here.wire.requests)
+
+    await here.until(begun, step)
+    await here.put(pod(name="late"))
+    await here.why_not("late")
+    go_on.set()
+    await is_well(here)
+    assert here.wire.count("DELETE", CLAIMS) == 0
 
 
 @to_a_cluster()
