@@ -115,10 +115,10 @@ MUTANTS = (
         "if False:",
     ),
     Mutant(
-        "a claim of another pod is taken for one's own",
+        "a claim of somebody else is taken for one's own",
         f"{CLAIMS}/generating.py",
-        "return named == entry and is_for(claim_of(claim), pod)",
-        "return named == entry",
+        "if recorded is not None and is_for(claim_of(recorded), pod):",
+        "if recorded is not None:",
     ),
     Mutant(
         "what failed is not tried again",

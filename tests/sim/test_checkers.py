@@ -268,6 +268,7 @@ BROKEN = [
     ("C3", [claim(reserved=["gone"])]),
     ("C3", [pod(phase="Failed"), claim(owner="p", allocated=False)]),
     ("C3", [pod(own=None)]),
+    ("C3", [pod(own="c"), claim(allocated=False)]),
     ("C3", [pod(own="c1"), claim("c1", owner="p", device="1"), claim("c2", owner="p", device="2")]),
     ("C4", [pod(), pod("q"), claim(owner="p", reserved=["q"])]),
     ("C4", [pod(), pod("q", own="c"), claim(owner="p", reserved=["p"])]),

@@ -44,11 +44,11 @@ RATES: Mapping[str, float] = {
     "conflict": 0.02,
     "late": 0.01,
     "unanswered": 0.02,
-    "stale": 0.004,
-    "delayed": 0.05,
-    "cut": 0.01,
-    "forgotten": 0.002,
-    "repeated": 0.01,
+    "stale": 0.005,
+    "delayed": 0.1,
+    "cut": 0.02,
+    "forgotten": 0.004,
+    "repeated": 0.02,
 }
 _PLACE = {name: place for place, name in enumerate(RATES)}
 _AMOUNT = len(RATES)  # the lot that says how much
@@ -56,6 +56,7 @@ SLOW_S_MAX = 3.0
 LATE_S_MAX = 30.0
 DELAY_S_MAX = 2.0
 STALE_S_MAX = 240.0
+_BOOKMARK = b'{"type":"BOOKMARK"'
 _END = b'{"type":"DELETED"'
 ENDS_WEIGH = 8.0
 """That something is gone is told once, and whoever misses that misses most."""
@@ -192,6 +193,9 @@ class FaultyTransport:
         number = 0
         async for piece in stream:
             self._require_alive()
+            if piece.startswith(_BOOKMARK):
+                yield piece  # it says only how far the watch has come
+                continue
             number += 1
             lot = self._faults.lot_of(self._component, f"{about} event {number}")
             weight = ENDS_WEIGH if piece.startswith(_END) else 1.0

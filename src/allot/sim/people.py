@@ -173,9 +173,10 @@ class People:
         if free and not any(results(claim)):
             await give(self._things.resourceclaims, claim, allocation(name_of(node), free[0]), [])
 
-    async def _steal_claim(self, lot: int, replaced: bool) -> None:
+    async def _steal_claim(self, replaced: bool, lot: int = 0, pod: str = "") -> None:
         """Delete a claim that was generated; perhaps put another one of that name in its place."""
         found = [one for one in self._record.all("resourceclaims") if _ENTRY in _annotations(one)]
+        found = [one for one in found if not pod or one.name.startswith(f"{pod}-")]
         if not found:
             return
         claim = found[lot % len(found)]

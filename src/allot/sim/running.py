@@ -91,7 +91,7 @@ def run_many(
     *,
     until_broken: bool = False,
 ) -> Total:
-    """All of them, or up to the first that breaks a promise."""
+    """All of them, or up to the first that breaks a promise; without jobs, in this process."""
     total = Total()
     for outcome in _outcomes(seeds, scope, jobs):
         total.add(outcome)
@@ -103,7 +103,7 @@ def run_many(
 
 def _outcomes(seeds: Sequence[int], scope: Scope, jobs: int) -> Iterator[Outcome]:
     work: Iterable[tuple[int, Scope]] = [(seed, scope) for seed in seeds]
-    if jobs <= 1:
+    if jobs < 1:
         yield from map(_outcome, work)
         return
     with multiprocessing.get_context("spawn").Pool(jobs, _settle) as pool:

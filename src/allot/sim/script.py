@@ -111,6 +111,10 @@ def _pod(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
         elif rng.random() < 0.3 and scope.real_scheduler:
             of |= {"scheduler": OTHER_SCHEDULER} if rng.random() < 0.5 else {"extended": rng.randint(1, 2)}
         yield Step(at, line, "create pod", of)
+        if rng.random() < 0.15:
+            yield Step(
+                at + rng.uniform(0, 4), line, "steal claim", {"pod": line, "replaced": rng.random() < 0.6}
+            )
         if rng.random() < 0.4:
             return
         at += rng.choice((rng.uniform(0, 5), rng.uniform(0, 60), rng.uniform(0, scope.seconds * 0.2)))
@@ -202,7 +206,7 @@ def _shared_claim(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]
 
 def _thief(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
     """Somebody deletes generated claims; somebody else puts one of the same name in the place."""
-    for _ in range(rng.randint(2, 4)):
+    for _ in range(rng.randint(1, 2)):
         at = rng.uniform(scope.seconds * 0.05, scope.seconds * 0.9)
         yield Step(at, line, "steal claim", {"lot": rng.randrange(1000), "replaced": rng.random() < 0.4})
 
@@ -283,7 +287,7 @@ def _trouble(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
     """What befalls one component: it dies at work, or does not get to run for a while."""
     component = line.removeprefix("trouble ")
     at = 0.0
-    while (at := at + rng.expovariate(8 / scope.seconds)) < scope.seconds * 0.95:
+    while (at := at + rng.expovariate(6 / scope.seconds)) < scope.seconds * 0.95:
         if rng.random() < 0.65:
             of = {"component": component, "requests": rng.randint(1, 40), "steps": rng.randint(0, 40)}
             yield Step(at, line, "crash", {**of, "down_s": round(rng.uniform(0, 30), 1)})

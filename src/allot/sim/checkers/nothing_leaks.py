@@ -53,7 +53,7 @@ class NothingLeaks:
         return pod is not None and not is_finished(pod)
 
     def _pods_without_claims(self) -> Iterator[str]:
-        places = {place_of(claim) for claim in self._now.all("resourceclaims")}
+        owners = {place_of(claim): controller(claim) for claim in self._now.all("resourceclaims")}
         for pod in self._now.all("pods"):
             namespace, name = place_of(pod)
             if is_finished(pod) or is_leaving(pod) or self._is_limited(namespace):
@@ -63,8 +63,8 @@ class NothingLeaks:
                 template = entry.get("resourceClaimTemplateName")
                 if not template or self._now.named("resourceclaimtemplates", template, namespace) is None:
                     continue
-                claim = made.get(entry["name"])
-                if claim is None or (namespace, claim) not in places:
+                claim = made.get(entry["name"]) or ""
+                if owners.get((namespace, claim)) != pod["metadata"]["uid"]:
                     yield f"C3: pod {name} waits for its claim {entry['name']} for ever"
 
     def _is_limited(self, namespace: str) -> bool:
