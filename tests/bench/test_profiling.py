@@ -30,6 +30,7 @@ def test_who_is_called_by_the_machinery_acts_and_not_the_machinery():
 
 def test_a_stack_without_ours_is_waiting():
     assert sampled(iter([LOOP])).package == "event loop, other threads"
+    assert sampled(iter([LOOP, ("/x/src/allot/cli/bench.py", 1, "run")])).actor == "event loop, other threads"
 
 
 def test_seconds_add_up_whatever_they_are_summed_by():

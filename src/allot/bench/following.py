@@ -17,6 +17,7 @@ from allot.client import Client
 from allot.sim import recording
 
 _WATCH_S = 3600
+_BUFFER_BYTES = 1 << 20  # so that the disk, which others are waiting for, is asked seldom
 
 
 class _Metadata(msgspec.Struct):
@@ -77,7 +78,7 @@ class Follower:
 
     async def _follow(self, stream: AsyncIterator[bytes]) -> None:
         rest = b""
-        with self._file.open("wb") as file:
+        with self._file.open("wb", buffering=_BUFFER_BYTES) as file:
             try:
                 async for chunk in stream:
                     rest = self._take(rest + chunk if rest else chunk, file)

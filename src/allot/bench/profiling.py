@@ -121,8 +121,8 @@ def sampled(stack: Iterator[tuple[str, int, str]]) -> Sample:
     for file, line, name in stack:
         _, mark, inside = file.rpartition(_MARK)
         found, slash, _ = inside.partition("/")
-        if not mark or not slash or "/site-packages/" in file:
-            continue
+        if not mark or not slash or found == "cli" or "/site-packages/" in file:
+            continue  # the command only starts the loop
         if not package:
             package, module, function = found, inside, f"{inside}:{line} {name}"
         packages.add(found)
