@@ -1,11 +1,13 @@
 """Hollow nodes from their first word to the last: register, then play."""
 
 import asyncio
-from collections.abc import Callable
+import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import allot
-from allot.api import Object, kinds
+from allot.api import Object, errors, kinds
 from allot.client import Client
 from allot.fleet import Fleet
 from allot.informers import Change, Election, Informers, ResourceId, Telemetry, lead_forever
@@ -15,6 +17,11 @@ from .node_loop import Nodes
 from .pod_loop import Pods
 from .register_loop import Registering
 from .settings import Stages
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.2, 30.0
 
 PODS = ResourceId("", "v1", "pods")
 NODES = ResourceId("", "v1", "nodes", namespaced=False)
@@ -78,13 +85,13 @@ async def _registered(informers: Informers, fleet: Fleet, ready: Callable[[], No
 async def _term(process: Process, fleet: Fleet, stages: Stages, ready: Callable[[], None]) -> None:
     """What is known is read anew at its beginning."""
     actors, informers = process.actors, process.informers
-    leased = await Registering(actors, fleet, allot.__version__).run()
+    leased = await _insist(lambda: Registering(actors, fleet, allot.__version__).run())
     pods, claims, nodes = (informers.use(what) for what in (PODS, CLAIMS, NODES))
     try:
         await informers.refresh(pods, claims, nodes)
         living = Nodes(actors, nodes, process.telemetry, leased)
         playing = Pods(actors, stages, (pods, claims, nodes), process.telemetry)
-        for node, uids in await _said(actors.component):
+        for node, uids in await _insist(lambda: _said(actors.component)):
             playing.recall(node, uids)
         stops = [
             nodes.handle(living.on_node),
@@ -104,6 +111,18 @@ async def _term(process: Process, fleet: Fleet, stages: Stages, ready: Callable[
     finally:
         for informer in (pods, claims, nodes):
             informers.leave(informer)
+
+
+async def _insist(work: Callable[[], Awaitable[T]]) -> T:
+    """Do it, and again from the beginning as often as the server does not let us."""
+    wait_s = _FIRST_WAIT_S
+    while True:
+        try:
+            return await work()
+        except errors.ApiError as refused:
+            log.warning("hollow nodes cannot begin, trying again in %.1f s: %s", wait_s, refused)
+            await asyncio.sleep(wait_s)
+            wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
 
 
 async def _said(component: Client) -> list[tuple[str, tuple[str, ...]]]:

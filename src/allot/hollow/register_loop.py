@@ -146,6 +146,10 @@ def _owner(slice: Object) -> bool:
 
 
 async def _all(work: Iterable[Any]) -> None:
-    async with asyncio.TaskGroup() as group:
-        for one in work:
-            group.create_task(one)
+    """All of them; the first refusal ends the others too."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for one in work:
+                group.create_task(one)
+    except* errors.ApiError as refused:
+        raise refused.exceptions[0] from None
