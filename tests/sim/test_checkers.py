@@ -16,6 +16,7 @@ FINALIZER = "resource.kubernetes.io/delete-protection"
 SELECTOR = 'device.attributes["gpu.example.com"].model == "large"'
 KEPT = {"labels": {"sim.allot.dev/kept": "true"}}
 DEVICES = "gpu.deviceclass.resource.k8s.io/devices"
+DRIVER = "gpu.example.com"
 EXTENDED = "requests.example.com/gpu"
 
 
@@ -66,8 +67,22 @@ def device_class(extended="example.com/gpu"):
 def resource_slice(*devices, name="s", generation=1, count=1, node="n"):
     pool = {"name": "p", "generation": generation, "resourceSliceCount": count}
     listed = [{"name": one, "attributes": {"model": {"string": model}}} for one, model in devices]
-    spec = {"driver": "d", "nodeName": node, "pool": pool, "devices": listed}
+    spec = {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": listed}
     return seen("resourceslices", name, namespace="", spec=spec)
+
+
+def card():
+    """Of two parts, to be had whole or in halves; and a port."""
+    sizes = {"whole": "2", "half": "1"}
+    devices = [
+        {"name": name, "consumesCounters": [{"counterSet": "card", "counters": {"parts": {"value": size}}}]}
+        for name, size in sizes.items()
+    ]
+    devices.append({"name": "port", "capacity": {"bandwidth": {"value": "10"}}})
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    counters = [{"name": "card", "counters": {"parts": {"value": "2"}}}]
+    spec = {"driver": DRIVER, "nodeName": "n", "pool": pool, "devices": devices, "sharedCounters": counters}
+    return seen("resourceslices", "s", namespace="", spec=spec)
 
 
 WORLD = [
@@ -93,6 +108,7 @@ def claim(
     large=False,
     constraints=(),
     extended=False,
+    consumed="",
     **more,
 ):
     meta = {"finalizers": [FINALIZER]} if finalizer else {}
@@ -103,7 +119,9 @@ def claim(
     status = {}
     if allocated:
         devices = [device] if isinstance(device, str) else device
-        results = [{"request": "r", "driver": "d", "pool": "p", "device": one} for one in devices]
+        results = [{"request": "r", "driver": DRIVER, "pool": "p", "device": one} for one in devices]
+        if consumed:
+            results[0] |= {"shareID": f"share-{name}", "consumedCapacity": {"bandwidth": consumed}}
         fields = [{"key": "metadata.name", "operator": "In", "values": [on]}]
         selector = {"nodeSelectorTerms": [{"matchFields": fields}]}
         status["allocation"] = {"devices": {"results": results}, "nodeSelector": selector}
@@ -227,6 +245,13 @@ GOOD = {
         resource_slice(generation=2)._replace(at_s=1000),
         claim(at=1060),
     ],
+    "a card in halves and a port for two": [
+        resource_slice(),
+        card(),
+        *(pod(f"p{n}") for n in range(3)),
+        claim("a", device="half", reserved=["p0"]),
+        *(claim(f"c{n}", device="port", consumed="5", reserved=[f"p{n}"]) for n in (1, 2)),
+    ],
     "a claim with two kinds of consumers": [
         pod(),
         claim(reserved=["p"], others=["t"]),
@@ -251,12 +276,14 @@ ORPHANING = leaving(seen("configmaps", "root", meta={"finalizers": ["orphan"]}, 
 
 BROKEN = [
     ("D1", [pod(), pod("q"), claim("a", reserved=["p"]), claim("b", reserved=["q"])]),
+    ("D2", [card(), claim("a", device="half"), claim("b", device="whole")]),
+    ("D2", [card(), *(claim(f"c{n}", device="port", consumed="6") for n in range(2))]),
     ("D3", [claim(device="none")]),
     ("D3", [resource_slice(("new", "small"), name="t", generation=2, count=2), claim(at=1000)]),
     ("D4", [claim(count=2)]),
     ("D4", [claim(device=["1", "1"], count=2)]),
     ("D4", [claim(device="1", large=True)]),
-    ("D4", [claim(device=["gpu-0", "1"], count=2, constraints=[{"matchAttribute": "d/model"}])]),
+    ("D4", [claim(device=["gpu-0", "1"], count=2, constraints=[{"matchAttribute": "x/model"}])]),
     ("D4", [claim(on="elsewhere")]),
     ("D4", [gone(device_class()), claim()]),
     ("C1", [claim(finalizer=False)]),

@@ -34,7 +34,11 @@ def name_of(number: int) -> str:
 
 
 class Nodes:
-    def __init__(self, client: Client, record: Recorder, lots: Lots, clock: Clock) -> None:
+    def __init__(
+        self, client: Client, record: Recorder, lots: Lots, clock: Clock, *, shares: bool = False
+    ) -> None:
+        """With `shares` nodes have devices in parts as well, for a scheduler that knows how to."""
+        self._shares = shares
         self._things = Things(client)
         self._record = record
         self._lots = lots
@@ -60,6 +64,8 @@ class Nodes:
         with contextlib.suppress(errors.Conflict):
             await self._things.nodes.create(things.node(node, [ready]))
         await self.publish(node, DEVICES_PER_NODE)
+        for shared in things.sharing_slices(node) if self._shares else ():
+            await self._insist(self._things.resourceslices.create(shared))
         self._prepared[node] = {}
         await self._say_prepared(node)
         self._silent.discard(node)
@@ -76,10 +82,12 @@ class Nodes:
         for uid in [uid for uid, life in self._lives.items() if life.node == node]:
             self._lives.pop(uid).task.cancel()
         await self._insist(self._things.nodes.delete(node))
-        for one in self.slices(node):
-            await self._insist(self._things.resourceslices.delete(one.name))
+        for one in self._record.all("resourceslices"):
+            if one.fields["spec"]["nodeName"] == node:
+                await self._insist(self._things.resourceslices.delete(one.name))
 
     def slices(self, node: str) -> list[Object]:
+        """Of its plain devices."""
         published = self._record.all("resourceslices")
         return [one for one in published if one.fields["spec"]["pool"]["name"] == node]
 

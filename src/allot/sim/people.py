@@ -69,11 +69,13 @@ class People:
         }
 
     async def furnish(self) -> None:
-        """A device class, a template, and a claim that pods share."""
-        await self._things.deviceclasses.create(things.device_class())
+        """Device classes, templates, and a claim that pods share."""
+        for device_class in things.device_classes():
+            await self._things.deviceclasses.create(device_class)
         await self._things.namespaces.create({"metadata": {"name": QUOTAS}})
         await self._create_template(edition=1)
-        await self._things.resourceclaimtemplates.create(things.pair_template(), DEFAULT)
+        for template in (things.pair_template(), *things.sharing_templates()):
+            await self._things.resourceclaimtemplates.create(template, DEFAULT)
         await self._create_claim(name=things.SHARED)
 
     async def do(self, step: Step) -> None:

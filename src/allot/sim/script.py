@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .lots import Lots
-from .things import CLASS, EXTENDED, SHARED
+from .things import CLASS, EXTENDED, PAIR, PART, PORT, SHARED
 
 HOUR_S = 3600.0
 PODS = 50
@@ -103,8 +103,8 @@ def _pod(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
     for again in range(2):
         kind = rng.random()
         claims: tuple[str, ...] = ("own",) if kind < 0.6 else ("own", SHARED) if kind < 0.85 else (SHARED,)
-        if scope.real_scheduler and rng.random() < 0.2:
-            claims = ("pair",)
+        if scope.real_scheduler and rng.random() < 0.5:
+            claims = (rng.choice((PAIR, PART, PORT)),)
         of: dict[str, Any] = {"name": line, "claims": claims}
         if rng.random() < 0.15:
             of["node"] = rng.randrange(100)  # it comes to its node without the scheduler

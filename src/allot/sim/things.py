@@ -45,9 +45,11 @@ def claim_spec(count: int = 1) -> Fields:
     return {"devices": {"requests": [request]}}
 
 
-PAIR = "pair"
+PAIR, PART, PORT = "pair", "part", "port"
 SELECTOR = f'device.attributes["{DRIVER}"].model == "large"'
 BOARD = f"{DRIVER}/board"
+SHARING = "shared.example.com"
+"""The driver of devices that are parts of a card, and of one port that many share."""
 
 
 def pair_template() -> Fields:
@@ -57,6 +59,17 @@ def pair_template() -> Fields:
     constraint = {"requests": ["gpu"], "matchAttribute": BOARD}
     devices = {"requests": [{"name": "gpu", "exactly": exactly}], "constraints": [constraint]}
     return {"metadata": {"name": PAIR}, "spec": {"spec": {"devices": devices}}}
+
+
+def sharing_templates() -> list[Fields]:
+    """Any part of a card; three tenths of a port."""
+    part = {"name": "part", "exactly": {"deviceClassName": PART}}
+    bandwidth = {"requests": {"bandwidth": "3"}}
+    port = {"name": "port", "exactly": {"deviceClassName": PORT, "capacity": bandwidth}}
+    return [
+        {"metadata": {"name": request["name"]}, "spec": {"spec": {"devices": {"requests": [request]}}}}
+        for request in (part, port)
+    ]
 
 
 def claim(name: str) -> Fields:
@@ -69,7 +82,7 @@ def template(edition: int = 1) -> Fields:
 
 
 def pod(name: str, claims: Sequence[str] = (), *, extended: int = 0) -> Fields:
-    """`claims` are "own" and "pair" for claims from templates, else names of claims."""
+    """`claims` are "own", "pair", "part" and "port" for claims from templates, else names of claims."""
     return {"metadata": {"name": name}, "spec": pod_spec(claims, extended=extended)}
 
 
@@ -82,7 +95,7 @@ def node(name: str, conditions: Sequence[Mapping[str, Any]]) -> Fields:
 def pod_spec(
     claims: Sequence[str], *, image: str = "app:1", restart: str = "Never", extended: int = 0
 ) -> Fields:
-    templates = {"own": TEMPLATE, PAIR: PAIR}
+    templates = {"own": TEMPLATE, PAIR: PAIR, PART: PART, PORT: PORT}
     entries = [
         {"name": one, "resourceClaimTemplateName": templates[one]}
         if one in templates
@@ -144,9 +157,19 @@ def quota(name: str, hard: Mapping[str, int]) -> Fields:
     return {"metadata": {"name": name}, "spec": {"hard": {key: str(value) for key, value in hard.items()}}}
 
 
-def device_class(extended: str = EXTENDED) -> Fields:
-    spec = {"extendedResourceName": extended} if extended else {}
-    return {"metadata": {"name": CLASS}, "spec": spec}
+def device_classes() -> list[Fields]:
+    kind = f'device.attributes["{SHARING}"].kind'
+    selectors = {
+        CLASS: f'device.driver == "{DRIVER}"',
+        PART: f'device.driver == "{SHARING}" && {kind} == "part"',
+        PORT: f'device.driver == "{SHARING}" && {kind} == "port"',
+    }
+    classes: list[Fields] = [
+        {"metadata": {"name": name}, "spec": {"selectors": [{"cel": {"expression": text}}]}}
+        for name, text in selectors.items()
+    ]
+    classes[0]["spec"]["extendedResourceName"] = EXTENDED
+    return classes
 
 
 def slices_of(node: str, devices: int, generation: int = 1, parts: int = 1) -> list[Fields]:
@@ -165,4 +188,26 @@ def slices_of(node: str, devices: int, generation: int = 1, parts: int = 1) -> l
             "spec": {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": listed[part::parts]},
         }
         for part in range(parts)
+    ]
+
+
+def sharing_slices(node: str) -> list[Fields]:
+    """A card of four parts that can be had whole, in halves and in quarters, and a port for many."""
+    pool = {"name": f"{node}-shared", "generation": 1, "resourceSliceCount": 2}
+    sizes = {"whole": 4, "half-0": 2, "half-1": 2, **{f"quarter-{at}": 1 for at in range(4)}}
+    devices: list[Fields] = [
+        {
+            "name": name,
+            "attributes": {"kind": {"string": "part"}},
+            "consumesCounters": [{"counterSet": "card", "counters": {"parts": {"value": str(size)}}}],
+        }
+        for name, size in sizes.items()
+    ]
+    port = {"name": "port", "attributes": {"kind": {"string": "port"}}, "allowMultipleAllocations": True}
+    devices.append({**port, "capacity": {"bandwidth": {"value": "10"}}})
+    spec = {"driver": SHARING, "nodeName": node, "pool": pool}
+    counters = [{"name": "card", "counters": {"parts": {"value": "4"}}}]
+    return [
+        {"metadata": {"name": f"{node}-counters"}, "spec": {**spec, "sharedCounters": counters}},
+        {"metadata": {"name": f"{node}-shared"}, "spec": {**spec, "devices": devices}},
     ]

@@ -121,7 +121,8 @@ class World:
         record = Recorder(self._client())
         record.start()
         with _Bugs() as bugs:
-            nodes = Nodes(self._client(), record, self._lots, clock)
+            shares = self._scope.real_scheduler
+            nodes = Nodes(self._client(), record, self._lots, clock, shares=shares)
             people = People(self._client(), record, nodes)
             await people.furnish()
             await nodes.furnish()

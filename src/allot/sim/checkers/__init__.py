@@ -1,6 +1,7 @@
 """The promises of the system, one file each, read from the API alone.
 
     one_holder     D1   a device has one holder
+    within         D2   no more of a card or a port than there is
     satisfied      D3, D4   an allocation is what was asked for, of what was on offer
     as_asked       D4   the same for every claim that can be written (not for made-up worlds)
     claim_rules    C1, C2   what an allocation and a reservation imply
@@ -50,6 +51,7 @@ from .replicas import Replicas
 from .rollouts import Rollouts
 from .running_pods import RunningPods
 from .satisfied import Satisfied
+from .within import Within
 
 
 class Checker(Protocol):
@@ -71,6 +73,7 @@ def all_checkers(*, real_scheduler: bool = False) -> list[Checker]:
     return [
         *([Placed()] if real_scheduler else []),
         OneHolder(),
+        Within(),
         Satisfied(),
         ExtendedClaims(),
         ClaimRules(),

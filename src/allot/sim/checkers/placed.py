@@ -25,6 +25,8 @@ from .reading import (
 )
 from .standing import Standing
 
+CLASS, DRIVER = "gpu", "gpu.example.com"
+
 
 class Placed:
     follows = ("pods", "nodes", "resourceclaims", "resourceslices")
@@ -57,7 +59,8 @@ class Placed:
             if claim is None or is_leaving(claim) or controller(claim) not in ("", pod["metadata"]["uid"]):
                 return ""
             requests = claim["spec"]["devices"]["requests"]
-            if any(one["exactly"].get("selectors") for one in requests):
+            plain = [one["exactly"].get("deviceClassName") == CLASS for one in requests]
+            if not all(plain) or any(one["exactly"].get("selectors") for one in requests):
                 return ""
             held |= {homes.get(one["pool"], "") for one in results(claim)}
             asked += 0 if results(claim) else sum(one["exactly"].get("count", 1) for one in requests)
@@ -72,7 +75,8 @@ class Placed:
         return ""
 
     def _free(self, node: str) -> int:
-        slices = [one["spec"] for one in self._now.all("resourceslices") if one["spec"]["nodeName"] == node]
+        published = [one["spec"] for one in self._now.all("resourceslices")]
+        slices = [one for one in published if one["nodeName"] == node and one["driver"] == DRIVER]
         newest = max((one["pool"]["generation"] for one in slices), default=0)
         current = [one for one in slices if one["pool"]["generation"] == newest]
         if not current or len(current) != current[0]["pool"]["resourceSliceCount"]:

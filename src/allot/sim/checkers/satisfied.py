@@ -17,10 +17,23 @@ from .reading import Fields, allocation, name_of, results
 from .standing import Standing
 
 OLD_S = 300.0
-DRIVER = "gpu.example.com"
+DRIVER, SHARING = "gpu.example.com", "shared.example.com"
 Device = tuple[str, str, str]
-SELECTORS: Mapping[str, Callable[[Any], bool]] = {
-    f'device.attributes["{DRIVER}"].model == "large"': lambda known: known["model"] == {"string": "large"},
+
+
+def _is_of_kind(kind: str) -> Callable[[str, Any], bool]:
+    return lambda driver, known: driver == SHARING and known.get("kind") == {"string": kind}
+
+
+SELECTORS: Mapping[str, Callable[[str, Any], bool]] = {
+    f'device.driver == "{DRIVER}"': lambda driver, known: driver == DRIVER,
+    f'device.attributes["{DRIVER}"].model == "large"': lambda driver, known: (
+        known.get("model") == {"string": "large"}
+    ),
+    **{
+        f'device.driver == "{SHARING}" && device.attributes["{SHARING}"].kind == "{kind}"': _is_of_kind(kind)
+        for kind in ("part", "port")
+    },
 }
 
 
@@ -86,7 +99,7 @@ class Satisfied:
         asked = seen.fields["spec"]["devices"]
         for request in asked["requests"]:
             mine = [d for d, one in zip(devices, given, strict=True) if one["request"] == request["name"]]
-            yield from self._request(name, request["exactly"], [known[device] for device in mine])
+            yield from self._request(name, request["exactly"], mine, known)
         for constraint in asked.get("constraints") or ():
             attribute = constraint["matchAttribute"].rpartition("/")[2]
             values = [found[0].get("attributes", {}).get(attribute) for found in known.values() if found]
@@ -94,15 +107,21 @@ class Satisfied:
                 yield f"D4: the devices of claim {name} differ in {attribute}: {values}"
         yield from self._place(name, seen.fields, [found[1] for found in known.values() if found])
 
-    def _request(self, name: str, asked: Fields, found: list[Any]) -> Iterator[str]:
-        if len(found) != asked.get("count", 1):
-            yield f"D4: claim {name} asks for {asked.get('count', 1)} devices and got {len(found)}"
-        if all(name_of(one) != asked["deviceClassName"] for one in self._now.all("deviceclasses")):
+    def _request(
+        self, name: str, asked: Fields, mine: list[Device], known: Mapping[Device, Any]
+    ) -> Iterator[str]:
+        if len(mine) != asked.get("count", 1):
+            yield f"D4: claim {name} asks for {asked.get('count', 1)} devices and got {len(mine)}"
+        classes = [one for one in self._now.all("deviceclasses") if name_of(one) == asked["deviceClassName"]]
+        if not classes:
             yield f"D4: claim {name} asks for a class that does not exist"
-        for selector in asked.get("selectors") or ():
+        selectors = [*(asked.get("selectors") or ())]
+        selectors += [text for one in classes for text in one["spec"].get("selectors") or ()]
+        for selector in selectors:
             fits = SELECTORS[selector["cel"]["expression"]]
-            if not all(fits(one[0].get("attributes", {})) for one in found if one):
-                yield f"D4: claim {name} got a device that it did not ask for"
+            for device in mine:
+                if known[device] and not fits(device[0], known[device][0].get("attributes", {})):
+                    yield f"D4: claim {name} got {'/'.join(device)}, which it did not ask for"
 
     def _place(self, name: str, claim: Fields, nodes: list[str]) -> Iterator[str]:
         if len(set(nodes)) > 1:
