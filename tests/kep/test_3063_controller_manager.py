@@ -302,7 +302,10 @@ async def test_creations_failures_and_the_queue_are_counted(here: World):
     await generated(here)
     text = here.metrics.text()
     created = "dynamic_resource_allocation_resourceclaim_creates_total"
-    assert f'{created}{{status="success",admin_access="false"}} 1' in text
+    assert (
+        f'{created}{{status="success",admin_access="false",owner_api_group="",owner_api_kind="Pod"}} 1'
+        in text
+    )
     assert 'workqueue_adds_total{name="resource_claim"}' in text
 
 

@@ -25,7 +25,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from allot.api import Object, core, errors
+from allot.api import Object, core, errors, resource
 from allot.base import Clock, InvariantBroken
 from allot.client import Client
 
@@ -62,6 +62,22 @@ class WaitsForDevices:
 
 
 @dataclass(frozen=True, slots=True)
+class Waited:
+    """The devices of a claim were waited for."""
+
+    drivers: frozenset[str]
+    state: Readiness
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendedClaim:
+    """A claim for extended resources was created, or could not be."""
+
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Bound:
     placed: Placed
 
@@ -72,7 +88,7 @@ class Failed:
     error: str
 
 
-Report = ClaimWritten | WaitsForDevices | Bound | Failed
+Report = ClaimWritten | WaitsForDevices | Waited | ExtendedClaim | Bound | Failed
 
 
 class BoundElsewhere(Exception):
@@ -126,8 +142,13 @@ class Binder:
         await self._ready(pod, [*found, *made])
 
     async def _serve_extended(self, pod: PodInfo, write: CreateExtendedClaim, made: list[ClaimInfo]) -> None:
-        claim = await self.claims.create_extended(pod, write.devices)
+        try:
+            claim = await self.claims.create_extended(pod, write.devices)
+        except (Refusal, errors.ApiError):
+            self._report(ExtendedClaim(created=False))
+            raise
         made.append(claim)
+        self._report(ExtendedClaim(created=True))
         self._report(ClaimWritten(claim.object, instead_of=write.uid))
         made[-1] = await self.claims.allocate(pod, claim, write.allocation)
         patch = extended.status_patch(pod.uid, claim.key.name, write.devices)
@@ -138,6 +159,7 @@ class Binder:
         waiting = [one for one in claims if self._readiness(one) is not Readiness.READY]
         if waiting:
             self._report(WaitsForDevices(pod, tuple(one.key.name for one in waiting)))
+        began_s = self._clock.monotonic_s()
         for claim in waiting:
             now = claim
             while (state := self._readiness(now)) is Readiness.WAITING:
@@ -145,6 +167,8 @@ class Binder:
                 now = await self.claims.read(claim)
                 if now.allocation is None or not now.is_reserved_for(pod.uid):
                     raise Refusal(f"claim {claim.key.name} was taken back while its devices were made ready")
+            drivers = frozenset(one.driver for one in _results(claim) if one.binding_conditions)
+            self._report(Waited(drivers, state, self._clock.monotonic_s() - began_s))
             if state is not Readiness.READY:
                 raise Refusal(f"the devices of claim {claim.key.name} were not made ready: {state.value}")
 
@@ -182,3 +206,7 @@ class Binder:
                     await self.claims.release(pod, claim)
             except (Refusal, errors.ApiError) as refused:
                 log.warning("claim %s stays reserved for %s: %s", claim.key, pod.key, refused)
+
+
+def _results(claim: ClaimInfo) -> Sequence[resource.DeviceRequestAllocationResult]:
+    return claim.allocation.devices.results if claim.allocation is not None else ()

@@ -26,7 +26,7 @@ class Evictor:
             try:
                 await self._patch_status(victim, self._mark(pod, victim))
                 await self._pods.delete(victim.key.name, victim.key.namespace, uid=victim.uid)
-            except (errors.NotFound, errors.Conflict):
+            except (errors.NotFound, errors.Conflict, errors.Invalid):
                 pass  # gone already, or another pod by now
 
     def _mark(self, pod: PodInfo, victim: PodInfo) -> dict[str, Any]:

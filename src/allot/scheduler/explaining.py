@@ -116,7 +116,7 @@ class Explainer:
             await self._pods.patch(
                 pod.key.name, patch, pod.key.namespace, type=Patch.STRATEGIC, subresource="status"
             )
-        except (errors.NotFound, errors.Conflict):
+        except (errors.NotFound, errors.Conflict, errors.Invalid):
             self._known.pop(uid, None)  # gone, or another pod by now
             return None
         self._events.record(pod.object, WARNING, "FailedScheduling", message)

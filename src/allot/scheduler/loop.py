@@ -31,7 +31,7 @@ from allot.informers import (
 )
 
 from . import plugins
-from .binding import Binder, Bound, ClaimWritten, Failed, Report, WaitsForDevices
+from .binding import Binder, Bound, ClaimWritten, ExtendedClaim, Failed, Report, Waited, WaitsForDevices
 from .claiming import Refusal
 from .cycle import Aside, Cycle, Outcome, Placed, Unplaced
 from .evicting import Evictor
@@ -282,6 +282,10 @@ class Scheduler:
                 message = f"waiting for the devices of {', '.join(claims)} to be made ready"
                 self._events.record(pod.object, NORMAL, "BindingConditionsPending", message)
                 self._patient.add(pod.uid)
+            case Waited():
+                self._metrics.waited(news)
+            case ExtendedClaim(created):
+                self._metrics.extended_claim(created)
             case RoomMade(outcome, refused):
                 if refused and isinstance(outcome.remedy, Preempt):
                     self.snapshot.prospects.spare(victim.uid for victim in outcome.remedy.victims)

@@ -2,9 +2,13 @@
 
 from allot.base import Metrics
 
+from .binding import Waited
 from .cycle import Outcome, Placed
+from .plugins.devices import Readiness
 from .queue import Queue
 
+_READY_S = tuple(0.1 * 2**at for at in range(14))
+_STATUS = {Readiness.READY: "success", Readiness.FAILED: "failure", Readiness.LATE: "timeout"}
 _SECONDS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048, 4.096, 8.192)
 
 
@@ -20,12 +24,44 @@ class SchedulerMetrics:
             "attempts",
             bounds=_SECONDS,
         )
+        self._claims = metrics.counter(
+            "dynamic_resource_allocation_resourceclaim_creates_total",
+            "Claims created.",
+            "status",
+            "admin_access",
+            "owner_api_group",
+            "owner_api_kind",
+        )
+        self._made_ready = metrics.counter(
+            "scheduler_dra_bindingconditions_allocations_total",
+            "Claims whose devices had to be made ready.",
+            "profile",
+            "driver",
+            "status",
+        )
+        self._ready_after = metrics.histogram(
+            "scheduler_dra_bindingconditions_wait_duration_seconds",
+            "How long devices took to be made ready.",
+            "profile",
+            "driver",
+            "status",
+            bounds=_READY_S,
+        )
         metrics.readings(
             "scheduler_pending_pods",
             "Pods that wait, by queue.",
             "queue",
             read=lambda: {(name,): float(count) for name, count in queue.pending().items()},
         )
+
+    def extended_claim(self, created: bool) -> None:
+        self._claims.add(1, "success" if created else "failure", "false", "", "Pod")
+
+    def waited(self, waited: Waited) -> None:
+        status = _STATUS[waited.state]
+        for driver in waited.drivers:
+            self._made_ready.add(1, self._profile, driver, status)
+            self._ready_after.observe(waited.seconds, self._profile, driver, status)
 
     def decided(self, outcome: Outcome, waited_s: float, attempts: int) -> None:
         placed = isinstance(outcome, Placed)

@@ -42,7 +42,10 @@ async def test_a_pod_gets_a_claim_of_its_own_and_its_status_names_it(here: World
     managers = (await here.pods.get("p", NS)).fields["metadata"]["managedFields"]
     (entry,) = [one for one in managers if one["manager"] == "ResourceClaimController"]
     assert (entry["operation"], entry["subresource"]) == ("Apply", "status")
-    assert 'creates_total{status="success",admin_access="false"} 1' in here.metrics.text()
+    assert (
+        'creates_total{status="success",admin_access="false",owner_api_group="",owner_api_kind="Pod"} 1'
+        in here.metrics.text()
+    )
     assert (
         'resource_claims{allocated="false",admin_access="false",source="resource_claim_template"} 1'
         in here.metrics.text()

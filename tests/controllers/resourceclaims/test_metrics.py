@@ -60,7 +60,10 @@ async def test_claims_for_administrators_are_counted_apart(here: World):
     await here.pods.create(pod())
     await generated(here)
     await shown(here, f"{labels(admin='true', source='resource_claim_template')} 1")
-    assert f'{CREATES}{{status="success",admin_access="true"}} 1' in here.metrics.text()
+    assert (
+        f'{CREATES}{{status="success",admin_access="true",owner_api_group="",owner_api_kind="Pod"}} 1'
+        in here.metrics.text()
+    )
 
 
 @story
@@ -74,10 +77,14 @@ async def test_claims_that_could_not_be_made_are_counted(here: World):
     here.wire.before = refuse
     await here.templates.create(template())
     await here.pods.create(pod())
-    await shown(here, f'{CREATES}{{status="failure",admin_access="false"}}')
+    await shown(
+        here, f'{CREATES}{{status="failure",admin_access="false",owner_api_group="",owner_api_kind="Pod"}}'
+    )
     here.wire.before = None
     await generated(here)
-    await shown(here, f'{CREATES}{{status="success",admin_access="false"}} 1')
+    await shown(
+        here, f'{CREATES}{{status="success",admin_access="false",owner_api_group="",owner_api_kind="Pod"}} 1'
+    )
 
 
 @story

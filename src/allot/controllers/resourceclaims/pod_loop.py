@@ -114,9 +114,9 @@ class PodLoop:
         try:
             claim = await self._write_claims.create(wanted)
         except errors.ApiError:
-            self._created.add(1, "failure", admin)
+            self._created.add(1, "failure", admin, "", "Pod")
             raise
-        self._created.add(1, "success", admin)
+        self._created.add(1, "success", admin, "", "Pod")
         self._made.add(claim, pod.uid, self._world.clock.monotonic_s())
         return claim
 
@@ -163,7 +163,9 @@ def _generated(pod: Pod) -> Iterator[str]:
 def creates_total(metrics: Metrics) -> Counter:
     return metrics.counter(
         "dynamic_resource_allocation_resourceclaim_creates_total",
-        "Claims created from templates.",
+        "Claims created.",
         "status",
         "admin_access",
+        "owner_api_group",
+        "owner_api_kind",
     )
