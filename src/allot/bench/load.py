@@ -50,9 +50,9 @@ class Tally:
         return len(self.accepted_s) - len(self.bound_s)
 
     def within(self, window_s: float) -> "Tally":
-        """Only what was bound before the window closed."""
+        """Only what was bound before the window closed, and known to be created by then."""
         end = self.began_s + window_s
-        bound = {name: at for name, at in self.bound_s.items() if at <= end}
+        bound = {name: at for name, at in self.bound_s.items() if at <= end and name in self.accepted_s}
         return Tally({name: self.accepted_s[name] for name in bound}, bound)
 
     def times_to_bind_s(self) -> list[float]:
