@@ -30,6 +30,7 @@ from .objects import (
 
 PERIOD_S = 0.4
 SHORTLY = tolerates(tolerationSeconds=2)  # times are whole seconds: at least one of them is left
+PATIENTLY = tolerates(tolerationSeconds=3600)
 
 
 def _impatient(world):
@@ -194,6 +195,7 @@ async def test_a_rule_evicts_and_says_so(here: World) -> None:
     await running(here, "p", "d0")
     await running(here, "q", "d1", SHORTLY)
     await running(here, "r", "elsewhere")
+    await here.quiet()
     since = in_s(0)
 
     await rules(here).create(rule("broken", {"driver": DRIVER, "device": "d0"}, taint(since=since)))
@@ -208,6 +210,8 @@ async def test_a_rule_evicts_and_says_so(here: World) -> None:
         done = await says(here, name, "Completed")
         assert (done["status"], done["message"]) == ("False", "1 pod evicted since starting the controller.")
     await stays(here, "r")
+    first = next(one for one in here.wire.requests if "devicetaintrules/broken/status" in one.path)
+    assert b"PodsPendingEviction" in first.body, "not before the pods that it concerns were looked at"
     managers = [
         one["manager"] for one in (await rules(here).get("broken")).fields["metadata"]["managedFields"]
     ]
@@ -287,14 +291,33 @@ async def test_a_rule_that_is_deleted_lets_the_waiting_stay(here: World) -> None
 
 
 @story
-async def test_a_rule_narrowed_to_others_lets_go(here: World) -> None:
-    await running(here, "p", "d0", SHORTLY)
+async def test_a_rule_narrowed_to_others_counts_them_no_more(here: World) -> None:
+    await running(here, "p", "d0", PATIENTLY)
     await rules(here).create(rule("brief", {}, taint(since=in_s(0))))
     await says(here, "brief", "PodsPendingEviction")
     await rules(here).patch("brief", {"spec": {"deviceSelector": {"device": "other"}}})
     await says(here, "brief", "NotStarted")
-    await asyncio.sleep(2.1)
     await stays(here, "p")
+
+
+@story
+async def test_a_pod_that_lets_go_of_the_device_is_counted_no_more(here: World) -> None:
+    await running(here, "p", "d0", PATIENTLY)
+    await rules(here).create(rule("all", {}, taint(since=in_s(0))))
+    await says(here, "all", "PodsPendingEviction")
+    await here.claims.patch("of-p", {"status": {"reservedFor": None}}, NS, subresource="status")
+    await says(here, "all", "NotStarted")
+
+
+@story
+async def test_a_rule_that_is_made_again_begins_at_nothing(here: World) -> None:
+    """What another rule of its name has done is not its own."""
+    await running(here)
+    await rules(here).create(rule("again", {}))
+    await says(here, "again", "Completed")
+    await rules(here).delete("again")
+    await rules(here).create(rule("again", {}))
+    await says(here, "again", "NotStarted")
 
 
 # -- caution ------------------------------------------------------------------------------------
@@ -327,12 +350,27 @@ async def test_a_claim_that_was_given_to_another_pod_meanwhile_protects_the_firs
     assert made.uid == (await here.pods.get("p", NS)).uid
 
 
+@story
+async def test_a_pod_that_was_told_to_go_is_not_told_again(here: World) -> None:
+    """Though the cache does not show it yet."""
+    await slices(here).create(slice_("s", device("d0")))
+    await running(here)
+    await here.quiet()
+    await freeze(here, "pods")
+    await retaint(here, "s", device("d0", taint()))
+    await leaving(here)
+    for key in ("another", "and-another"):
+        await retaint(here, "s", device("d0", taint(key)))
+        await here.quiet()
+    assert here.wire.count("PATCH", "/pods/") == here.wire.count("DELETE", "/pods/") == 1
+
+
 def test_a_new_leader_counts_from_the_same_moment():
     """kill and restart: what waited goes on waiting, what is due goes at once."""
 
     async def tale(here: World) -> None:
         await running(here, "p", "d0", SHORTLY)
-        await running(here, "q", "d1", tolerates(tolerationSeconds=3600))
+        await running(here, "q", "d1", PATIENTLY)
         await rules(here).create(rule("all", {}, taint(since=in_s(0))))
         await says(here, "all", "PodsPendingEviction")
         await here.stop()
@@ -349,7 +387,7 @@ def test_an_idle_cluster_makes_no_calls():
     """Waiting evictions and settled rules cost nothing."""
 
     async def tale(here: World) -> None:
-        await running(here, "q", "d1", tolerates(tolerationSeconds=3600))
+        await running(here, "q", "d1", PATIENTLY)
         await rules(here).create(rule("all", {}, taint(since=in_s(0))))
         await says(here, "all", "PodsPendingEviction")
         await asyncio.sleep(2 * PERIOD_S)
