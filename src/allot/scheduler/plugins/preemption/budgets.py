@@ -15,7 +15,7 @@ class Budgets:
         self._by_namespace: dict[str, list[tuple[Key, core.PodDisruptionBudget]]] = {}
         for key, budget in known.items():
             self._by_namespace.setdefault(key.namespace, []).append((key, budget))
-        self._covering: dict[str, tuple[Key, ...]] = {}  # by pod uid
+        self._known: dict[str, tuple[Key, ...]] = {}  # by pod uid
         self._allowed = {key: budget.status.disruptions_allowed for key, budget in known.items()}
 
     def violations(self, pods: Sequence[PodInfo]) -> int:
@@ -23,29 +23,27 @@ class Budgets:
 
     def violating(self, pods: Iterable[PodInfo]) -> list[PodInfo]:
         """Those for whom nothing is left in a budget, the earlier ones having used it first."""
-        if not self._by_namespace:
-            return []
-        left = dict(self._allowed)
+        left: dict[Key, int] = {}
         found = []
         for pod in pods:
-            covering = self._of(pod)
+            covering = self.covering(pod)
             for key in covering:
-                left[key] -= 1
+                left[key] = left.get(key, self._allowed[key]) - 1
             if any(left[key] < 0 for key in covering):
                 found.append(pod)
         return found
 
-    def _of(self, pod: PodInfo) -> tuple[Key, ...]:
+    def covering(self, pod: PodInfo) -> tuple[Key, ...]:
         """The budgets that an eviction would count against; not those that count it already."""
-        if pod.uid not in self._covering:
-            self._covering[pod.uid] = tuple(
+        if pod.uid not in self._known:
+            self._known[pod.uid] = tuple(
                 key
                 for key, budget in self._by_namespace.get(pod.key.namespace, ())
                 if pod.key.name not in budget.status.disrupted_pods
                 and budget.spec.selector is not None
                 and _accepts(budget.spec.selector, pod.labels)
             )
-        return self._covering[pod.uid]
+        return self._known[pod.uid]
 
 
 def _accepts(selector: meta.LabelSelector, labels: Mapping[str, str]) -> bool:

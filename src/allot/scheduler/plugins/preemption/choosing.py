@@ -6,7 +6,7 @@ pod out is a victim. What is left is small, but not always the cheapest: one lar
 for two small ones. So cheaper sets are tried, as far as the number of checks allows.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -15,7 +15,7 @@ from .budgets import Budgets
 from .price import Price, cheapest, importance, price
 from .trial import Trial
 
-CHECKS_MAX = 48
+CHECKS_MAX = 32
 SETS_MAX = 512
 
 
@@ -60,7 +60,10 @@ def _reprieved(
 
 
 def _cheaper(trial: Trial, candidates: Sequence[PodInfo], budgets: Budgets, found: Choice) -> Choice:
+    """Small sets first, and the least important pods first: of sets that are alike the first is the best."""
     out = {pod.uid: pod for pod in found.victims}
+    sorts = _sorts(trial, candidates, budgets, found.node)
+    seen: set[tuple[int, ...]] = set()
     checks_end = trial.asked + CHECKS_MAX
     sets = 0
     for count in range(1, len(candidates) + 1):
@@ -70,12 +73,26 @@ def _cheaper(trial: Trial, candidates: Sequence[PodInfo], budgets: Budgets, foun
             sets += 1
             if sets > SETS_MAX or trial.asked >= checks_end:
                 return found
+            alike = tuple(sorted(sorts[pod.uid] for pod in chosen))
+            if alike in seen:
+                continue
+            seen.add(alike)
             victims = chosen[::-1]
             cost = price(victims, budgets)
             if cost < found.price:
                 out = _only(trial, victims, out)
                 if trial.fits(found.node):
                     found = Choice(found.node, victims, cost)
+    return found
+
+
+def _sorts(trial: Trial, pods: Sequence[PodInfo], budgets: Budgets, node: str) -> dict[str, int]:
+    """A number for each pod, equal for those that do and cost the same, age aside."""
+    numbers: dict[Hashable, int] = {}
+    found = {}
+    for pod in pods:
+        likeness = (trial.likeness(pod, node), pod.priority, budgets.covering(pod))
+        found[pod.uid] = numbers.setdefault(likeness, len(numbers))
     return found
 
 

@@ -1,6 +1,6 @@
 """DefaultPreemption: a pod of higher priority may have the room of others."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Generator, Hashable, Sequence
 
 from ...framework import Checks, CycleState, Event, Plugin, Rejection
 from ...node import NodeInfo
@@ -13,24 +13,21 @@ from .trial import Trial
 
 NAME = "DefaultPreemption"
 KEPT = Rejection(NAME, "node(s) are kept for a pod of higher priority")
-NODES_MAX = 100
-CHECKS_MAX = 1_000
+CHECKS_MAX = 500
+NODES_AT_ONCE = 32
 
 
 class DefaultPreemption:
     name = NAME
     events = frozenset({Event.NODE_ADDED, Event.NODE_CHANGED, Event.POD_GONE, Event.POD_CHANGED})
 
-    def __init__(
-        self, plugins: Sequence[Plugin], *, nodes_max: int = NODES_MAX, checks_max: int = CHECKS_MAX
-    ) -> None:
+    def __init__(self, plugins: Sequence[Plugin], *, checks_max: int = CHECKS_MAX) -> None:
         """`plugins` are the others: whoever else decides where a pod fits, and what it holds there.
 
-        At most `nodes_max` nodes with victims are compared, and about `checks_max` checks made.
-        The next time it goes on where it stopped.
+        After about `checks_max` checks the best that was found is taken, and the next time it
+        goes on where it stopped.
         """
         self._plugins = tuple(plugins)
-        self._nodes_max = nodes_max
         self._checks_max = checks_max
         self._turn = 0
 
@@ -51,35 +48,42 @@ class DefaultPreemption:
 
     def post_filter(
         self, state: CycleState, snapshot: Snapshot, rejections: Sequence[tuple[str, Rejection]]
-    ) -> Preempt | None:
+    ) -> Generator[None, None, Preempt | None]:
         pod, lowest = state.pod, snapshot.lowest_priority
         if not pod.may_preempt or lowest is None or lowest >= pod.priority:
             return None
         nodes = self._in_turn(pod, snapshot, rejections)
-        found = self._search(
-            Trial(state, snapshot, self._plugins), nodes, Budgets(snapshot.prospects.budgets)
-        )
-        if found is None or (not found.victims and found.node == _nomination(pod, snapshot)):
-            return None  # nothing helps, or it is only to be waited for
+        if not nodes:
+            return None
+        trial, budgets = Trial(state, snapshot, self._plugins), Budgets(snapshot.prospects.budgets)
+        found = yield from self._search(trial, nodes, budgets)
+        if found is None:
+            snapshot.unnominate(pod.uid)  # the room that was to come does not come
+            return None
+        if not found.victims and found.node == _nomination(pod, snapshot):
+            return None  # it is only to be waited for
         snapshot.prospects.evict((victim.uid for victim in found.victims), state.now)
         snapshot.nominate(pod, found.node)
         return found
 
-    def _search(self, trial: Trial, nodes: Sequence[str], budgets: Budgets) -> Preempt | None:
+    def _search(
+        self, trial: Trial, nodes: Sequence[str], budgets: Budgets
+    ) -> Generator[None, None, Preempt | None]:
         """The cheapest eviction; none at all where room is coming anyway."""
         best: Choice | None = None
-        compared = 0
-        for name in nodes:
-            if compared >= self._nodes_max or trial.asked >= self._checks_max:
+        paused_at = 0
+        for count, name in enumerate(nodes):
+            if trial.asked >= self._checks_max:
                 break
+            if count % NODES_AT_ONCE == 0 or trial.asked > paused_at:
+                paused_at = trial.asked
+                yield
             self._turn += 1
             if trial.prepare(name) and trial.fits(name):
                 return Preempt(name, ())
             found = choose(trial, name, budgets, best.price if best is not None else None)
             trial.reset()
-            if found is not None:
-                best = found
-                compared += 1
+            best = found or best
         return Preempt(best.node, best.victims) if best is not None else None
 
     def _in_turn(

@@ -9,6 +9,7 @@ Of two sets of victims the one comes first that, in this order (upstream's)
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from allot.api import age
@@ -61,5 +62,10 @@ def importance(pod: PodInfo) -> tuple[int, float, str]:
 
 def started_s(pod: PodInfo) -> float:
     """A pod that has not started is younger than any that has."""
-    started = age.moment(pod.status.start_time) if pod.status.start_time else None
-    return started.timestamp() if started is not None else float("inf")
+    return _moment_s(pod.status.start_time)
+
+
+@lru_cache(maxsize=4096)
+def _moment_s(text: str) -> float:
+    moment = age.moment(text) if text else None
+    return moment.timestamp() if moment is not None else float("inf")

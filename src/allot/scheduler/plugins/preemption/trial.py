@@ -13,11 +13,12 @@ What it promises
     T2  After `reset` the fork is as it was.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from allot.allocation import Hold, PoolId
+from allot.allocation import BadNodeSelector, Hold, PoolId
 
 from ...board import first_rejection
 from ...claim import ClaimInfo
@@ -75,6 +76,19 @@ class Trial:
         known = {pod.uid for pod in near}
         far = [pod for pod in self._holders_far_from(name) if pod.uid not in known]
         return near + far
+
+    def likeness(self, pod: PodInfo, name: str) -> Hashable:
+        """Equal for candidates of a node that make the same difference to it."""
+        place = self._real.place_of(pod.uid)
+        if place is None:
+            return None
+        freed: Counter[Hashable] = Counter()
+        for use in self._uses(pod, place):
+            if use.users != {pod.uid}:
+                freed[use.claim] += 1
+            else:
+                freed.update(self._kinds(use.claim, name))
+        return place, frozenset(pod.requests.items()), frozenset(freed.items())
 
     # -- changing -------------------------------------------------------------------------------
 
@@ -142,6 +156,21 @@ class Trial:
         hold = self._released.pop(claim, None)
         if hold is not None:
             self._fork.ledger.settle(claim, hold.devices)
+
+    def _kinds(self, claim: str, name: str) -> Iterator[Hashable]:
+        """The devices of a claim, as the node sees them, without their names."""
+        hold, node = self._real.ledger.hold(claim), self._real.node(name)
+        try:
+            view = self._real.inventory.view(node.place) if node is not None else None
+        except BadNodeSelector:
+            view = None
+        for taken in hold.devices if hold is not None else ():
+            at = view.index.get(taken.device) if view is not None else None
+            if view is None or at is None:
+                yield taken.device
+            else:
+                consumed = frozenset(taken.consumed.items())
+                yield taken.device.pool_id, view.devices[at].kind, taken.share is None, consumed
 
     # -- who uses what --------------------------------------------------------------------------
 
