@@ -3,9 +3,11 @@
     loop        an event loop whose time is made up
     lots        chance by name: one thing's luck is not another's
     script      what people do and what befalls components, decided beforehand
-    people, nodes, scheduling   who lives in the world, in a page each; things: what they write
+    people, nodes, scheduling   who lives in the world, in a page each; things: what they write;
+                schedulers: or the real one
     component   something that can be killed at any moment and comes back
     faults      what goes wrong between a component and its server; trouble: and with itself
+    unsteady    a store behind which requests meet in the middle
     recording   everything that happened, as the API told it; journal: what no API tells
     checkers/   the promises of the system, one file each
     world       a whole cluster in one made-up hour, from one seed

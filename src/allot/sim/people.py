@@ -5,7 +5,7 @@ taken, that something is gone already, that a quota says no: they see it and let
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from allot.api import Object, errors
@@ -31,8 +31,10 @@ Deed = Callable[..., Awaitable[None]]
 
 
 class People:
-    def __init__(self, client: Client, record: Recorder, nodes: Nodes) -> None:
-        self._things = Things(client)
+    def __init__(self, clients: Sequence[Client], record: Recorder, nodes: Nodes) -> None:
+        """A client for each server there is."""
+        self._ways = [Things(client) for client in clients]
+        self._things = self._ways[0]
         self._record = record
         self._nodes = nodes
         self.deeds: Mapping[str, Deed] = {
@@ -228,18 +230,18 @@ class People:
         """So many want something at the same moment."""
 
         async def one(number: int) -> None:
-            wanted = f"{name}-{number}"
+            wanted, way = f"{name}-{number}", self._ways[number % len(self._ways)]
             try:
                 match (lot + number) % 4:
                     case 0:
-                        await self._things.resourceclaims.create(things.claim(wanted), QUOTAS)
+                        await way.resourceclaims.create(things.claim(wanted), QUOTAS)
                     case 1:
-                        await self._things.pods.create(things.pod(wanted, extended=1), QUOTAS)
+                        await way.pods.create(things.pod(wanted, extended=1), QUOTAS)
                     case 2:
-                        await self._things.pods.create(things.pod(wanted, ("own",)), QUOTAS)
+                        await way.pods.create(things.pod(wanted, ("own",)), QUOTAS)
                     case 3:
-                        await self._things.configmaps.create(things.configmap(wanted), QUOTAS)
-                        await self._things.pods.create(things.pod(wanted, extended=2), QUOTAS)
+                        await way.configmaps.create(things.configmap(wanted), QUOTAS)
+                        await way.pods.create(things.pod(wanted, extended=2), QUOTAS)
             except _LET_BE:
                 return
 

@@ -2,11 +2,12 @@
 
     report = simulate(seed=7)
 
-Two copies of every controller stand for election on a real API server with a memory
-store. For an hour of made-up time people and nodes do what the script says while faults
-strike: requests fail in every way (`faults`), components die at work and come back,
-freeze until their lease has run out, clocks are set. Then the faults stop, a quiet time
-passes, and the checkers judge all that was seen.
+Two copies of every controller stand for election on a real API server, in some worlds on
+two of them that share a store, which is in memory and lets others go first now and then.
+For an hour of made-up time people and nodes do what the script says while faults strike:
+requests fail in every way (`faults`), components die at work and come back, freeze until
+their lease has run out, clocks are set. Then the faults stop, a quiet time passes, and the
+checkers judge all that was seen.
 """
 
 import asyncio
@@ -22,7 +23,6 @@ from allot.base import Metrics, RandomIds
 from allot.client import Client, InProcessTransport, LeaseSettings
 from allot.controllers import ALL, Controller, Process, run
 from allot.informers import Election, Informers, Pace
-from allot.store import MemoryStore
 
 from . import script
 from .checkers import all_checkers, judge
@@ -39,11 +39,13 @@ from .schedulers import schedulers
 from .script import Scope, Step
 from .trouble import KINDS as TROUBLE
 from .trouble import Trouble
+from .unsteady import UnsteadyStore
 
 QUIET_S = 900.0
 AFTERWARDS_S = 30.0
 """How long faults go on after the last step of a script that was cut short."""
 
+SHARE_WITH_TWO_SERVERS = 0.25
 _HEARD_S = 0.5
 _PACE = Pace(watch_s=1800)
 """Hours are made up, and events are not: what happens every second in production costs most here."""
@@ -104,6 +106,7 @@ class World:
         self._controllers = controllers
         self._schedulers = schedulers
         self._script = script.write(self._lots, scope)
+        self._connections = 0
         self._clocks: dict[str, VirtualClock] = {}
         self._components: dict[str, Component] = {}
 
@@ -112,10 +115,12 @@ class World:
         assert isinstance(loop, VirtualLoop)
         self._loop = loop
         clock = VirtualClock(loop)
-        self._store = MemoryStore()
+        self._store = UnsteadyStore(self._lots.generator("store"))
         options = Options(clock=clock, ids=RandomIds(self._lots.generator("ids")), watch_loop=False)
-        self._api = ApiServer(self._store, options)
-        await self._api.start()
+        count = 2 if self._lots.draw("servers")[0] < SHARE_WITH_TWO_SERVERS else 1
+        self._servers = [ApiServer(self._store, options) for _ in range(count)]
+        for server in self._servers:
+            await server.start()
         self._journal = Journal(loop.time)
         self._faults = Faults(self._lots, self._journal, self._compact, frozenset(self._cut.without_faults))
         record = Recorder(self._client())
@@ -123,13 +128,14 @@ class World:
         with _Bugs() as bugs:
             shares = self._scope.real_scheduler
             nodes = Nodes(self._client(), record, self._lots, clock, shares=shares)
-            people = People(self._client(), record, nodes)
+            people = People([self._client() for _ in self._servers], record, nodes)
             await people.furnish()
             await nodes.furnish()
             played = await self._pass(people)
             await nodes.stop()
         history = await record.stop()
-        await self._api.close()
+        for server in self._servers:
+            await server.close()
         checkers = all_checkers(real_scheduler=self._scope.real_scheduler)
         wrong = [*judge(history, checkers), *self._failures(), *bugs.found]
         pods = sum(seen.resource == "pods" and seen.type == "ADDED" for seen in history)
@@ -214,7 +220,10 @@ class World:
         return self._lots.generator(f"{name} #{self._components[name].starts}")
 
     def _connect(self, user: User) -> InProcessTransport:
-        return InProcessTransport(self._api.handle, user)
+        """To one of the servers, each in its turn."""
+        self._connections += 1
+        server = self._servers[self._connections % len(self._servers)]
+        return InProcessTransport(server.handle, user)
 
     def _client(self) -> Client:
         return Client(self._connect(identities.ADMIN))
