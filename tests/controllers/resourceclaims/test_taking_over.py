@@ -5,6 +5,8 @@ import asyncio
 import pytest
 
 from allot.api import Request, errors
+from allot.apiserver import identities
+from allot.client import InProcessTransport
 from allot.controllers import resourceclaims
 from controllers.resourceclaims.objects import (
     allocate,
@@ -99,6 +101,35 @@ def test_a_claim_that_no_cache_shows_yet_is_not_made_again():
         await generated(here)
         assert refusals == 0
         assert here.wire.count("POST", "/resourceclaims") == 1
+
+    tell(story, resourceclaims.CONTROLLER)
+
+
+@pytest.mark.parametrize("carried_out", [True, False])
+def test_a_create_that_got_no_answer_does_not_make_two_claims(carried_out):
+    """The server died: nobody knows whether the claim was made, and the watch will tell much later."""
+
+    async def story(here: World) -> None:
+        await here.templates.create(template())
+        await here.quiet()
+        await freeze(here, "resourceclaims")
+        failures = 3
+
+        async def before(request: Request) -> None:
+            nonlocal failures
+            if request.method != "POST" or "/resourceclaims" not in request.path or not failures:
+                return
+            failures -= 1
+            if carried_out and failures == 2:
+                user = identities.controller(resourceclaims.CONTROLLER.account)
+                await InProcessTransport(here.server.api.handle, user).send(request)
+            raise errors.Timeout("no answer")
+
+        here.wire.before = before
+        await here.pods.create(pod())
+        await generated(here)
+        assert failures == 0
+        assert len((await here.claims.list(NS)).objects) == 1
 
     tell(story, resourceclaims.CONTROLLER)
 

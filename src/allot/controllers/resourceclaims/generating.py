@@ -12,8 +12,8 @@ from allot.api import Object, resource
 from .views import Pod, PodClaim, claim_of, is_for
 
 FIELD_MANAGER = "ResourceClaimController"
-_BASE_MAX = 57
-"""Leaves room in a label of 63 letters for a dash and five random ones."""
+_BASE_MAX, SUFFIX = 57, 5
+"""Leaves room in a label of 63 letters for a dash and the random ones."""
 
 _ANNOTATION = resource.limits.POD_CLAIM_NAME_ANNOTATION
 
@@ -74,13 +74,18 @@ def _is_leaving(claim: Object) -> bool:
     return claim.metadata.deletion_timestamp is not None
 
 
-def new_claim(pod: Object, entry: str, template: Object) -> dict[str, Any]:
-    """The claim to create. Everything in the template is carried over, known here or not."""
+def new_claim(pod: Object, entry: str, template: Object, name: str) -> dict[str, Any]:
+    """The claim to create. Everything in the template is carried over, known here or not.
+
+    The name is chosen here and not by the server: after a create whose outcome is unknown it
+    can be tried again.
+    """
     spec = template.fields.get("spec") or {}
     given: Mapping[str, Any] = spec.get("metadata") or {}
     owner = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid, "controller": True}
     metadata = {
         **given,
+        "name": name,
         "generateName": base_name(pod.name, entry),
         "namespace": pod.namespace,
         "annotations": {**(given.get("annotations") or {}), _ANNOTATION: entry},

@@ -1,7 +1,7 @@
 """What the loop has done or seen and the caches may not show.
 
-Two small memories, both bounded, both only there to save work or to prevent doing
-things twice: losing them is safe.
+Small memories, all bounded, all only there to save work or to prevent doing things
+twice: losing them is safe.
 """
 
 from collections import OrderedDict
@@ -9,6 +9,7 @@ from collections import OrderedDict
 from allot.api import Object
 
 GONE_MAX = 5000
+UNANSWERED_MAX = 5000
 MADE_S = 60.0
 
 
@@ -60,3 +61,19 @@ class Made:
                 break
             self.seen(uid)
         return tuple(self._claims.get(pod_uid, {}).values())
+
+
+class Unanswered:
+    """Names of claims that were to be created, where nobody knows whether they were."""
+
+    def __init__(self) -> None:
+        self._names: OrderedDict[tuple[str, str], str] = OrderedDict()  # by pod uid and entry
+
+    def add(self, pod_uid: str, entry: str, name: str) -> None:
+        self._names[pod_uid, entry] = name
+        while len(self._names) > UNANSWERED_MAX:
+            self._names.popitem(last=False)
+
+    def take(self, pod_uid: str, entry: str) -> str | None:
+        """The name to try again, so that a claim that was made after all is found and not made twice."""
+        return self._names.pop((pod_uid, entry), None)

@@ -11,7 +11,7 @@ from allot.informers import OWNER_INDEX, WARNING, Again, Events, Informer, Key, 
 from ..controller import World
 from . import generating, releasing
 from .generating import Adopt, Create, Skip, Use
-from .memory import Made
+from .memory import Made, Unanswered
 from .views import Pod, PodClaim, claim_of, is_for, owning_pod, pod_of
 
 CACHE_BEHIND_S = 30.0
@@ -27,6 +27,7 @@ class PodLoop:
         self._claims = claims
         self._templates = templates
         self._made = made
+        self._unanswered = Unanswered()
         self._owned = claims.cache.index(OWNER_INDEX, owner_uids)
         self._write_claims: Resource = world.client.of(resource.RESOURCE_CLAIM)
         self._write_pods: Resource = world.client.resource("", "v1", "pods")
@@ -109,16 +110,37 @@ class PodLoop:
                 f'resource claim template "{template_name}":'
                 f' resourceclaimtemplate.{resource.limits.GROUP} "{template_name}" not found'
             )
-        wanted = generating.new_claim(pod, entry.name, template)
+        name = self._unanswered.take(pod.uid, entry.name) or self._new_name(pod, entry)
+        wanted = generating.new_claim(pod, entry.name, template, name)
         admin = str(generating.asks_for_admin_access(wanted)).lower()
         try:
-            claim = await self._write_claims.create(wanted)
+            claim = await self._create_once(pod, entry, wanted)
         except errors.ApiError:
             self._created.add(1, "failure", admin, "", "Pod")
             raise
         self._created.add(1, "success", admin, "", "Pod")
         self._made.add(claim, pod.uid, self._world.clock.monotonic_s())
         return claim
+
+    def _new_name(self, pod: Object, entry: PodClaim) -> str:
+        base = generating.base_name(pod.name, entry.name)
+        return base + self._world.ids.suffix(generating.SUFFIX)
+
+    async def _create_once(self, pod: Object, entry: PodClaim, wanted: dict[str, Any]) -> Object:
+        """Whether an unanswered create was carried out is asked when the server answers again:
+        the cache may show it much later, and by then there would be two."""
+        name = wanted["metadata"]["name"]
+        try:
+            try:
+                return await self._write_claims.create(wanted)
+            except errors.AlreadyExists:
+                found = await self._write_claims.get(name, pod.namespace)
+                if generating.is_made_for(found, pod_of(pod), entry.name):
+                    return found
+                raise
+        except (errors.Timeout, errors.Unavailable, errors.Internal, errors.TooManyRequests):
+            self._unanswered.add(pod.uid, entry.name, name)
+            raise
 
     async def _record(self, object: Object, pod: Pod, fresh: dict[str, str]) -> None:
         wanted: dict[str, Any] = {
