@@ -1,13 +1,15 @@
 """Time that passes only when nobody has anything to do."""
 
 import asyncio
+import contextvars
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
-from allot.sim.loop import NothingToDo, VirtualClock, VirtualLoop, run
+from allot.sim.loop import OWNER, NothingToDo, VirtualClock, VirtualLoop, run
 
 
 def test_an_hour_takes_no_time():
@@ -60,6 +62,46 @@ def test_a_jump_makes_everything_late():
         return (clock.now() - before).total_seconds()
 
     assert run(story()) == 101
+
+
+def test_who_is_frozen_does_not_take_one_step():
+    """V4: and when it thaws, all that it missed comes in the order in which it came due."""
+
+    async def story():
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        steps = []
+
+        async def work(name):
+            while True:
+                await asyncio.sleep(10)
+                steps.append((name, loop.time()))
+
+        tasks = []
+        for name in ("a", "b"):
+            context = contextvars.copy_context()
+            context.run(OWNER.set, name)
+            tasks.append(loop.create_task(work(name), context=context))
+        await asyncio.sleep(15)
+        loop.freeze("a")
+        await asyncio.sleep(20)
+        loop.thaw("a")
+        await asyncio.sleep(1)
+        for task in tasks:
+            task.cancel()
+        return steps
+
+    assert run(story()) == [("a", 10), ("b", 10), ("b", 20), ("b", 30), ("a", 35)]
+
+
+def test_a_thread_is_no_thread():
+    """When it comes back would be nothing that a seed decides."""
+
+    async def story():
+        thread = await asyncio.to_thread(threading.get_ident)
+        return thread == threading.get_ident()
+
+    assert run(story())
 
 
 PROGRAM = """
