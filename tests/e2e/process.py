@@ -1,4 +1,4 @@
-"""`allot apiserver`, `allot controllers` and kubectl as processes that tests may kill."""
+"""`allot apiserver`, `allot controllers`, `allot scheduler` and kubectl as processes that tests may kill."""
 
 import os
 import signal
@@ -70,18 +70,21 @@ class Lease:
         return [part for name, value in options.items() for part in (name, str(value))]
 
 
-class Controllers:
-    """One copy of `allot controllers`, with the rights of the controller manager and no more."""
+class Component:
+    """One copy of a component, with the rights of its user and no more."""
+
+    command: str
+    user: str
 
     def __init__(self, server: ServerProcess, name: str, lease: Lease | None = None, *more: str) -> None:
         self.name = name
         self._log = (server.data_dir.parent / f"{name}.log").open("a")
-        access = server.data_dir.parent / "manager.kubeconfig"
+        access = server.data_dir.parent / f"{self.command}.kubeconfig"
         if not access.exists():
-            command = [sys.executable, "-m", "allot.cli", "credentials", "system:kube-controller-manager"]
+            command = [sys.executable, "-m", "allot.cli", "credentials", self.user]
             options = ["--data-dir", str(server.data_dir), "--out", str(access)]
             subprocess.run([*command, *options], check=True, stdout=subprocess.DEVNULL)
-        command = [sys.executable, "-m", "allot.cli", "controllers", "--kubeconfig", str(access)]
+        command = [sys.executable, "-m", "allot.cli", self.command, "--kubeconfig", str(access)]
         self.process = subprocess.Popen(
             [*command, "--identity", name, *(lease or Lease()).options(), *more],
             stdout=subprocess.PIPE,
@@ -109,6 +112,18 @@ class Controllers:
         self.process.stdout.close()
         self._log.close()
         return code
+
+
+class Controllers(Component):
+    """`allot controllers`."""
+
+    command, user = "controllers", "system:kube-controller-manager"
+
+
+class Scheduler(Component):
+    """`allot scheduler`."""
+
+    command, user = "scheduler", "system:kube-scheduler"
 
 
 class Kubectl:

@@ -1,0 +1,177 @@
+"""`allot scheduler` as a process: killed, replaced, in company, and cut off from the server.
+
+Over HTTPS, on the SQLite store, with the rights of the scheduler and no more. After every
+story: each pod was bound once, no device is held twice, and when the pods go everything
+comes back.
+"""
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from allot.api import Object
+from allot.store.sqlite.file import LogFile
+from e2e.process import Controllers, Lease, ServerProcess
+from e2e.scheduling import DEVICES, NODES, World, furnish, is_allocated, is_protected
+
+Story = Callable[[World], Awaitable[None]]
+LEASE = Lease(duration_s=2, renew_deadline_s=1.5, retry_period_s=0.2)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory) -> Iterator[ServerProcess]:
+    """For all stories: each gives everything back."""
+    server = ServerProcess(tmp_path_factory.mktemp("scheduler") / "data")
+    controllers = Controllers(server, "controllers", None, "--no-leader-elect")
+    try:
+        asyncio.run(furnish(server))
+        controllers.await_ready()
+        yield server
+    finally:
+        controllers.end(signal.SIGKILL)
+        server.kill()
+
+
+def tell(server: ServerProcess, story: Story) -> None:
+    async def whole() -> None:
+        async with World(server) as world:
+            await asyncio.wait_for(story(world), 100)
+            await world.check_given_back()
+            assert not world.seen.moved
+
+    asyncio.run(whole())
+
+
+def is_extended(claim: Object) -> bool:
+    return "extended-resources" in claim.name
+
+
+MOMENTS = {
+    "the first claim is protected": (1, is_protected),
+    "some have their devices": (4, is_allocated),
+    "the first claim for extended resources is made": (1, is_extended),
+    "most have their devices": (12, is_allocated),
+}
+
+
+def test_a_scheduler_that_is_killed_again_and_again_leaves_nothing_half_done(cluster):
+    """kill -9 in the middle of each burst; the next one finds what was written and goes on."""
+
+    async def story(world: World) -> None:
+        interrupted = 0
+        for number, (count, is_so) in enumerate(MOMENTS.values()):
+            before = sum(map(is_so, (await world.claims.list("default")).objects))
+            pods = await world.burst(f"r{number}-", 15)
+            scheduler = world.scheduler(f"scheduler-{number}")
+            await world.becomes(before + count, is_so)
+            scheduler.end(signal.SIGKILL)
+            interrupted += len(set(pods) - set(await world.bound())) > 0
+        assert interrupted >= 2, "it was never killed in the middle"
+        world.scheduler("the last")
+        await world.until(world.all_bound, "every pod placed")
+        await world.check()
+
+    tell(cluster, story)
+
+
+def test_the_server_is_killed_while_pods_are_being_bound(cluster):
+    """Writes have unknown outcomes, watches break off; the scheduler stays and finds out."""
+
+    async def story(world: World) -> None:
+        scheduler = world.scheduler("scheduler")
+        await asyncio.to_thread(scheduler.await_ready)
+        for number in range(2):
+            before = sum(map(is_allocated, (await world.claims.list("default")).objects))
+            await world.burst(f"r{number}-", 24)
+            await world.becomes(before + 3, is_allocated)
+            await asyncio.to_thread(world.server.kill)
+            await asyncio.to_thread(world.server.start)
+        await world.until(world.all_bound, "every pod placed")
+        await world.check()
+        assert scheduler.process.poll() is None
+
+    tell(cluster, story)
+
+
+def test_watches_that_the_server_has_forgotten_are_begun_anew(cluster):
+    """History is compacted up to the last revision: every watch is answered 410."""
+
+    async def story(world: World) -> None:
+        scheduler = world.scheduler("scheduler")
+        await asyncio.to_thread(scheduler.await_ready)
+        await world.burst("a", 12)
+        await world.until(world.all_bound, "every pod placed")
+        scheduler.pause()
+        await world.delete_pods()
+        await world.burst("b", 24)
+        await asyncio.to_thread(world.server.kill)
+        compact(world.server.data_dir)
+        await asyncio.to_thread(world.server.start)
+        scheduler.resume()
+        await world.until(world.all_bound, "every pod placed")
+        await world.check()
+        assert world.seen.started_over
+
+    tell(cluster, story)
+
+
+def compact(data_dir: Path) -> None:
+    (path,) = data_dir.glob("*.db")
+    file = LogFile(path)
+    file.compact(file.written_up_to())
+    file.close()
+
+
+def test_a_second_copy_takes_over_from_a_leader_that_is_killed(cluster):
+    async def story(world: World) -> None:
+        copies = {name: world.scheduler(name, lease=LEASE) for name in ("first", "second")}
+        for copy in copies.values():
+            await asyncio.to_thread(copy.await_ready)
+        leader = await world.until(world.leader, "one of them leads")
+        await world.burst("a", 30)
+        await world.becomes(3, is_allocated)
+        copies[leader].end(signal.SIGKILL)
+        await world.until(world.all_bound, "every pod placed")
+        await world.check()
+        assert await world.leader() not in ("", leader)
+
+    tell(cluster, story)
+
+
+def test_a_leader_that_slept_through_its_term_does_no_harm_when_it_wakes(cluster):
+    """It is stopped in the middle of its writes; another takes over; then it goes on where it stood."""
+
+    async def story(world: World) -> None:
+        copies = {name: world.scheduler(name, lease=LEASE) for name in ("first", "second")}
+        for copy in copies.values():
+            await asyncio.to_thread(copy.await_ready)
+        leader = await world.until(world.leader, "one of them leads")
+        await world.burst("a", 30)
+        await world.becomes(3, is_allocated)
+        copies[leader].pause()
+        await world.until(world.all_bound, "every pod placed")
+        copies[leader].resume()
+        await world.burst("b", 6)
+        await world.until(world.all_bound, "every pod placed")
+        await asyncio.sleep(0.5)
+        await world.check()
+
+    tell(cluster, story)
+
+
+def test_schedulers_that_know_nothing_of_each_other_cannot_give_one_device_away_twice(cluster):
+    """All devices but one are asked for, half by each; whoever loses one looks again."""
+
+    async def story(world: World) -> None:
+        for name in ("red", "blue"):
+            scheduler = world.scheduler(name, "--name", name)
+            await asyncio.to_thread(scheduler.await_ready)
+        await asyncio.gather(*(world.burst(name, 34, schedulerName=name) for name in ("red", "blue")))
+        await world.until(world.all_bound, "every pod placed")
+        await world.check()
+        assert len(await world.held()) == 2 * 23 + 1 == NODES * DEVICES - 1  # and the shared claim
+
+    tell(cluster, story)
