@@ -93,14 +93,12 @@ def test_a_shared_claim_gives_its_devices_back_only_with_its_last_pod():
 
 
 def test_the_claim_of_the_pod_itself_is_not_taken_from_under_it():
-    """It shares a claim with the pod that it evicts for cpu: the devices must stay allocated."""
+    """It shares a claim with a pod of lower priority, and wants one device more: there is none."""
     world = World(
-        {"a": 4, "b": 4},
-        gpus={"a": 1},
-        pods=(Running("low", "a", cpu=4, claim="c"), Running("full", "b", cpu=4)),
-        claims={"c": ("a/gpu-0",)},
+        {"a": 4}, gpus={"a": 1}, pods=(Running("low", "a", cpu=4, claim="c"),), claims={"c": ("a/gpu-0",)}
     )
-    assert evicted(world, Wanting(cpu=2, claim="c")) is not None
+    assert evicted(world, Wanting(cpu=2, claim="c")) == ("a", ["low"])
+    assert evicted(world, Wanting(gpus=1, claim="c")) is None
 
 
 def test_a_device_that_many_nodes_reach_is_freed_by_evicting_a_pod_elsewhere():
@@ -154,6 +152,13 @@ def test_one_large_pod_goes_rather_than_two_small_ones_of_the_same_priority():
         ),
     )
     assert evicted(world, Wanting(cpu=2)) == ("a", ["large"])
+
+
+def test_two_large_pods_go_rather_than_four_small_ones():
+    large = tuple(Running(f"large{index}", "a", cpu=2, started=index) for index in range(2))
+    small = tuple(Running(f"small{index}", "a", cpu=1, started=5 + index) for index in range(4))
+    world = World({"a": 8}, pods=large + small)
+    assert evicted(world, Wanting(cpu=4)) == ("a", ["large0", "large1"])
 
 
 def test_pods_that_a_budget_protects_are_spared_where_others_do():

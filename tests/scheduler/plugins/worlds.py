@@ -110,7 +110,7 @@ def running(one: Running) -> PodInfo:
         labels=one.labels,
         requests={"cpu": str(one.cpu)},
         status=status,
-        **_using(one.claim),
+        **_using(*([one.claim] if one.claim else [])),
     )
     if one.deleted:
         made = PodInfo.of(made.object.changed({"metadata": {"deletionTimestamp": one.deleted}}))
@@ -119,10 +119,10 @@ def running(one: Running) -> PodInfo:
 
 def wanting(one: Wanting, snapshot: Snapshot) -> PodInfo:
     """Its claim, if it wants devices, is made with it."""
-    used = one.claim
+    used = [one.claim] if one.claim else []
     if one.gpus:
-        used = "wanted"
-        snapshot.put_claim(claim(used, count=one.gpus))
+        used.append("wanted")
+        snapshot.put_claim(claim("wanted", count=one.gpus))
     return pod(
         "wanting",
         priority=one.priority,
@@ -130,7 +130,7 @@ def wanting(one: Wanting, snapshot: Snapshot) -> PodInfo:
         preemptionPolicy=one.policy,
         nodeSelector=dict(one.selector),
         status={"nominatedNodeName": one.nominated},
-        **_using(used),
+        **_using(*used),
     )
 
 
@@ -150,8 +150,8 @@ def schedule(one: PodInfo, snapshot: Snapshot, plugins: list[Plugin] | None = No
             return outcome
 
 
-def _using(claim: str) -> dict[str, Any]:
-    return {"resourceClaims": [{"name": "gpu", "resourceClaimName": claim}]} if claim else {}
+def _using(*claims: str) -> dict[str, Any]:
+    return {"resourceClaims": [{"name": name, "resourceClaimName": name} for name in claims]}
 
 
 def claim(name: str, devices: Iterable[str] = (), users: Iterable[str] = (), count: int = 1) -> Object:
