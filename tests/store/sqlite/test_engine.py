@@ -373,6 +373,30 @@ def test_what_is_decided_in_one_turn_of_the_loop_takes_off_together(tmp_path: Pa
 
 
 @pytest.mark.usefixtures("by_hand")
+def test_a_large_batch_arrives_over_several_turns_in_order_and_before_a_later_failure(tmp_path: Path):
+    """Each caller that wakes has work to do; others on the loop get their turn in between."""
+
+    async def story() -> None:
+        store = SqliteStore(tmp_path / "db")
+        flights = store._writer.flights  # type: ignore[attr-defined]
+        many = 2 * engine.ARRIVALS_PER_TURN + 10
+        waiting = await departed(store, *(([], [Put(f"/{n:03}", b"")]) for n in range(many)))
+        store._land(flights[: many - 1], None)
+        assert await store.revision() == 1 + engine.ARRIVALS_PER_TURN
+        await asyncio.sleep(0)
+        assert await store.revision() == 1 + 2 * engine.ARRIVALS_PER_TURN
+        store._land(flights[many - 1 :], Unavailable("full"))
+        assert await store.revision() == many, "what is written arrives before what failed is told"
+        answers = await asyncio.gather(*waiting, return_exceptions=True)
+        assert answers[:-1] == [Committed(2 + n) for n in range(many - 1)]
+        assert isinstance(answers[-1], Unavailable)
+        store.check()
+        await store.close()
+
+    run(story())
+
+
+@pytest.mark.usefixtures("by_hand")
 def test_a_late_failure_of_an_old_era_does_not_disturb_the_new_one(tmp_path: Path):
     """Two batches fail one after the other, and something new is decided in between."""
 

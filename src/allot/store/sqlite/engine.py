@@ -15,13 +15,15 @@ How a transaction travels
     others' writes, and a write that may still fail must not be shown. Decided, it gets the
     next revision. All that is decided in one turn of the loop takes off together: the writer
     gets few large batches and wakes when the turn is over, for a thread that wants the
-    interpreter in the middle of a turn slows down both. When the writer hands a batch back,
-    the key space commits it, the watchers hear of it and the callers wake, all in one turn.
+    interpreter in the middle of a turn slows down both. When the writer hands it back, the key
+    space commits it, the watchers hear of it and the caller wakes, all in one turn. Of a large
+    batch only some arrive in one turn: every caller that wakes has work to do.
 """
 
 import asyncio
 import gc
 import sqlite3
+from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -37,6 +39,7 @@ from .writer import Compaction, Transaction, Writer
 
 REPLAYED_MAX = 50_000  # revisions whose history a store that opens brings back to memory
 FORGOTTEN_PER_COMPACTION = 5_000  # revisions that history lets go of before the disk does
+ARRIVALS_PER_TURN = 64  # so that a turn of the loop, with what the callers do next, stays short
 
 
 class Ahead(NamedTuple):
@@ -80,6 +83,7 @@ class SqliteStore:
         self._era = 0  # see writer
         self._compacted = self._space.history.floor
         self._departing: list[Flight] = []  # decided in this turn of the loop
+        self._arriving: deque[Flight] = deque()  # written, and not yet committed in memory
         self._landing: asyncio.Future[None] | None = None  # for those who wait for the next flight to end
         self._closed = False
         self._writer = Writer(self._file, self._hand_over)
@@ -193,16 +197,35 @@ class SqliteStore:
             batch[0].done.get_loop().call_soon_threadsafe(self._land, batch, error)
 
     def _land(self, batch: list[Flight], error: StoreError | None) -> None:
-        if error is None:
-            for flight in batch:
-                self._arrive(flight)
-        else:
+        is_first = not self._arriving
+        failed, adopted = error is not None, batch[0].era < self._era
+        if not failed:
+            self._arriving.extend(batch)
+        if not failed and not adopted:
+            if is_first:  # else their turn comes after the others'
+                self._arrive_some()
+            return
+        self._arrive_all()
+        if error is not None:
             for flight in batch:
                 if not flight.done.done():
                     flight.done.set_exception(type(error)(*error.args))
-        failed, adopted = error is not None, batch[0].era < self._era
         if failed != adopted:  # a failure that follows another, or a batch in doubt that is there after all
             self._begin_era()
+        self._tell_waiting()
+
+    def _arrive_some(self) -> None:
+        for _ in range(min(len(self._arriving), ARRIVALS_PER_TURN)):
+            self._arrive(self._arriving.popleft())
+        if self._arriving:
+            asyncio.get_running_loop().call_soon(self._arrive_some)
+        self._tell_waiting()
+
+    def _arrive_all(self) -> None:
+        while self._arriving:
+            self._arrive(self._arriving.popleft())
+
+    def _tell_waiting(self) -> None:
         if self._landing is not None:
             self._landing.set_result(None)
             self._landing = None
@@ -247,6 +270,7 @@ class SqliteStore:
             self._closed = True
             self._take_off()
             await asyncio.to_thread(self._writer.stop)
+            self._arrive_all()
             self._watches.close()
             self._file.close()
 
