@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from allot.api import Gates, Object, errors
+from allot.api import Gates, Object, Transport, errors
 from allot.apiserver import Options, identities
 from allot.base import Metrics, RandomIds, SystemClock
 from allot.client import Client, InProcessTransport, Resource
@@ -51,9 +51,12 @@ class Cluster:
         self._begin(self._run_controllers(ready))
         await ready.wait()
 
-    async def start_scheduler(self, settings: Settings | None = None) -> asyncio.Task[None]:
+    async def start_scheduler(
+        self, settings: Settings | None = None, transport: Transport | None = None
+    ) -> asyncio.Task[None]:
         """Several may run; each is ended by `stop`, or by cancelling what is returned."""
-        return self._begin(self._run_scheduler(settings or self.settings))
+        wire = transport or InProcessTransport(self.server.api.handle, identities.SCHEDULER)
+        return self._begin(self._run_scheduler(settings or self.settings, Client(wire)))
 
     async def stop(self) -> None:
         """As abruptly as a crash."""
@@ -86,9 +89,8 @@ class Cluster:
             )
             await run_controllers(process, self.controllers, leading=ready.set)
 
-    async def _run_scheduler(self, settings: Settings) -> None:
+    async def _run_scheduler(self, settings: Settings, client: Client) -> None:
         rng, clock = random.Random(8), SystemClock()
-        client = self.server.client(identities.SCHEDULER)
         async with Informers(client, rng, pace=QUICK) as informers:
             surroundings = Surroundings(
                 client,

@@ -107,9 +107,11 @@ class ClaimWriter:
 
         async def attempt(now: Object) -> Object:
             status = now.view(resource.ResourceClaim).status
-            if status.allocation is None or any(one.uid != pod.uid for one in status.reserved_for):
+            if any(one.uid != pod.uid for one in status.reserved_for):
                 return now
-            return await self._clear(now)
+            if status.allocation is not None:
+                return await self._clear(now)
+            return await self._unprotect(now) if FINALIZER in (now.metadata.finalizers or ()) else now
 
         await self._write(claim, attempt)
 

@@ -1,0 +1,82 @@
+"""A line to the server that fails in the ways in which lines fail."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from allot.api import Request, Response, Transport, errors
+from allot.apiserver import identities
+from allot.client import InProcessTransport
+
+from .cluster import Cluster
+
+Meet = Callable[[Request], Awaitable[None]]
+
+
+class Wire:
+    """Carries requests; writes are counted, and the n-th may be met with a fault or an event."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self.writes: list[str] = []
+        self.down = False
+        self._before: list[tuple[Callable[[Request, int], bool], Meet]] = []
+
+    @classmethod
+    def to(cls, here: Cluster) -> "Wire":
+        return cls(InProcessTransport(here.server.api.handle, identities.SCHEDULER))
+
+    async def send(self, request: Request) -> Response:
+        await asyncio.sleep(0)  # a line takes time: others have their turn
+        if is_write(request):
+            self.writes.append(what(request))
+            for meets, act in list(self._before):
+                if meets(request, len(self.writes)):
+                    self._before.remove((meets, act))
+                    await act(request)
+        if self.down:
+            raise errors.Unavailable("connection refused")
+        return await self._transport.send(request)
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    # -- what goes wrong ------------------------------------------------------------------------
+
+    def before(self, text: str, act: Callable[[], Awaitable[Any]]) -> None:
+        """Something happens once, just before the first write whose path or method says so."""
+
+        async def meet(request: Request) -> None:
+            await act()
+
+        self._before.append((lambda request, number: text in what(request), meet))
+
+    def lose(self, number: int, *, carried_out: bool) -> None:
+        """The n-th write gets no answer."""
+
+        async def meet(request: Request) -> None:
+            if carried_out:
+                await self._transport.send(request)
+            raise errors.Timeout("no answer in time")
+
+        self._before.append((lambda request, count: count == number, meet))
+
+    def fail_for(self, seconds: float) -> Callable[[], Awaitable[None]]:
+        """An act: the server is away from now on, for so long."""
+
+        async def act() -> None:
+            self.down = True
+            asyncio.get_running_loop().call_later(seconds, self._up)
+
+        return act
+
+    def _up(self) -> None:
+        self.down = False
+
+
+def is_write(request: Request) -> bool:
+    return request.method != "GET" and "/events" not in request.path
+
+
+def what(request: Request) -> str:
+    return f"{request.method} {request.path}"
