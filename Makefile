@@ -28,8 +28,8 @@ $(VENV)/.dev: $(VENV)/.running requirements-dev.lock
 components: dev ## fetch the real kubectl and etcd that tests run against
 	$(BIN)/python tools/components.py
 
-demo: setup ## run the demo: a small fleet, its claims, every device given back
-	$(BIN)/python examples/demo.py
+demo: setup ## a whole cluster shows what it promises, in seconds; with KEEP=1 it stays to be looked at
+	$(BIN)/python examples/demo.py $(if $(KEEP),--keep)
 
 up: setup ## run a whole cluster until interrupted; data and kubeconfig in ./allot-data
 	$(BIN)/allot up

@@ -1,354 +1,336 @@
-"""The demo: a small fleet, its claims, and every device given back at the end.
+"""The demo: a whole cluster in this process, and what it promises, seen through its API.
 
-An API server runs in this process on real HTTPS, with a data directory that is
-gone afterwards. Everybody talks to it under a name of their own: an administrator
-makes nodes and classes, each node publishes its devices, a scheduler allocates with
-`allot.allocation`, the claim controller takes allocations back.
+It runs what `allot up` runs (API server on SQLite, controllers, scheduler, nodes without a
+machine) on a data directory that is gone afterwards, and talks to it over HTTPS as anybody
+would: it applies the files beside it, watches, and compares what it sees with what was asked.
+Nothing is known beforehand. It ends with status 0 only if every promise was seen.
 
-There is no scheduler process yet; `Scheduler` below is the part of it that matters
-here, in a page. Run it with `make demo`. It ends with status 0 only if everything
-that it set out to show was seen.
+    make demo            # or: make demo KEEP=1, to look around afterwards
 """
 
+import argparse
 import asyncio
+import contextlib
+import shutil
+import signal
 import sys
 import tempfile
-from collections.abc import Awaitable
+import time
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import yaml
 
-from allot.allocation import (
-    Attempt,
-    Demand,
-    DeviceId,
-    Explanation,
-    Features,
-    Inventory,
-    Ledger,
-    Node,
-    NoFit,
-    Plan,
-    Refused,
-    allocate,
-    explain,
-    rank,
-    read_demand,
-    taken_by,
-)
-from allot.api import Gates, Object, User, errors, resource
-from allot.apiserver import Serving, ServingOptions, identities, serve
-from allot.base import RandomIds, SystemClock
-from allot.client import Access, Client, Credential, Fixed, HttpsTransport, Server
+from allot.api import Quantity
+from allot.apiserver import ServingOptions
+from allot.client import Client, HttpsTransport, Resource, kubeconfig
+from allot.cluster import ClusterOptions, cluster, way_to_nodes
+from allot.fleet import Fleet, fleet
+from allot.sim import checkers
+from onlooker import Fields, NotSeen, Onlooker, devices_in, name_of, node_of, runs, why_it_waits
+from story import Story
 
 HERE = Path(__file__).parent
 NAMESPACE = "default"
-CLAIM_CONTROLLER = identities.controller("resource-claim-controller")
-
-Fields = dict[str, Any]
-
-
-class Story:
-    """What was said, and which of it turned out to be true."""
-
-    def __init__(self) -> None:
-        self.seen: list[tuple[str, bool]] = []
-
-    def chapter(self, title: str) -> None:
-        print(f"\n{title}")
-
-    def say(self, text: str) -> None:
-        print("\n".join(f"    {line}" for line in text.splitlines()))
-
-    def saw(self, what: str, is_so: bool) -> None:
-        self.seen.append((what, is_so))
-        print(f"  {'ok ' if is_so else 'NOT'} {what}")
-
-    def summary(self) -> int:
-        missing = [what for what, is_so in self.seen if not is_so]
-        print(f"\n{len(self.seen) - len(missing)} of {len(self.seen)} as promised.")
-        for what in missing:
-            print(f"  not seen: {what}")
-        return 1 if missing else 0
-
-
-class Cluster:
-    """A running server, and clients that act for somebody."""
-
-    def __init__(self, serving: Serving) -> None:
-        self.serving = serving
-        self._clients: list[Client] = []
-
-    def client(self, user: User) -> Client:
-        """A connection with a certificate of its own. The same as `allot credentials USER`."""
-        authority = self.serving.authority
-        groups = [group for group in user.groups if group != identities.AUTHENTICATED]
-        pair = authority.client(user.name, groups, SystemClock().now())
-        server = Server.at(self.serving.url, authorities=authority.ca.certificate)
-        credential = Credential(certificate=pair.certificate, key=pair.key)
-        client = Client(HttpsTransport(Access(server, Fixed(credential))), user_agent=user.name)
-        self._clients.append(client)
-        return client
-
-    async def close(self) -> None:
-        for client in self._clients:
-            await client.close()
-        await self.serving.close()
-
-
-# -- the scheduler's part -----------------------------------------------------------------------
-
-
-class Scheduler:
-    """Allocates claims: a look at the API, a decision in memory, a write."""
-
-    def __init__(self, client: Client) -> None:
-        self.claims = client.of(resource.RESOURCE_CLAIM)
-        self._slices = client.of(resource.RESOURCE_SLICE)
-        self._classes = client.of(resource.DEVICE_CLASS)
-        self._nodes = client.resource("", "v1", "nodes", namespaced=False)
-        self._features = Features.from_gates(Gates())
-
-    async def look(self) -> None:
-        """Read the world anew: what is published, what is offered, what is taken."""
-        self.inventory, self.ledger = Inventory(self._features), Ledger()
-        for one in (await self._slices.list()).objects:
-            self.inventory.apply(one.view(resource.ResourceSlice))
-        self.classes = {
-            one.name: one.view(resource.DeviceClass) for one in (await self._classes.list()).objects
-        }
-        self.nodes = {one.name: Node.read(one.fields) for one in (await self._nodes.list()).objects}
-        self._names: dict[str, str] = {}
-        for one in (await self.claims.list()).objects:
-            self._names[one.uid] = one.name
-            allocation = one.view(resource.ResourceClaim).status.allocation
-            if allocation is not None:
-                self.ledger.settle(one.uid, taken_by(allocation))
-
-    def devices(self) -> list[DeviceId]:
-        """Every device of every node."""
-        views = [self.inventory.view(node) for node in self.nodes.values()]
-        return [device.id for view in views for device in view.devices]
-
-    def decide(self, claim: Object) -> Plan | None:
-        """The best plan on the best node, or None."""
-        demand = self._demand(claim)
-        for best in rank(self.nodes.values(), self.inventory, self.ledger, demand):
-            answer = allocate(self.nodes[best.node], self.inventory, self.ledger, demand)
-            return answer if isinstance(answer, Plan) else None
-        return None
-
-    def why_not(self, claim: Object) -> list[Explanation]:
-        """Why no node has what the claim asks for, node by node."""
-        demand, found = self._demand(claim), []
-        view = claim.view(resource.ResourceClaim)
-        for node in self.nodes.values():
-            answer = allocate(node, self.inventory, self.ledger, demand)
-            if isinstance(answer, NoFit):
-                attempt = Attempt(node, self.inventory, self.ledger, (view,), self.classes)
-                found.append(explain(attempt, answer, self._named))
-        return found
-
-    async def write(self, claim: Object, plan: Plan) -> Object:
-        """Protect the claim, then write its allocation. The server judges both writes."""
-        finalizers = [*(claim.metadata.finalizers or []), resource.limits.FINALIZER]
-        held_back = claim.changed({"metadata": {"finalizers": list(dict.fromkeys(finalizers))}})
-        claim = await self.claims.update(held_back)
-        (result,) = plan.results(RandomIds())
-        allocation = msgspec.to_builtins(result)
-        written = await self.claims.update_status(claim.changed({"status": {"allocation": allocation}}))
-        self.ledger.settle(written.uid, taken_by(result))
-        return written
-
-    def _demand(self, claim: Object) -> Demand:
-        demand = read_demand([claim.view(resource.ResourceClaim)], self.classes, self._features)
-        if isinstance(demand, Refused):
-            raise ValueError(demand.error)
-        return demand
-
-    def _named(self, uid: str) -> str:
-        return f"claim {self._names.get(uid, uid)}"
-
-
-# -- the demo -----------------------------------------------------------------------------------
+APP, EXTENDED = "inference", "example.com/gpu"
+DRIVER, PCIE_ROOT = "gpu.example.com", "resource.kubernetes.io/pcieRoot"
+MIXED = fleet("mixed", nodes=4)
+PATIENCE_S = 30.0
+LOOK_AROUND = (
+    "get nodes",
+    "get resourceslices,deviceclasses,resourceclaimtemplates",
+    "apply -f examples/deployment.yaml",
+    "get pods,resourceclaims -o wide",
+)
 
 
 class Demo:
-    def __init__(self, cluster: Cluster, story: Story) -> None:
-        self.cluster = cluster
-        self.story = story
-        self.admin = cluster.client(identities.ADMIN)
-        self.claims = self.admin.of(resource.RESOURCE_CLAIM)
-        self.scheduler = Scheduler(cluster.client(identities.SCHEDULER))
-        self.controller = cluster.client(CLAIM_CONTROLLER).of(resource.RESOURCE_CLAIM)
+    """The steps, in the order in which they are played (`STEPS` below names their promises)."""
 
-    async def run(self) -> None:
-        await self.publish()
-        await self.refuse_nonsense()
-        for name in ("training", "notebook"):
-            await self.allocate(name)
-        await self.race()
-        await self.explain("simulation", "node-b", "training", "late")
-        await self.explain("whole", "node-c", "counter", "notebook")
-        await self.give_back("training", "late", "notebook")
-        for name in ("simulation", "whole"):  # what stood in their way is gone
-            await self.allocate(name)
-        await self.give_back("simulation", "whole")
-        await self.nothing_is_left()
+    def __init__(self, config: Path, client: Client, story: Story, patience_s: float) -> None:
+        self._config = config
+        self._client = client
+        self._story = story
+        self._patience_s = patience_s
+        self._look: Onlooker
+        self._applied: list[Fields] = []
+        self._room = ""
 
-    async def publish(self) -> None:
-        """Nodes and classes are the administrator's; each node publishes its own devices."""
-        self.story.chapter(f"An API server at {self.cluster.serving.url} and a fleet of three nodes")
-        nodes = self.admin.resource("", "v1", "nodes", namespaced=False)
-        devices = 0
-        for one in documents("fleet.yaml"):
-            match one["kind"]:
-                case "Node":
-                    await nodes.create(one)
-                case "DeviceClass":
-                    await self.admin.of(resource.DEVICE_CLASS).create(one)
-                case "ResourceSlice":
-                    node = self.cluster.client(identities.node(one["spec"]["nodeName"]))
-                    await node.of(resource.RESOURCE_SLICE).create(one)
-                    devices += len(one["spec"].get("devices", ()))
-        await self.scheduler.look()
-        for name in self.scheduler.nodes:
-            shown = [device.name for device in self.scheduler.devices() if device.pool == name]
-            self.story.say(f"{name}: {', '.join(shown)}")
-        known = len(self.scheduler.devices())
-        self.story.saw(f"all {devices} published devices are known to the allocator", known == devices)
+    async def play(self) -> None:
+        """Up to the first promise that is not seen."""
+        async with Onlooker(self._client, self._patience_s) as self._look:
+            for promise, step in STEPS.items():
+                self._story.begin(promise)
+                try:
+                    await step(self)
+                except NotSeen as wrong:
+                    self._story.end(promise, str(wrong))
+                    return
+                self._story.end(promise)
 
-    async def refuse_nonsense(self) -> None:
-        self.story.chapter("Bad input is refused with the field and the reason")
-        (mistaken,) = documents("mistaken.yaml")
-        refusal = await refused(self.claims.create(mistaken, NAMESPACE), errors.Invalid)
-        self.story.say(refusal)
-        self.story.saw("a selector that compares an amount with a text is refused", "no matching" in refusal)
-        for one in documents("claims.yaml"):
-            await self.claims.create(one, NAMESPACE)
-        node = self.cluster.client(identities.node("node-b")).of(resource.RESOURCE_CLAIM)
-        claim = await self.claims.get("training", NAMESPACE)
-        refusal = await refused(node.update_status(claim.changed({"status": {}})), errors.Forbidden)
-        self.story.saw("a node may not write the status of a claim", bool(refusal))
+    # -- the steps ------------------------------------------------------------------------------
 
-    async def allocate(self, name: str) -> None:
-        claim = await self.claims.get(name, NAMESPACE)
-        self.story.chapter(f"Claim {name}: {wish(claim)}")
-        await self.scheduler.look()
-        plan = self.scheduler.decide(claim)
-        self.story.saw(f"there is a plan for {name}", plan is not None)
-        if plan is None:
-            return
-        await self.scheduler.write(claim, plan)
-        stored = await self.claims.get(name, NAMESPACE)
-        self.story.say(", ".join(map(str, devices_of(stored))))
-        chosen = {pick.device.id for pick in plan.picks}
-        self.story.saw("the API server stored what was decided", set(devices_of(stored)) == chosen)
-        guarded = resource.limits.FINALIZER in (stored.metadata.finalizers or [])
-        self.story.saw("the claim is protected from deletion while it holds devices", guarded)
+    async def nodes(self) -> None:
+        self._asked("nothing yet: these nodes have devices, but no machine")
+        await self._look.until("there are nodes of each kind", lambda: all(self._nodes()))
+        by_dra, by_plugin, neither = self._nodes()
+        self._saw(f"GPUs: {_list(by_dra)} (DRA), {_list(by_plugin)} (device plugin); none: {_list(neither)}")
+        self._room = await self._allot("capacity", "--template", "one-gpu")
+        self._saw(f"GPUs by DRA: {self._room.splitlines()[-1]} (allot capacity --template one-gpu)")
 
-    async def race(self) -> None:
-        """A second scheduler that has not heard of the first one's decisions."""
-        self.story.chapter("A second scheduler with an old view of the world wants the same device")
-        late = Scheduler(self.cluster.client(identities.SCHEDULER))
-        (wanted, *_) = documents("claims.yaml")
-        wanted["metadata"]["name"] = "late"
-        wanted["spec"]["devices"]["requests"][0]["exactly"]["count"] = 1
-        claim = await self.claims.create(wanted, NAMESPACE)
-        await late.look()
-        late.ledger = Ledger()
-        plan = late.decide(claim)
-        if plan is None:
-            self.story.saw("the late scheduler finds a plan", False)
-            return
-        refusal = await refused(late.write(claim, plan), errors.Conflict)
-        self.story.say(refusal)
-        self.story.saw(
-            "the second writer of a device gets 409 Conflict", plan.picks[0].device.id.name in refusal
+    async def deployment(self) -> None:
+        await self._apply("deployment.yaml", f"{EXTENDED}: 1, once, then more often than DRA has GPUs")
+        await self._look.until("the pod of the Deployment runs", lambda: self._served(1))
+        many = 1 + len(self._gpus())
+        await self._scale(many)
+        pods = await self._look.until(f"{many} pods of the Deployment run", lambda: self._served(many))
+        by_dra, by_plugin, neither = self._nodes()
+        claiming = [pod for pod in pods if self._look.claims_of(pod)]
+        others = [pod for pod in pods if not self._look.claims_of(pod)]
+        for pod in claiming:
+            places = [device.get("node") for device in self._look.devices_of(pod).values()]
+            require(places == [node_of(pod)], f"{name_of(pod)} on {node_of(pod)} has devices of {places}")
+        require(bool(claiming) and {*map(node_of, claiming)} <= by_dra, "nobody got a GPU by DRA")
+        require(bool(others) and {*map(node_of, others)} <= by_plugin, "nobody got a GPU of a device plugin")
+        self._saw(
+            f"{len(claiming)} run by DRA ({_list(map(node_of, claiming))}),"
+            f" {len(others)} by device plugin ({_list(map(node_of, others))});"
+            f" {_list(neither)} was passed over"
         )
-        claim = await self.claims.get("late", NAMESPACE)
-        self.story.saw("and its claim holds nothing", devices_of(claim) == [])
-        await late.look()
-        again = late.decide(claim)
-        if again is not None:
-            claim = await late.write(claim, again)
-            self.story.say(f"after another look: {', '.join(map(str, devices_of(claim)))}")
-        self.story.saw("it looks again and gets another device", len(devices_of(claim)) == 1)
+        await self._scale(1)
+        await self._look.until(
+            "GPUs come back with the pods", lambda: self._served(1) and len(self._held()) <= 1
+        )
 
-    async def explain(self, name: str, node: str, *words: str) -> None:
-        """A claim that fits nowhere now; on `node` only because of others, and `words` say so."""
-        claim = await self.claims.get(name, NAMESPACE)
-        self.story.chapter(f"Claim {name}: {wish(claim)}")
-        await self.scheduler.look()
-        self.story.saw(f"there is no plan for {name}", self.scheduler.decide(claim) is None)
-        explanations = {one.node: one.text() for one in self.scheduler.why_not(claim)}
-        self.story.say("\n".join(explanations.values()))
-        self.story.saw("every node says why", explanations.keys() == self.scheduler.nodes.keys())
-        names_them = all(word in explanations.get(node, "") for word in words)
-        self.story.saw(f"{node} says what is in the way: {', '.join(words)}", names_them)
+    async def template(self) -> None:
+        await self._apply("trainer.yaml", "two GPUs with 40Gi or more, on one PCIe root")
+        (pod,) = await self._look.until("trainer runs", lambda: self._look.running("trainer"))
+        devices = self._look.devices_of(pod)
+        sizes = [device["capacity"]["memory"]["value"] for device in devices.values()]
+        roots = {device["attributes"][PCIE_ROOT]["string"] for device in devices.values()}
+        require(len(devices) == 2 and len(roots) == 1, f"trainer got {_list(devices)}")
+        require(all(Quantity.parse(size) >= Quantity.parse("40Gi") for size in sizes), f"they have {sizes}")
+        self._saw(f"{_list(devices)}, with {' and '.join(sizes)}, on {_list(roots)}")
 
-    async def give_back(self, *names: str) -> None:
-        """What the claim controller does when the last pod is done: deallocate, then let go."""
-        self.story.chapter(f"Giving back: {', '.join(names)}")
-        for name in names:
-            claim = await self.controller.get(name, NAMESPACE)
-            claim = await self.controller.update_status(claim.changed({"status": None}))
-            claim = await self.controller.update(claim.changed({"metadata": {"finalizers": None}}))
-            self.story.saw(f"{name} holds nothing", devices_of(claim) == [])
-            await self.claims.delete(name, NAMESPACE)
+    async def shared(self) -> None:
+        await self._apply("shared.yaml", "one claim, named by two pods")
+        pods = await self._look.until("writer and reader run", lambda: self._look.running("writer", "reader"))
+        require(len({*map(node_of, pods)}) == 1, "they are on different nodes")
+        (claim,) = self._look.claims_of(pods[0])
+        users = {one["name"] for one in claim["status"]["reservedFor"]}
+        require(users == {"writer", "reader"}, f"the claim is reserved for {_list(users)}")
+        self._saw(f"{_list(devices_in(claim))} for {_list(users)}, both on {node_of(pods[0])}")
 
-    async def nothing_is_left(self) -> None:
-        self.story.chapter("At the end")
-        await self.scheduler.look()
-        devices = self.scheduler.devices()
-        free = [one for one in devices if self.scheduler.ledger.is_free(one)]
-        self.story.saw("no claim is left", not (await self.claims.list()).objects)
-        self.story.saw(f"all {len(devices)} devices are free", len(free) == len(devices) > 0)
+    async def partition(self) -> None:
+        await self._apply("halves.yaml", "half a GPU each, of the profile 3g.40gb")
+        pods = await self._look.until("left and right run", lambda: self._look.running("left", "right"))
+        parts = [device for pod in pods for device in self._look.devices_of(pod)]
+        require(len({*parts}) == 2, f"the parts are {_list(parts)}")
+        drawn = self._look.draws()
+        over = [" ".join(counter) for counter, (used, has) in drawn.items() if used > has]
+        require(not over, f"more is drawn than there is: {_list(over)}")
+        told = [
+            f"{used} of {has} multiprocessors of {gpu}"
+            for (_, gpu, name), (used, has) in drawn.items()
+            if used and name == "multiprocessors"
+        ]
+        self._saw(f"{_list(parts)}; drawn: {_list(told)}")
+
+    async def explanation(self) -> None:
+        many = len(self._gpus()) + sum(self._plugin_gpus().values())
+        await self._scale(many)
+        full = f"of {many} pods of the Deployment those that cannot run say why"
+        await self._look.until(full, lambda: self._settled(many))
+        await self._apply("latecomer.yaml", "one GPU, while the Deployment takes all that are left")
+        told = await self._look.until("latecomer says why it waits", lambda: self._why("latecomer"))
+        self._saw(told)
+        tree = await self._allot("explain", "pod/latecomer")
+        nodes = [name_of(node) for node in self._look.all("nodes")]
+        require(f"none of {len(nodes)} nodes takes it" in tree and all(node in tree for node in nodes), tree)
+        self._story.say("", f"$ allot explain pod/latecomer\n{tree}")
+
+    async def preemption(self) -> None:
+        holders = {device: name_of(pod) for pod in self._look.pods() for device in self._look.devices_of(pod)}
+        await self._apply("urgent.yaml", "the same, with a priority of 1000")
+        (pod,) = await self._look.until("urgent runs", lambda: self._look.running("urgent"))
+        (device,) = self._look.devices_of(pod)
+        victim = holders.get(device, "")
+        require(bool(victim), f"urgent got {device}, which nobody had")
+        require(self._look.was_evicted(victim), f"{victim} had {device} and was not evicted")
+        require(bool(self._why("latecomer")), "the latecomer, of no priority, got a GPU too")
+        self._saw(f"{victim} had to go, and urgent has its {device}; the latecomer still waits")
+
+    async def deletion(self) -> None:
+        self._asked("everything that was applied is deleted")
+        for one in reversed(self._applied):
+            await self._resource(one).delete(name_of(one), _namespace(one))
+        await self._look.until("no pod and no claim is left", self._is_empty)
+        resources = ("resource.k8s.io", "v1", "resourceclaims"), ("", "v1", "pods")
+        for resource in resources:
+            left = (await self._client.resource(*resource).list()).objects
+            require(not left, f"{resource[2]} are left: {_list(one.name for one in left)}")
+        room = await self._allot("capacity", "--template", "one-gpu")
+        require(room == self._room, f"allot capacity said\n{self._room}\nand says\n{room}")
+        self._saw(
+            f"no pod, no claim, nothing prepared on any node; {room.splitlines()[-1]}, as at the beginning"
+        )
+
+    async def judgement(self) -> None:
+        history = await self._look.history()
+        self._asked(
+            f"the {len(history)} events that the API told are read again, against the promises about claims"
+        )
+        broken = checkers.judge(history, checkers.for_any_cluster())
+        require(not broken, "\n".join(broken))
+        self._saw(
+            "one holder a device (D1), what was asked for (D4), protected while in use (C1), no leak (C3)"
+        )
+
+    # -- asking ---------------------------------------------------------------------------------
+
+    def _asked(self, text: str) -> None:
+        self._story.say("asked", text)
+
+    def _saw(self, text: str) -> None:
+        self._story.say("saw", text)
+
+    async def _apply(self, file: str, wish: str) -> None:
+        self._asked(f"{wish} (examples/{file})")
+        for one in yaml.safe_load_all((HERE / file).read_text()):
+            await self._resource(one).create(one, _namespace(one))
+            self._applied.append(one)
+
+    def _resource(self, one: Fields) -> Resource:
+        group, _, version = one["apiVersion"].rpartition("/")
+        plural = f"{one['kind'].lower()}{'es' if one['kind'].endswith('s') else 's'}"
+        return self._client.resource(group, version, plural, namespaced=bool(_namespace(one)))
+
+    async def _scale(self, replicas: int) -> None:
+        deployments = self._client.resource("apps", "v1", "deployments")
+        await deployments.patch(APP, {"spec": {"replicas": replicas}}, NAMESPACE, subresource="scale")
+
+    async def _allot(self, *words: str) -> str:
+        """What the command prints, run as anybody would run it."""
+        command = [sys.executable, "-m", "allot.cli", *words, "--kubeconfig", str(self._config)]
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
+        printed, complained = await process.communicate()
+        require(process.returncode == 0, f"allot {' '.join(words)}: {complained.decode()}")
+        return printed.decode().rstrip()
+
+    # -- looking --------------------------------------------------------------------------------
+
+    def _gpus(self) -> list[str]:
+        """Whole GPUs that are published."""
+        kinds = {name: (one.get("attributes") or {}).get("type", {}) for name, one in self._look.devices()}
+        return [name for name, kind in kinds.items() if kind.get("string") == "gpu"]
+
+    def _plugin_gpus(self) -> dict[str, int]:
+        amounts = {name_of(node): node["status"]["allocatable"] for node in self._look.all("nodes")}
+        return {
+            node: int(amount[EXTENDED]) for node, amount in amounts.items() if int(amount.get(EXTENDED, 0))
+        }
+
+    def _nodes(self) -> tuple[set[str], set[str], set[str]]:
+        """Those with GPUs by DRA, by device plugin, and the others."""
+        published = dict(self._look.devices())
+        by_dra = {published[gpu]["node"] for gpu in self._gpus()}
+        by_plugin = set(self._plugin_gpus())
+        return by_dra, by_plugin, {name_of(node) for node in self._look.all("nodes")} - by_dra - by_plugin
+
+    def _served(self, count: int) -> list[Fields]:
+        """The pods of the Deployment, once there are so many and all run."""
+        pods = self._look.pods(app=APP)
+        return pods if len(pods) == count and all(map(self._look.is_served, pods)) else []
+
+    def _settled(self, count: int) -> bool:
+        """So many pods of the Deployment run or say why not, and some do not."""
+        pods = self._look.pods(app=APP)
+        waiting = [pod for pod in pods if why_it_waits(pod)]
+        return bool(waiting) and len(waiting) + sum(map(runs, pods)) == len(pods) == count
+
+    def _why(self, pod: str) -> str:
+        return "".join(map(why_it_waits, self._look.pods(pod)))
+
+    def _held(self) -> list[str]:
+        return [device for claim in self._look.all("resourceclaims") for device in devices_in(claim)]
+
+    def _is_empty(self) -> bool:
+        prepared = [(one.get("status") or {}).get("claims") for one in self._look.all("preparedclaims")]
+        return not self._look.pods() and not self._look.all("resourceclaims") and not any(prepared)
 
 
-# -- small things -------------------------------------------------------------------------------
+STEPS: dict[str, Callable[[Demo], Awaitable[None]]] = {
+    "Nodes of three kinds: with DRA, with a device plugin, with neither": Demo.nodes,
+    "KEP-5004: a Deployment runs unmodified on both kinds of nodes with GPUs": Demo.deployment,
+    "A claim template with a selector: the devices are of that kind": Demo.template,
+    "A shared claim: two pods use one device": Demo.shared,
+    "Partitions: two halves of GPUs, within the counters of what they are cut from": Demo.partition,
+    "A pod that does not fit says why": Demo.explanation,
+    "Preemption: a more important pod gets the device of a lesser one": Demo.preemption,
+    "After deletion every device has been given back": Demo.deletion,
+    "At no moment was a promise about claims and devices broken": Demo.judgement,
+}
 
 
-def documents(file: str) -> list[Fields]:
-    return list(yaml.safe_load_all((HERE / file).read_text()))
+def require(is_so: bool, otherwise: str) -> None:
+    if not is_so:
+        raise NotSeen(otherwise)
 
 
-def wish(claim: Object) -> str:
-    (request,) = claim.view(resource.ResourceClaim).spec.devices.requests
-    exactly = request.exactly
-    if exactly is None:
-        return request.name
-    selectors = " and ".join(one.cel.expression for one in exactly.selectors if one.cel)
-    return f"{exactly.count} of class {exactly.device_class_name} where {selectors}"
+def _namespace(one: Fields) -> str:
+    return "" if one["kind"] == "PriorityClass" else NAMESPACE
 
 
-def devices_of(claim: Object) -> list[DeviceId]:
-    """The devices that the claim holds, as the server stored them."""
-    allocation = claim.view(resource.ResourceClaim).status.allocation
-    return [] if allocation is None else [taken.device for taken in taken_by(allocation)]
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(sorted({*names})) or "none"
 
 
-async def refused(attempt: Awaitable[object], how: type[errors.ApiError]) -> str:
-    """What the server said no with, or nothing if it did not."""
-    try:
-        await attempt
-    except how as refusal:
-        return refusal.message
-    return ""
-
-
-async def main() -> int:
-    story = Story()
+async def run(of: Fleet = MIXED, *, patience_s: float = PATIENCE_S, keep: bool = False) -> bool:
+    """Play the demo on a fleet. Whether every promise was seen."""
+    story, began_s = Story([*STEPS]), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="allot-demo-") as folder:
-        cluster = Cluster(await serve(ServingOptions(Path(folder) / "data")))
-        try:
-            await Demo(cluster, story).run()
-        finally:
-            await cluster.close()
-    return story.summary()
+        serving = ServingOptions(Path(folder) / "data", way_to_nodes=way_to_nodes)
+        async with cluster(ClusterOptions(serving, of)) as running:
+            print(
+                f"API server, controllers, scheduler and {of.size} nodes in this process:"
+                f" ready in {time.monotonic() - began_s:.1f} s",
+                flush=True,
+            )
+            config = running.serving.kubeconfig
+            client = Client(HttpsTransport(kubeconfig.load(config)), user_agent="demo")
+            try:
+                await Demo(config, client, story, patience_s).play()
+            finally:
+                await client.close()
+            is_true = story.summary()
+            if keep:
+                await _stay(config)
+            elif shutil.which("kubectl"):
+                print("\nTo look around with kubectl: make demo KEEP=1, or make up")
+    return is_true
+
+
+async def _stay(config: Path) -> None:
+    """Until interrupted."""
+    interrupted = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, interrupted.set)
+    print(f"\nThe cluster stays until you interrupt it. In another terminal:\n   export KUBECONFIG={config}")
+    for command in LOOK_AROUND if shutil.which("kubectl") else ():
+        print(f"   kubectl {command}")
+    print("   .venv/bin/allot capacity --template half-gpu", flush=True)
+    await interrupted.wait()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="A whole cluster, and what it promises.")
+    parser.add_argument("--keep", action="store_true", help="leave the cluster running until interrupted")
+    options = parser.parse_args()
+    with contextlib.suppress(KeyboardInterrupt):
+        return 0 if asyncio.run(run(keep=options.keep)) else 1
+    return 130
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main()))
+    sys.exit(main())

@@ -94,6 +94,22 @@ def all_checkers(*, real_scheduler: bool = False) -> list[Checker]:
     ]
 
 
+def for_any_cluster() -> list[Checker]:
+    """Those that presume nothing of the world they look at: D1, D4, C1 to C7, N2, P1, P4."""
+    return [
+        OneHolder(),
+        AsAsked(),
+        ClaimRules(),
+        NothingLeaks(),
+        OwnClaims(),
+        ExtendedClaims(),
+        RunningPods(),
+        Outsiders(),
+        Released(),
+        Binding(),
+    ]
+
+
 def judge(history: Sequence[Seen], checkers: Sequence[Checker] | None = None) -> list[str]:
     """Everything that is wrong with a history that ended quietly."""
     checkers, wrong = all_checkers() if checkers is None else checkers, list[str]()
@@ -109,4 +125,4 @@ def judge(history: Sequence[Seen], checkers: Sequence[Checker] | None = None) ->
     return wrong
 
 
-__all__ = ["AsAsked", "Checker", "ClaimRules", "OneHolder", "all_checkers", "judge"]
+__all__ = ["AsAsked", "Checker", "ClaimRules", "OneHolder", "all_checkers", "for_any_cluster", "judge"]
