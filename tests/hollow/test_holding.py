@@ -32,6 +32,18 @@ def test_a_node_has_said_only_what_was_accepted():
     assert holding.is_behind("n")  # it has said more than is so
 
 
+def test_what_an_earlier_process_said_does_not_count():
+    """H2: a write of that process may still come."""
+    holding: Holding[str] = Holding()
+    holding.hold("n", "p", [A])
+    holding.doubt("n")
+    assert holding.speakers == ("n",)
+    assert holding.is_behind("n")
+    assert not holding.says("n", [A])
+    holding.said("n", ["a"])
+    assert holding.says("n", [A])
+
+
 def test_who_waited_is_named_once():
     """H3."""
     holding: Holding[str] = Holding()

@@ -2,7 +2,8 @@
 
 What it promises
     H1  `wanted` names a claim as long as a pod of the node holds it.
-    H2  `says` is what the server has accepted, never what is on its way.
+    H2  `says` is what the server has accepted from this process, never what is on its way
+        and never what an earlier process said: a write of that one may still come.
     H3  Who waits for the node to have spoken is named once, after it has.
 """
 
@@ -17,7 +18,7 @@ K = TypeVar("K", bound=Hashable)
 class Holding(Generic[K]):
     def __init__(self) -> None:
         self._held: dict[str, dict[str, frozenset[ClaimRef]]] = {}  # node -> pod -> claims
-        self._said: dict[str, frozenset[str]] = {}  # node -> uids
+        self._said: dict[str, frozenset[str] | None] = {}  # node -> uids; None: not sure
         self._waiting: dict[str, dict[K, None]] = {}
 
     def hold(self, node: str, pod: str, claims: Iterable[ClaimRef]) -> None:
@@ -38,12 +39,19 @@ class Holding(Generic[K]):
 
     def is_behind(self, node: str) -> bool:
         """The node has something to say: it has prepared more, or less, than it has said."""
-        return self._said.get(node, frozenset()) != frozenset(claim.uid for claim in self.wanted(node))
+        return self._said.get(node, frozenset()) != self.wanted_uids(node)
+
+    def wanted_uids(self, node: str) -> frozenset[str]:
+        return frozenset(claim.uid for claim in self.wanted(node))
 
     def says(self, node: str, claims: Iterable[ClaimRef]) -> bool:
         """H2."""
-        said = self._said.get(node, frozenset())
+        said = self._said.get(node) or frozenset()
         return all(claim.uid in said for claim in claims)
+
+    def doubt(self, node: str) -> None:
+        """Its word may be another than this process remembers: it has to speak again."""
+        self._said[node] = None
 
     def said(self, node: str, uids: Iterable[str]) -> tuple[K, ...]:
         """The server has accepted the node's list. Returns who waited for it (H3)."""
@@ -60,5 +68,5 @@ class Holding(Generic[K]):
 
     @property
     def speakers(self) -> tuple[str, ...]:
-        """Nodes that have said something."""
+        """Nodes that have said something, now or earlier."""
         return tuple(self._said)

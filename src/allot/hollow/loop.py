@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import allot
-from allot.api import Object, errors, kinds
-from allot.client import Client
+from allot.api import errors
 from allot.fleet import Fleet
 from allot.informers import Change, Election, Informers, ResourceId, Telemetry, lead_forever
 
@@ -26,6 +25,7 @@ _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.2, 30.0
 PODS = ResourceId("", "v1", "pods")
 NODES = ResourceId("", "v1", "nodes", namespaced=False)
 CLAIMS = ResourceId("resource.k8s.io", "v1", "resourceclaims")
+PREPARED = ResourceId("node.allot.dev", "v1alpha1", "preparedclaims", namespaced=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,20 +86,18 @@ async def _term(process: Process, fleet: Fleet, stages: Stages, ready: Callable[
     """What is known is read anew at its beginning."""
     actors, informers = process.actors, process.informers
     leased = await _insist(lambda: Registering(actors, fleet, allot.__version__).run())
-    pods, claims, nodes = (informers.use(what) for what in (PODS, CLAIMS, NODES))
+    used = pods, claims, nodes, prepared = [informers.use(what) for what in (PODS, CLAIMS, NODES, PREPARED)]
     try:
-        await informers.refresh(pods, claims, nodes)
+        await informers.refresh(*used)
         living = Nodes(actors, nodes, process.telemetry, leased)
-        playing = Pods(actors, stages, (pods, claims, nodes), process.telemetry)
-        for node, uids in await _insist(lambda: _said(actors.component)):
-            playing.recall(node, uids)
+        playing = Pods(actors, stages, used, process.telemetry)
         stops = [
             nodes.handle(living.on_node),
             nodes.handle(playing.on_node),
             claims.handle(playing.on_claim),
             pods.handle(playing.on_pod),
+            prepared.handle(playing.on_prepared),
         ]
-        playing.settle()
         ready()
         try:
             async with asyncio.TaskGroup() as group:
@@ -109,7 +107,7 @@ async def _term(process: Process, fleet: Fleet, stages: Stages, ready: Callable[
             for stop in stops:
                 stop()
     finally:
-        for informer in (pods, claims, nodes):
+        for informer in used:
             informers.leave(informer)
 
 
@@ -123,16 +121,3 @@ async def _insist(work: Callable[[], Awaitable[T]]) -> T:
             log.warning("hollow nodes cannot begin, trying again in %.1f s: %s", wait_s, refused)
             await asyncio.sleep(wait_s)
             wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
-
-
-async def _said(component: Client) -> list[tuple[str, tuple[str, ...]]]:
-    """What nodes have said that they had prepared."""
-    found: list[tuple[str, tuple[str, ...]]] = []
-    async for page in component.of(kinds.PREPARED_CLAIMS).pages():
-        found += [(one.name, _uids(one)) for one in page.objects]
-    return found
-
-
-def _uids(prepared: Object) -> tuple[str, ...]:
-    claims = (prepared.fields.get("status") or {}).get("claims") or ()
-    return tuple(one["uid"] for one in claims)

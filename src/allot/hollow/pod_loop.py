@@ -6,11 +6,12 @@ they are still the pod's does anything run. After a pod has ended, the node take
 off its list, and only then lets a deleted pod go.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from allot.api import Object, age, core, errors, kinds
 from allot.base import require
-from allot.client import Client, Resource
+from allot.client import Resource
 from allot.informers import Again, Change, Deleted, Informer, Key, Reconciler, Telemetry
 
 from . import statuses
@@ -34,16 +35,18 @@ class Pods:
         self,
         actors: Actors,
         stages: Stages,
-        informers: tuple[Informer, Informer, Informer],
+        informers: Sequence[Informer],
         telemetry: Telemetry,
     ) -> None:
-        """`informers` are those of pods, claims and nodes."""
+        """`informers` are those of pods, claims, nodes and prepared claims."""
         self._actors = actors
         self._stages = stages
-        self._pods, self._claims, self._nodes = informers
+        self._pods, self._claims, self._nodes, self._prepared = informers
         self._lives: dict[str, Life] = {}  # by uid
         self._holding: Holding[Key] = Holding()
         self._addresses = Addresses()
+        self._since = age.micro_timestamp(actors.clock.now())
+        self._versions: dict[str, str] = {}  # node -> of its list, as we last wrote it
         self._on_node = self._pods.cache.index(NODE_INDEX, _node_name)
         self._using = self._pods.cache.index("hollow claims", _claim_keys)
         self.playing: Reconciler[Key] = Reconciler("hollow_pods", self._play, actors.clock, telemetry)
@@ -51,9 +54,16 @@ class Pods:
 
     # -- hearing --------------------------------------------------------------------------------
 
-    def recall(self, node: str, uids: tuple[str, ...]) -> None:
-        """What a node has said before this process began."""
-        self._holding.said(node, uids)
+    def on_prepared(self, change: Change) -> None:
+        """A list that is not our last word: of an earlier process, or written over ours."""
+        listed = change.object
+        known = self._versions.get(listed.name, "0")
+        if not isinstance(change, Deleted) and int(listed.resource_version) <= int(known):
+            return
+        is_right = _uids(listed) == self._holding.wanted_uids(listed.name)
+        if isinstance(change, Deleted) or not is_right or listed.name not in self._holding.speakers:
+            self._holding.doubt(listed.name)
+            self.saying.add(listed.name)
 
     def on_pod(self, change: Change) -> None:
         pod = change.object
@@ -80,32 +90,38 @@ class Pods:
         node = change.object
         if isinstance(change, Deleted):
             self._holding.forget(node.name)
+            self._versions.pop(node.name, None)
             self._addresses.forget(node.name)
         elif is_hollow(node):
             for pod in self._on_node[node.name]:
                 self._meet(pod.view(core.Pod))
                 self.playing.add(Key.of(pod))
 
-    def settle(self) -> None:
-        """Everything has been heard: nodes that said too much, or too little, speak again."""
-        for node in self._holding.speakers:
-            if self._holding.is_behind(node):
-                self.saying.add(node)
-
     def _meet(self, pod: core.Pod) -> None:
-        """Begin to remember a pod; one that runs already brings its past along."""
+        """Begin to remember a pod; one that runs already brings its past along.
+
+        So does one that an earlier process was about to start: that it runs may still be
+        written, late, so its claims stay on the list.
+        """
         now_s = self._actors.clock.monotonic_s()
         uid = pod.metadata.uid
         life = self._lives.get(uid)
         if life is None:
             life = self._lives[uid] = Life(now_s, self._since_s(pod, now_s))
             node = pod.spec.node_name
+            claims = known_claims(pod, self._lookup(pod))
             if pod.status.phase == "Running":
                 life.has_started = True
-                self._holding.hold(node, uid, known_claims(pod, self._lookup(pod)))
+                self._holding.hold(node, uid, claims)
                 self._addresses.keep(node, uid, pod.status.pod_ip)
+            elif not pod.is_finished and self._is_listed(node, claims):
+                self._holding.hold(node, uid, claims)
         if pod.metadata.deletion_timestamp and life.leaving_s is None:
             life.leaving_s = now_s
+
+    def _is_listed(self, node: str, claims: Sequence[ClaimRef]) -> bool:
+        listed = self._prepared.cache.get(node)
+        return listed is not None and not _uids(listed).isdisjoint(claim.uid for claim in claims)
 
     def _since_s(self, pod: core.Pod, now_s: float) -> float:
         began = age.moment(pod.status.start_time)
@@ -260,21 +276,41 @@ class Pods:
             return
         wanted = self._holding.wanted(name)
         if self._holding.is_behind(name):
-            claims = [claim._asdict() for claim in wanted]
-            await _publish(self._actors.of_node(name), node, {"claims": claims})
+            await self._publish(node, [claim._asdict() for claim in wanted])
         for key in self._holding.said(name, [claim.uid for claim in wanted]):
             self.playing.add(key)
         require(self._holding.says(name, wanted), "H2: what was accepted is what is said")
 
+    async def _publish(self, node: Object, claims: list[Fields]) -> None:
+        """Each write follows the one before it, so that none comes late and overtakes another.
 
-async def _publish(own: Client, node: Object, status: Fields) -> None:
-    prepared = own.of(kinds.PREPARED_CLAIMS)
+        After an answer that did not come nobody knows which one was the last: then the
+        server is asked. `since` differs between processes, so that the first word of each one
+        moves the list on, even if it says the same.
+        """
+        prepared = self._actors.of_node(node.name).of(kinds.PREPARED_CLAIMS)
+        version = self._versions.pop(node.name, "") or await _version(prepared, node.name)
+        status = {"since": self._since, "claims": claims}
+        if version:
+            patch = {"metadata": {"resourceVersion": version}, "status": status}
+            written = await prepared.patch(node.name, patch, subresource="status")
+        else:
+            metadata = {"name": node.name, "ownerReferences": [owner_reference(node)]}
+            body = {"apiVersion": prepared.api_version, "kind": "PreparedClaims", "metadata": metadata}
+            written = await prepared.create({**body, "status": status})
+        self._versions[node.name] = written.resource_version
+
+
+async def _version(prepared: Resource, node: str) -> str:
     try:
-        await prepared.patch(node.name, {"status": status}, subresource="status")
+        return (await prepared.get(node)).resource_version
     except errors.NotFound:
-        metadata = {"name": node.name, "ownerReferences": [owner_reference(node)]}
-        body = {"apiVersion": prepared.api_version, "kind": "PreparedClaims", "metadata": metadata}
-        await prepared.create({**body, "status": status})
+        return ""
+
+
+def _uids(prepared: Object) -> frozenset[str]:
+    claims = (prepared.fields.get("status") or {}).get("claims") or ()
+    return frozenset(one["uid"] for one in claims)
 
 
 def _node_name(pod: Object) -> tuple[str, ...]:

@@ -31,6 +31,7 @@ _SHAPE = from_structural(
             "status": {
                 "type": "object",
                 "properties": {
+                    "since": {"type": "string"},  # when the agent that speaks began
                     "claims": {
                         "type": "array",
                         "items": _CLAIM,
