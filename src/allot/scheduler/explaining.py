@@ -1,7 +1,7 @@
 """Why a pod waits, where its owner looks: the condition PodScheduled and an event.
 
-A pod that cannot be placed is told at once, and then again when the answer changes, at
-most every few seconds. A pod that cannot even be tried, most often because its claim is
+A pod that cannot be placed is told in the blink of an eye (by then it may have found a place
+after all), and then again when the answer changes, at most every few seconds. A pod that cannot even be tried, most often because its claim is
 still being made, is told only when that has lasted.
 """
 
@@ -21,6 +21,7 @@ from .pod import PodInfo
 from .snapshot import Snapshot
 
 EVERY_S = 5.0
+BLINK_S = 0.25
 PATIENCE_S = 2.0
 REASONS_MAX = 12
 MESSAGE_MAX = 1024
@@ -78,7 +79,7 @@ class Explainer:
 
     def unplaced(self, outcome: Unplaced) -> None:
         """No node takes the pod now."""
-        self._say(outcome.state.pod, UNSCHEDULABLE, outcome, 0.0)
+        self._say(outcome.state.pod, UNSCHEDULABLE, outcome, BLINK_S)
 
     def failed(self, pod: PodInfo, error: str) -> None:
         """A node was found, and then something went wrong."""
