@@ -77,7 +77,7 @@ def test_the_fewest_pods_go_and_the_others_keep_their_devices():
 
 
 def test_room_that_was_made_is_not_taken_by_a_pod_of_lower_priority():
-    """E5: a small pod arrives between the end of the victim and the return of its devices."""
+    """E5: a small pod arrives while the room is being made."""
 
     async def story(here: Cluster) -> None:
         await here.node("a", cpu="4")
@@ -91,6 +91,21 @@ def test_room_that_was_made_is_not_taken_by_a_pod_of_lower_priority():
 
         assert await here.bound("urgent") == ["a"]
         assert await here.node_of("sneaky") == ""
+
+    tell(story)
+
+
+def test_what_is_left_of_the_room_goes_to_others_once_the_pod_has_its_place():
+    async def story(here: Cluster) -> None:
+        await here.node("a", cpu="4")
+        await priorities(here)
+        await here.pod("batch", requests={"cpu": "4"}, priorityClassName="low")
+        await here.bound("batch")
+        await here.pod("urgent", requests={"cpu": "3"}, priorityClassName="high")
+        await is_waiting(here, "urgent")
+        await here.pod("small", requests={"cpu": "1"}, priorityClassName="low")
+        await leave(here, "batch")
+        assert await here.bound("urgent", "small") == ["a", "a"]
 
     tell(story)
 
