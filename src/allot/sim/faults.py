@@ -42,7 +42,7 @@ RATES: Mapping[str, float] = {
     "slow": 0.05,
     "refused": 0.02,
     "conflict": 0.02,
-    "late": 0.01,
+    "late": 0.02,
     "unanswered": 0.02,
     "stale": 0.005,
     "delayed": 0.1,
