@@ -32,22 +32,23 @@ def home(tmp_path):
 
 
 def test_the_five_minutes_of_the_readme(home):
-    follow(home, TOUR, "apiserver")
+    follow(home, TOUR)
 
 
 def test_the_page_of_a_cluster_in_one_command(home):
-    follow(home, blocks(ROOT / "docs" / "up.md"), "up")
+    follow(home, blocks(ROOT / "docs" / "up.md"))
 
 
-def follow(home: Path, listed: list[Block], command: str) -> None:
-    """In order, in one shell after the other, as a reader would."""
+def follow(home: Path, listed: list[Block]) -> None:
+    """In order, in one shell after the other, as a reader would. The first step starts the cluster."""
     binary("kubectl")
-    steps = list(shell_steps(listed))
-    assert [step.split()[:2] for step, _ in steps[:1]] == [[".venv/bin/allot", command]]
-    server = start_server(home, command)
+    (start, _), *steps = shell_steps(listed)
+    program, *words = start.split()
+    assert [program, *words[:1]] == [".venv/bin/allot", "up"]
+    server = start_server(home, words)
     try:
         said_before = ""
-        for step, expected in steps[1:]:
+        for step, expected in steps:
             said_before += "".join(f"{line}\n" for line in step.splitlines() if is_setting(line))
             printed = run(home, said_before + step)
             for line in expected:
@@ -97,10 +98,10 @@ def run(home: Path, script: str) -> str:
     return done.stdout.replace("\\n", "\n")
 
 
-def start_server(home: Path, command: str) -> subprocess.Popen[str]:
+def start_server(home: Path, words: list[str]) -> subprocess.Popen[str]:
     """The first step; on a free port, because others may test on the same machine."""
     server = subprocess.Popen(
-        [sys.executable, "-m", "allot.cli", command, "--port", "0"],
+        [sys.executable, "-m", "allot.cli", *words, "--port", "0"],
         cwd=home,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
