@@ -249,6 +249,21 @@ def test_devices_whose_pod_is_gone_are_on_their_way_back():
     assert evicted(world, Wanting(gpus=1)) == ("a", [])
 
 
+def test_a_shared_device_comes_back_though_its_pod_leaves_from_another_node():
+    """E4: the pod that leaves is on a, where there is no room; the device will be within reach of b."""
+    world = World(
+        {"a": 4, "b": 4},
+        gpus={FABRIC: 2},
+        pods=(
+            Running("equal", "a", priority=10, cpu=3),
+            Running("going", "a", cpu=1, claim="c1", deleted=SOON),
+            Running("low", "b", claim="c2"),
+        ),
+        claims={"c1": ("fabric/gpu-0",), "c2": ("fabric/gpu-1",)},
+    )
+    assert evicted(world, Wanting(cpu=4, gpus=1)) == ("b", [])
+
+
 def test_the_victims_of_a_decision_are_not_chosen_twice():
     """E4: the server has not heard of it yet."""
     world = World({"a": 4, "b": 4}, pods=(Running("one", "a", cpu=4, started=5), Running("two", "b", cpu=4)))

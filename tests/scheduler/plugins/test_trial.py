@@ -53,6 +53,13 @@ def test_a_pod_that_leaves_frees_what_it_requests_and_what_it_alone_holds():
     assert trial.fits("a")
 
 
+def test_where_no_plugin_says_anything_the_pod_fits():
+    snapshot = WORLD.snapshot()
+    trial = Trial(CycleState(pod("any", priority=10), NOW), snapshot, [])
+    assert trial.fits("a")
+    assert not trial.fits("nowhere")
+
+
 def test_after_a_reset_the_fork_is_as_it_was_and_the_cluster_always_was():
     """T2: also when somebody was promised room on the node."""
     snapshot = WORLD.snapshot()

@@ -46,7 +46,8 @@ class Trial:
         self._pod = state.pod
         self._now = state.now
         self._plugins = plugins
-        self._checks = self._checks_of(CycleState(state.pod, state.now)) or (_nowhere,)
+        checks = self._checks_of(CycleState(state.pod, state.now))
+        self._checks = (_nowhere,) if checks is None else checks
         self._removed: dict[str, tuple[PodInfo, str]] = {}
         self._released: dict[str, Hold] = {}
         self._guests: list[CycleState] = []
@@ -110,12 +111,12 @@ class Trial:
 
     def prepare(self, name: str) -> bool:
         """Make the node what it will be without our doing. False when it is that already."""
+        for pool in self._shared_pools(name):
+            self._look_into(pool)
         node = self._real.node(name)
         for pod in node.pods.values() if node is not None else ():
             if self._real.prospects.is_leaving(pod, self._now):
                 self.evict(pod)
-        for pool in self._shared_pools(name):
-            self._look_into(pool)
         for pod in self._real.prospects.nominees(name):
             if pod.uid != self._pod.uid and pod.priority >= self._pod.priority:
                 self._welcome(pod, name)
