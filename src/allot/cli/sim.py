@@ -40,6 +40,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     level = logging.INFO if options.verbose else logging.CRITICAL
     logging.basicConfig(level=level, stream=sys.stderr, format="%(levelname).1s %(name)s: %(message)s")
+    if options.verbose:
+        logging.getLogger("allot").setLevel(level)
     scope = Scope(options.minutes * 60, options.pods, real_scheduler=options.scheduler == "real")
     return _many(options, scope) if options.seeds else _one(options, scope)
 

@@ -73,10 +73,10 @@ class Total:
 
 
 def run_one(seed: int, scope: Scope, cut: Cut | None = None) -> Report:
-    """One seed; what components log below an error is nobody's concern."""
+    """One seed. What components log below an error is nobody's concern, unless somebody said so."""
     logger = logging.getLogger("allot")
     level = logger.level
-    logger.setLevel(max(level, logging.ERROR) if level else logging.ERROR)
+    logger.setLevel(level or logging.ERROR)
     try:
         return simulate(seed, scope=scope, cut=cut)
     finally:
