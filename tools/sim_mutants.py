@@ -105,8 +105,12 @@ MUTANTS = (
     Mutant(
         "a pod's end is not looked at",
         f"{CLAIMS}/loop.py",
-        "self._look_at(self._reserved[object.uid])",
-        "pass",
+        """        self._look_at(self._reserved[object.uid])
+        self._look_at(self._owned[object.uid])
+        for name in pod.claim_names:
+            self._loop.add(Item("claim", Key(object.namespace, name)))
+""",
+        "",
     ),
     Mutant(
         "claims are not recorded in the pod",
