@@ -76,6 +76,56 @@ def test_the_fewest_pods_go_and_the_others_keep_their_devices():
     tell(story)
 
 
+def test_devices_behind_an_extended_resource_change_hands_too():
+    """KEP-5004: neither pod knows of claims."""
+
+    async def story(here: Cluster) -> None:
+        await here.node("a")
+        await here.devices("a", 2)
+        await here.device_class(extendedResourceName="example.com/gpu")
+        await priorities(here)
+        await here.pod("batch", requests={"example.com/gpu": "2"}, priorityClassName="low")
+        await here.bound("batch")
+        await here.pod("urgent", requests={"example.com/gpu": "1"}, priorityClassName="high")
+
+        await is_waiting(here, "urgent")
+        await leave(here, "batch")
+        assert await here.bound("urgent") == ["a"]
+        (held,) = (await here.held()).values()
+        assert len(held) == 1
+
+    tell(story)
+
+
+def test_a_pod_that_waits_for_room_is_placed_though_the_scheduler_was_restarted():
+    """The nomination is in the pod's status, and what was decided is not decided again."""
+
+    async def story(here: Cluster) -> None:
+        await here.node("a")
+        await here.devices("a", 2)
+        await here.device_class()
+        await here.template()
+        await priorities(here)
+        for name in ("one", "two"):
+            await here.pod(name, template="one", priorityClassName="low")
+        await here.bound("one", "two")
+        await here.pod("urgent", template="one", priorityClassName="high")
+        await is_waiting(here, "urgent")
+        await here.quiet()
+        going = [name for name in ("one", "two") if await _is_going(here, name)]
+        assert len(going) == 1
+
+        await here.stop()
+        await here.start_controllers()
+        await here.start_scheduler()
+        await here.quiet()
+        assert [name for name in ("one", "two") if await _is_going(here, name)] == going
+        await leave(here, going[0])
+        assert await here.bound("urgent") == ["a"]
+
+    tell(story)
+
+
 def test_room_that_was_made_is_not_taken_by_a_pod_of_lower_priority():
     """E5: a small pod arrives while the room is being made."""
 
