@@ -1,7 +1,7 @@
 """What a plugin is: the extension points, and the values that pass through them.
 
 Where it sits
-    `cycle` asks plugins in the order of `plugins.DEFAULT`; the loop carries out what
+    `cycle` asks plugins in the order of `plugins.default`; the loop carries out what
     they answer. The points carry upstream's names, so that a reader of one knows the
     other. What is different is that a point is asked about a *signature*, not a pod:
     pods that are equal in everything that decides where they fit share one, and what
