@@ -10,7 +10,7 @@ Why pods that are gone are remembered
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 
 from allot.api import age, core
@@ -100,9 +100,9 @@ class Prospects:
     def nomination(self, uid: str) -> str | None:
         return self._nominations.get(uid)
 
-    def nominees(self, node: str) -> Iterator[PodInfo]:
+    def nominees(self, node: str) -> Collection[PodInfo]:
         """Those who wait for room on a node, in the order in which they were nominated."""
-        yield from self._nominees.get(node, NOBODY).values()
+        return self._nominees.get(node, NOBODY).values()
 
 
 def _was_preempted(pod: PodInfo) -> bool:

@@ -40,7 +40,8 @@ class DefaultPreemption:
         priority, prospects = state.pod.priority, snapshot.prospects
 
         def check(node: NodeInfo) -> Rejection | None:
-            return KEPT if any(one.priority > priority for one in prospects.nominees(node.name)) else None
+            nominees = prospects.nominees(node.name)
+            return KEPT if nominees and any(one.priority > priority for one in nominees) else None
 
         return Checks(check)
 
