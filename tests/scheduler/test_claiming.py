@@ -44,7 +44,7 @@ class Bench:
         writer = ClaimWriter(self.here.client, SystemClock(), lambda claim: None)
         claim = await writer.allocate(pods[0], await self.claim(name), devices(device))
         for one in pods[1:]:
-            claim = await writer.reserve(one, claim)
+            claim, _ = await writer.reserve(one, claim)
         return claim
 
     async def look(self, name: str = "c") -> tuple[list[str], list[str], list[str]]:

@@ -16,6 +16,7 @@ What it promises
     W3  After a definite refusal the pod leaves no reservation behind, no allocation that it
         was the only one to use, and no claim for extended resources (C5). When this process
         dies on the way, the next one finds the same and goes on or takes it back.
+        A pod that somebody else has bound keeps everything: it runs, or will (C6).
     W4  A node is written to a pod once (P4): the server refuses a second binding, and a pod
         that has its node already is never taken for a failure.
 """
@@ -88,11 +89,18 @@ class Failed:
     error: str
 
 
-Report = ClaimWritten | WaitsForDevices | Waited | ExtendedClaim | Bound | Failed
+@dataclass(frozen=True, slots=True)
+class BoundByAnother:
+    """The pod runs, or will, and neither its reservations nor its condition are our business (C6)."""
+
+    placed: Placed
+
+
+Report = ClaimWritten | WaitsForDevices | Waited | ExtendedClaim | Bound | Failed | BoundByAnother
 
 
 class BoundElsewhere(Exception):
-    """Somebody else bound the pod: it runs, or will, and its reservations are none of our business (C6)."""
+    """Somebody else bound the pod."""
 
 
 class Binder:
@@ -112,31 +120,45 @@ class Binder:
             await self._prepare(placed, made)
             await self._bind(placed)
         except BoundElsewhere as other:
-            self._report(Failed(placed, str(other)))
+            log.info("pod %s was not bound to %s: %s", placed.state.pod.key, placed.node, other)
+            self._report(BoundByAnother(placed))
         except (Refusal, errors.ApiError) as refused:
             log.info("pod %s was not bound to %s: %s", placed.state.pod.key, placed.node, refused)
-            await self._take_back(placed.state.pod, made)
-            self._report(Failed(placed, str(refused)))
+            await self._give_up(placed, made, str(refused))
         except InvariantBroken:
             raise
         except Exception as bug:  # perhaps one that only this pod meets: the others must not wait for it
             log.exception("binding %s failed in an unforeseen way", placed.state.pod.key)
-            await self._take_back(placed.state.pod, made)
-            self._report(Failed(placed, repr(bug)))
+            await self._give_up(placed, made, repr(bug))
         else:
             self._report(Bound(placed))
+
+    async def _give_up(self, placed: Placed, made: Sequence[ClaimInfo], why: str) -> None:
+        if await self._node_of(placed.state.pod):
+            self._report(BoundByAnother(placed))
+            return
+        await self._take_back(placed.state.pod, made)
+        self._report(Failed(placed, why))
+
+    async def _node_of(self, pod: PodInfo) -> str:
+        """Where the server says that the pod is; nowhere if it is gone or cannot be read."""
+        try:
+            now = await insist(lambda: self._pods.get(pod.key.name, pod.key.namespace))
+        except errors.ApiError:
+            return ""
+        return now.view(core.Pod).spec.node_name if now.uid == pod.uid else ""
 
     async def _prepare(self, placed: Placed, made: list[ClaimInfo]) -> None:
         """All writes before the binding. `made` are the claims that this attempt has written."""
         pod = placed.state.pod
-        found: list[ClaimInfo] = []  # reserved by an attempt before this one
+        found: list[ClaimInfo] = []  # reserved by an attempt before this one, or by another scheduler
         for write in placed.writes:
             match write:
                 case AllocateClaim(claim, allocation):
                     made.append(await self.claims.allocate(pod, claim, allocation))
                 case ReserveClaim(claim):
-                    reserved = await self.claims.reserve(pod, claim)
-                    (found if claim.is_reserved_for(pod.uid) else made).append(reserved)
+                    reserved, is_ours = await self.claims.reserve(pod, claim)
+                    (made if is_ours else found).append(reserved)
                 case CreateExtendedClaim():
                     await self._serve_extended(pod, write, made)
         await self._ready(pod, [*found, *made])

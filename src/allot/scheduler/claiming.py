@@ -6,6 +6,8 @@ What it promises
     C1  The finalizer is there before the allocation, and goes after it.
     C2  Allocation and reservation are one write; a reservation is only ever added to the
         allocation that was decided on.
+    W5  What another scheduler wrote for the same pod is not taken for ours: found as we would
+        have written it, it is ours only if a write of ours went unanswered.
 
 Writes of this process to one claim come one after the other, each on top of the last.
 """
@@ -34,7 +36,8 @@ NOTHING_HELD: dict[str, Any] = {"reservedFor": None, "allocation": None, "device
 
 T = TypeVar("T")
 UNKNOWN = (errors.Timeout, errors.Unavailable, errors.TooManyRequests, errors.Internal)
-Attempt = Callable[[Object], Awaitable[Object]]
+Attempt = Callable[[Object, bool], Awaitable[Object]]
+"""A write on top of the claim as known; whether one of ours went unanswered before."""
 
 
 class Refusal(Exception):
@@ -56,11 +59,12 @@ class ClaimWriter:
         stamped = msgspec.structs.replace(allocation, allocation_timestamp=age.timestamp(self._clock.now()))
         fields = msgspec.to_builtins(stamped)
 
-        async def attempt(now: Object) -> Object:
+        async def attempt(now: Object, is_unsure: bool) -> Object:
             status = now.view(resource.ResourceClaim).status
             if status.allocation is not None:
-                if _same_devices(status.allocation, allocation) and _is_reserved(status, pod):
-                    return now  # an earlier write of ours, of which we did not hear
+                is_as_meant = _same_devices(status.allocation, allocation) and _is_reserved(status, pod)
+                if is_unsure and is_as_meant:
+                    return now  # W5: an earlier write of ours, of which we did not hear
                 raise Refusal(f"claim {now.name} was allocated elsewhere")
             finalizers = now.metadata.finalizers or []
             if FINALIZER not in finalizers:
@@ -72,25 +76,31 @@ class ClaimWriter:
 
         return await self._write(claim, attempt)
 
-    async def reserve(self, pod: PodInfo, claim: ClaimInfo) -> ClaimInfo:
-        """List the pod as a user of the devices that the claim was decided on with."""
-        decided_on = claim.allocation
+    async def reserve(self, pod: PodInfo, claim: ClaimInfo) -> tuple[ClaimInfo, bool]:
+        """List the pod as a user of the devices that the claim was decided on with.
 
-        async def attempt(now: Object) -> Object:
+        Also says whether it was this that did it: it may have been listed already (W5).
+        """
+        decided_on = claim.allocation
+        is_ours = True
+
+        async def attempt(now: Object, is_unsure: bool) -> Object:
+            nonlocal is_ours
             status = now.view(resource.ResourceClaim).status
             if status.allocation is None or status.allocation != decided_on:
                 raise Refusal(f"claim {now.name} no longer has the devices that it had")
             if _is_reserved(status, pod):
+                is_ours = is_unsure
                 return now
             reserved = [*_reserved(now), _consumer(pod)]
             return await self._claims.update_status(now.changed({"status": {"reservedFor": reserved}}))
 
-        return await self._write(claim, attempt)
+        return await self._write(claim, attempt), is_ours
 
     async def release(self, pod: PodInfo, claim: ClaimInfo) -> None:
         """Leave the claim. The last one out gives the devices back, and then the protection."""
 
-        async def attempt(now: Object) -> Object:
+        async def attempt(now: Object, _: bool) -> Object:
             status = now.view(resource.ResourceClaim).status
             if not _is_reserved(status, pod):
                 is_idle = status.allocation is None and FINALIZER in (now.metadata.finalizers or ())
@@ -105,7 +115,7 @@ class ClaimWriter:
     async def deallocate(self, pod: PodInfo, claim: ClaimInfo) -> None:
         """Take back what nobody but, perhaps, this pod has reserved."""
 
-        async def attempt(now: Object) -> Object:
+        async def attempt(now: Object, _: bool) -> Object:
             status = now.view(resource.ResourceClaim).status
             if any(one.uid != pod.uid for one in status.reserved_for):
                 return now
@@ -120,20 +130,30 @@ class ClaimWriter:
     async def create_extended(self, pod: PodInfo, devices: DeviceRequests) -> ClaimInfo:
         """Its name follows from the pod's uid, so that trying again cannot make a second one (C5)."""
         body = extended.body(pod.view, devices)
+        is_unsure = False
+
+        async def create() -> Object:
+            nonlocal is_unsure
+            try:
+                return await self._claims.create(body, pod.key.namespace)
+            except UNKNOWN:
+                is_unsure = True
+                raise
+
         try:
-            return ClaimInfo.of(await insist(lambda: self._claims.create(body, pod.key.namespace)))
+            return ClaimInfo.of(await insist(create))
         except errors.AlreadyExists:
             name = body["metadata"]["name"]
             found = await insist(lambda: self._claims.get(name, pod.key.namespace))
-            is_ours = pod.uid in extended.pods_of(found) and found.fields["spec"] == body["spec"]
-            if is_ours and not found.metadata.deletion_timestamp:
-                return ClaimInfo.of(found)
+            is_as_meant = pod.uid in extended.pods_of(found) and found.fields["spec"] == body["spec"]
+            if is_unsure and is_as_meant and not found.metadata.deletion_timestamp:
+                return ClaimInfo.of(found)  # W5
             raise Refusal(f"claim {name} is in the way of the pod's own") from None
 
     async def delete_extended(self, claim: ClaimInfo) -> None:
         """Remove it, whatever state it is in; what it holds goes first (C1)."""
 
-        async def attempt(now: Object) -> Object:
+        async def attempt(now: Object, _: bool) -> Object:
             status = now.view(resource.ResourceClaim).status
             if status.allocation is not None or status.reserved_for:
                 now = await self._clear(now)
@@ -176,16 +196,16 @@ class ClaimWriter:
 
     async def _until_definite(self, claim: Object, attempt: Attempt) -> Object:
         """Attempt on the claim as known; where that is old or the outcome unknown, read it first (W1)."""
-        conflicts, wait_s = 0, RETRY_FIRST_S
+        conflicts, wait_s, is_unsure = 0, RETRY_FIRST_S, False
         now = claim
         while True:
             try:
-                return await attempt(now)
+                return await attempt(now, is_unsure)
             except errors.Conflict as conflict:
                 conflicts += 1
                 last: errors.ApiError = conflict
             except UNKNOWN as unknown:
-                last = unknown
+                last, is_unsure = unknown, True
                 await asyncio.sleep(wait_s)
                 wait_s = min(wait_s * 2, RETRY_LONGEST_S)
             read = await insist(lambda: self._claims.get(claim.name, claim.namespace))

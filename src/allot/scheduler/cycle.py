@@ -155,7 +155,9 @@ class Cycle:
         """The binding failed: give back what was held and not written (P1)."""
         for plugin in reversed(self._reserves):
             plugin.unreserve(state, snapshot)
-        snapshot.remove(state.pod.uid)
+        placed = snapshot.pod(state.pod.uid)
+        if placed is not None and not placed.spec.node_name:  # else somebody has bound it meanwhile
+            snapshot.remove(state.pod.uid)
 
     def _board(self, state: CycleState, signature: Hashable, snapshot: Snapshot) -> Board:
         board = self._boards.get(signature, snapshot)

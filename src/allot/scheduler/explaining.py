@@ -1,15 +1,16 @@
 """Why a pod waits, where its owner looks: the condition PodScheduled and an event.
 
 A pod that cannot be placed is told in the blink of an eye (by then it may have found a place
-after all), and then again when the answer changes, at most every few seconds. A pod that cannot even be tried, most often because its claim is
-still being made, is told only when that has lasted.
+after all), and then again when the answer changes, at most every few seconds. A pod that
+cannot even be tried, most often because its claim is still being made, is told only when that
+has lasted. One that is bound is not told anything any more.
 """
 
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from allot.api import age, errors
+from allot.api import Object, age, core, errors
 from allot.base import Clock
 from allot.client import Client, Patch
 from allot.informers import WARNING, Again, Events, Reconciler, Telemetry
@@ -32,7 +33,7 @@ UNSCHEDULABLE, FAILED = "Unschedulable", "SchedulerError"
 class _Known:
     pod: PodInfo
     reason: str
-    why: Unplaced | str
+    why: Unplaced | str | None  # None: nothing to say at present
     written: tuple[str, str] | None = None
     written_s: float = float("-inf")
 
@@ -89,6 +90,12 @@ class Explainer:
         """The pod cannot be tried yet. Most often that is over in a moment."""
         self._say(pod, UNSCHEDULABLE, why, PATIENCE_S)
 
+    def hush(self, uid: str) -> None:
+        """A node was found: what was to be said is not true any more."""
+        known = self._known.get(uid)
+        if known is not None:
+            known.why = None
+
     def forget(self, uid: str) -> None:
         self._known.pop(uid, None)
 
@@ -105,26 +112,40 @@ class Explainer:
 
     async def _write(self, uid: str) -> Again | None:
         known = self._known.get(uid)
-        if known is None:
+        if known is None or known.why is None:
             return None
         why = known.why
         message = explained(why, self._snapshot) if isinstance(why, Unplaced) else why[:MESSAGE_MAX]
         if known.written == (known.reason, message):
             return None
         pod, reason = known.pod, known.reason
-        patch = self._patch(pod, reason, message)
-        try:
-            await self._pods.patch(
-                pod.key.name, patch, pod.key.namespace, type=Patch.STRATEGIC, subresource="status"
-            )
-        except (errors.NotFound, errors.Conflict, errors.Invalid):
-            self._known.pop(uid, None)  # gone, or another pod by now
+        if not await self._patch(pod, reason, message):
+            self._known.pop(uid, None)
             return None
         self._events.record(pod.object, WARNING, "FailedScheduling", message)
         known.written, known.written_s = (reason, message), self._clock.monotonic_s()
         return None if known.why is why else Again(EVERY_S)
 
-    def _patch(self, pod: PodInfo, reason: str, message: str) -> dict[str, Any]:
+    async def _patch(self, pod: PodInfo, reason: str, message: str) -> bool:
+        """False when the pod is gone, another, or bound by now: a binding must not be denied afterwards."""
+        now = pod.object
+        while now.uid == pod.uid and not now.view(core.Pod).spec.node_name:
+            patch = self._condition(now, reason, message)
+            try:
+                await self._pods.patch(
+                    now.name, patch, now.namespace, type=Patch.STRATEGIC, subresource="status"
+                )
+                return True
+            except errors.NotFound:
+                return False
+            except (errors.Conflict, errors.Invalid):  # it changed since, or is another
+                try:
+                    now = await self._pods.get(pod.key.name, pod.key.namespace)
+                except errors.NotFound:
+                    return False
+        return False
+
+    def _condition(self, pod: Object, reason: str, message: str) -> dict[str, Any]:
         condition = {
             "type": "PodScheduled",
             "status": "False",
@@ -132,4 +153,5 @@ class Explainer:
             "message": message,
             "lastTransitionTime": age.timestamp(self._clock.now()),
         }
-        return {"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}}
+        known = {"uid": pod.uid, "resourceVersion": pod.resource_version}
+        return {"metadata": known, "status": {"conditions": [condition]}}

@@ -74,18 +74,17 @@ class Intake:
     def _pod(self, change: Change, now_s: float) -> None:
         pod = PodInfo.of(change.object)
         if isinstance(change, Deleted) or pod.view.is_finished:
-            self._forget(pod.uid, now_s)
-            self._tell_gated(pod, None)
+            self._forget(pod, now_s)
             if self._snapshot.remove(pod.uid):
                 self._snapshot.prospects.leave(pod.uid, claims_of(pod))
                 self._queue.happened(Event.POD_GONE, now_s)
         elif pod.spec.node_name:
-            self._forget(pod.uid, now_s)
+            self._forget(pod, now_s)
             self._snapshot.place(pod, pod.spec.node_name)
         elif self._snapshot.place_of(pod.uid) is not None:
             self._queue.update(pod, now_s)  # on its way to a node: this was said before that was known (P4)
         elif pod.is_deleting:
-            self._forget(pod.uid, now_s)
+            self._forget(pod, now_s)
         else:
             self._nominated(pod)
             if pod.scheduler in self._names:
@@ -93,9 +92,10 @@ class Intake:
             else:
                 self._queue.remove(pod.uid, now_s)
 
-    def _forget(self, uid: str, now_s: float) -> None:
-        self._queue.remove(uid, now_s)
-        if self._snapshot.unnominate(uid):
+    def _forget(self, pod: PodInfo, now_s: float) -> None:
+        self._queue.remove(pod.uid, now_s)
+        self._tell_gated(pod, None)
+        if self._snapshot.unnominate(pod.uid):
             self._queue.happened(Event.POD_GONE, now_s)  # the room that was kept for it
 
     def _nominated(self, pod: PodInfo) -> None:

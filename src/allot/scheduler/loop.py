@@ -31,7 +31,17 @@ from allot.informers import (
 )
 
 from . import plugins
-from .binding import Binder, Bound, ClaimWritten, ExtendedClaim, Failed, Report, Waited, WaitsForDevices
+from .binding import (
+    Binder,
+    Bound,
+    BoundByAnother,
+    ClaimWritten,
+    ExtendedClaim,
+    Failed,
+    Report,
+    Waited,
+    WaitsForDevices,
+)
 from .claiming import Refusal
 from .cycle import Aside, Cycle, Outcome, Placed, Unplaced
 from .evicting import Evictor
@@ -199,6 +209,7 @@ class Scheduler:
                         Event.POD_GONE, self._now_s()
                     )  # what it leaves of the room made for it
                 self.queue.placed(pod.uid, self._now_s())
+                self._explainer.hush(pod.uid)
                 self._act(group, self._binder.bind(outcome), f"bind {pod.key}")
             case Unplaced(remedy=None):
                 self._failed(outcome)
@@ -277,7 +288,10 @@ class Scheduler:
             case Bound(placed):
                 self._bound(placed)
             case Failed(placed, error):
-                self._not_bound(placed, error)
+                if self._not_bound(placed):
+                    self._explainer.failed(placed.state.pod, f"binding to {placed.node} failed: {error}")
+            case BoundByAnother(placed):
+                self._not_bound(placed)
             case WaitsForDevices(pod, claims):
                 message = f"waiting for the devices of {', '.join(claims)} to be made ready"
                 self._events.record(pod.object, NORMAL, "BindingConditionsPending", message)
@@ -306,18 +320,21 @@ class Scheduler:
             message = f"Successfully assigned {pod.key} to {placed.node}"
             self._events.record(pod.object, NORMAL, "Scheduled", message)
 
-    def _not_bound(self, placed: Placed, error: str) -> None:
+    def _not_bound(self, placed: Placed) -> bool:
+        """Whether the pod is still to be placed."""
         pod = placed.state.pod
         self._patient.discard(pod.uid)
         self.cycle.unreserve(placed.state, self.snapshot)
         now = self.queue.get(pod.uid)
-        if now is not None and now.is_deleting:
-            self.queue.remove(pod.uid, self._now_s())
-        else:
+        is_waiting = now is not None and not now.is_deleting
+        if is_waiting:
             self.queue.failed(pod.uid, None, frozenset(), self._now_s(), error=True)
+        else:
+            self.queue.remove(pod.uid, self._now_s())
+            self._explainer.forget(pod.uid)
         for event in (Event.DEVICES_FREED, Event.POD_GONE):
             self.queue.happened(event, self._now_s())
-        self._explainer.failed(pod, f"binding to {placed.node} failed: {error}")
+        return is_waiting
 
     def _now_s(self) -> float:
         return self._clock.monotonic_s()
