@@ -95,9 +95,10 @@ def all_checkers(*, real_scheduler: bool = False) -> list[Checker]:
 
 
 def for_any_cluster() -> list[Checker]:
-    """Those that presume nothing of the world they look at: D1, D4, C1 to C7, N2, P1, P4."""
+    """Those that presume nothing of the world they look at: D1, D2, D4, C1 to C7, N2, P1, P4."""
     return [
         OneHolder(),
+        Within(),
         AsAsked(),
         ClaimRules(),
         NothingLeaks(),

@@ -2,7 +2,8 @@
 
 J1  What a job says has succeeded is what has succeeded, each pod counted once. A pod that was told to end
     and succeeded all the same may have been counted as failed by then.
-J2  A job ends once: complete or failed, never both; afterwards it makes no pods.
+J2  A job ends once: complete or failed, never both; afterwards it makes no pods. One that was asked for
+    before may come late, and does not run on.
 """
 
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from ..recording import Seen
 from .reading import Fields, controller, is_active, is_leaving, name_of
 from .standing import Standing
 
+LATE_S = 60.0
 INDEX = "batch.kubernetes.io/job-completion-index"
 
 
@@ -22,6 +24,7 @@ class Jobs:
         self._succeeded: dict[str, dict[str, str]] = {}  # job uid -> pod uid -> its index, or itself
         self._told: set[str] = set()  # uids of pods that were told to end before
         self._ended: dict[str, str] = {}  # job uid -> how
+        self._ended_at_s: dict[str, float] = {}
 
     def see(self, seen: Seen) -> Iterator[str]:
         self._now.see(seen)
@@ -29,7 +32,7 @@ class Jobs:
             yield from self._job(seen)
             return
         job = controller(seen.fields)
-        if seen.type == "ADDED" and job in self._ended:
+        if seen.type == "ADDED" and seen.at_s > self._ended_at_s.get(job, seen.at_s) + LATE_S:
             yield f"J2: pod {seen.object.name} was made for a job that had ended"
         if (seen.fields.get("status") or {}).get("phase") == "Succeeded":
             index = (seen.fields["metadata"].get("annotations") or {}).get(INDEX)
@@ -46,6 +49,7 @@ class Jobs:
             yield f"J2: job {seen.object.name} had ended as {known}"
         if ends:
             self._ended[seen.object.uid] = ends[0]
+            self._ended_at_s.setdefault(seen.object.uid, seen.at_s)
 
     def rest(self) -> Iterator[str]:
         for job in self._now.all("jobs"):

@@ -5,9 +5,12 @@ capacity. Both are read from the slices as they were last published, and added u
 whenever one is allocated.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
+
+from allot.api import Quantity
 
 from ..recording import Seen
 from .reading import allocation, results
@@ -22,7 +25,7 @@ class Within:
     def __init__(self) -> None:
         self._now = Standing(*self.follows)
         self._draws: dict[Place, list[Any]] = {}  # of a device, from counter sets
-        self._most: dict[tuple[Place, str], int] = {}  # of a counter, or of a capacity
+        self._most: dict[tuple[Place, str], Fraction] = {}  # of a counter, or of a capacity
 
     def see(self, seen: Seen) -> Iterator[str]:
         before = self._now.see(seen)
@@ -40,24 +43,28 @@ class Within:
         driver, pool = spec["driver"], spec["pool"]["name"]
         for one in spec.get("sharedCounters") or ():
             for name, counter in one["counters"].items():
-                self._most[(driver, pool, one["name"]), name] = int(counter["value"])
+                self._most[(driver, pool, one["name"]), name] = _amount(counter["value"])
         for device in spec.get("devices") or ():
             place = (driver, pool, device["name"])
             self._draws[place] = device.get("consumesCounters") or []
             for name, capacity in (device.get("capacity") or {}).items():
-                self._most[place, name] = int(capacity["value"])
+                self._most[place, name] = _amount(capacity["value"])
 
     def _judge(self, claim: str) -> Iterator[str]:
-        used: Counter[tuple[Place, str]] = Counter()
+        used: dict[tuple[Place, str], Fraction] = defaultdict(Fraction)
         for one in (result for held in self._now.all("resourceclaims") for result in results(held)):
             driver, pool = one["driver"], one["pool"]
             for draw in self._draws.get((driver, pool, one["device"]), ()):
                 for name, counter in draw["counters"].items():
-                    used[(driver, pool, draw["counterSet"]), name] += int(counter["value"])
+                    used[(driver, pool, draw["counterSet"]), name] += _amount(counter["value"])
             for name, amount in (one.get("consumedCapacity") or {}).items():
-                used[(driver, pool, one["device"]), name] += int(amount)
+                used[(driver, pool, one["device"]), name] += _amount(amount)
         for (place, name), amount in used.items():
-            most = self._most.get((place, name), 0)
+            most = self._most.get((place, name), Fraction())
             if amount > most:
                 where = "/".join(place)
                 yield f"D2: with claim {claim} {amount} of {name} of {where} are used: {most} are there"
+
+
+def _amount(text: str) -> Fraction:
+    return Fraction(Quantity.parse(text).nano, 10**9)
