@@ -35,7 +35,8 @@ class Occasions:
         self._expressions = expressions
 
     async def open(self, call: Call, warnings: list[str], *, fresh: bool) -> WriteOccasion:
-        """A first attempt trusts the cache, since the commit compares; later ones read anew."""
+        """A first attempt trusts the cache, since the commit compares, and `is_outdated` is asked
+        before anybody is refused; later ones read anew."""
         namespace = None
         if call.kind.namespaced:
             namespace = await self._namespace(call.target.namespace, fresh)
@@ -72,6 +73,17 @@ class Occasions:
                 name=name,
                 causes=[errors.Cause("NamespaceTerminating", text, "metadata.namespace")],
             )
+
+    async def is_outdated(self, occasion: WriteOccasion) -> bool:
+        """Whether rules looked at a namespace as it was.
+
+        A write that goes through is compared at the commit; one that is refused never gets there.
+        Whoever labels a namespace and is then refused for want of the label would be told a lie.
+        """
+        seen = occasion.namespace_found
+        if seen is None or seen.compare not in occasion.compares:
+            return False
+        return (await self._repository.find_key(seen.key)).compare != seen.compare
 
     async def _namespace(self, name: str, fresh: bool) -> Found:
         key = key_of(self._namespaces, "", name)

@@ -84,7 +84,12 @@ class Writer:
         for attempt in range(ATTEMPTS):
             sent = body()
             occasion = await self._occasions.open(call, sent.warnings, fresh=attempt > 0)
-            new, key, generated = await self._prepare_create(call, sent, occasion)
+            try:
+                new, key, generated = await self._prepare_create(call, sent, occasion)
+            except errors.ApiError:
+                if attempt == 0 and await self._occasions.is_outdated(occasion):
+                    continue
+                raise
             name = new["metadata"]["name"]
             this = Attempt(call.kind, "CREATE", "", call.target.namespace, name, new, None, occasion)
             async with await self._quotas.charged(this):
@@ -139,9 +144,14 @@ class Writer:
                     raise not_found(kind, target.name)
                 return await self.create_from(call, missing)
             occasion = await self._occasions.open(call, [], fresh=attempt > 0)
-            sent = build(found.object, occasion)
-            occasion.warnings += sent.warnings
-            outcome = await self._replace(call, found, sent, occasion)
+            try:
+                sent = build(found.object, occasion)
+                occasion.warnings += sent.warnings
+                outcome = await self._replace(call, found, sent, occasion)
+            except errors.ApiError:
+                if attempt == 0 and await self._occasions.is_outdated(occasion):
+                    continue
+                raise
             if isinstance(outcome, Outcome):
                 return outcome
             if sent.conditional and found.key in outcome.current:

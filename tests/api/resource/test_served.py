@@ -1,5 +1,6 @@
 """resource.k8s.io through the real API server: codes, reasons, causes, warnings. Digest 2."""
 
+import asyncio
 import json
 from typing import Any, NamedTuple
 
@@ -328,6 +329,32 @@ def test_admin_access_needs_the_label_of_the_namespace(api, allot_server):
     allot_server.run(label())
     admin["metadata"]["namespace"] = "admins"
     assert api("POST", CLAIMS.replace("default", "admins"), admin).code == 201
+
+
+@pytest.mark.parametrize("version", ["create", "status"])
+def test_a_label_counts_from_the_moment_it_is_written(allot_server, version):
+    """Nobody is refused for want of a label that the namespace has by now: what the server has read
+    of it may be older than the request."""
+
+    async def story():
+        client = allot_server.client()
+        namespaces = client.resource("", "v1", "namespaces", namespaced=False)
+        claims = client.resource("resource.k8s.io", "v1", "resourceclaims")
+        await namespaces.create({"metadata": {"name": "admins"}})
+        wanted = claim(request(adminAccess=version == "create"))
+        wanted["metadata"]["namespace"] = "admins"
+        plain = None if version == "create" else await claims.create(wanted)
+        await asyncio.sleep(0.05)
+        labels = {"resource.kubernetes.io/admin-access": "true"}
+        await namespaces.patch("admins", {"metadata": {"labels": labels}})
+        if plain is None:
+            await claims.create(wanted)
+        else:
+            await claims.update_status(
+                plain.changed({"status": {"allocation": allocation(result(adminAccess=True))}})
+            )
+
+    allot_server.run(story())
 
 
 # Patches
