@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from allot.api import (
-    Fields,
     Gates,
     Kind,
     Request,
@@ -209,16 +208,26 @@ class ApiServer:
 
     def _admission(self) -> Admission:
         escalation = [no_escalation(self.authorizer, SERVER)]
-        pods = [pod_rules.service_account, pod_rules.tolerations, pod_rules.priority(self._priority_classes)]
+        pods = [pod_rules.service_account, pod_rules.tolerations, pod_rules.priority(self._priority_class)]
         for_kind = {(rbac.GROUP, kind.plural): escalation for kind in rbac.KINDS}
         return Admission([node_restriction(self.look_up)], {**for_kind, ("", "pods"): pods})
 
-    def _priority_classes(self) -> dict[str, Fields]:
-        kind = self.registry.kind("scheduling.k8s.io", "priorityclasses")
-        if kind is None:
-            return {}
-        objects = self.caches.made(kind).objects.values()
-        return {one.name: dict(one.fields) for one in objects}
+    async def _priority_class(self, name: str) -> Mapping[str, Any] | None:
+        """The class of that name or, with none, the one for pods that name none.
+
+        A class that was created a moment ago may not have come round yet, so the store is asked
+        before a pod is refused for want of it.
+        """
+        kind = self._kind("scheduling.k8s.io", "priorityclasses")
+        known = self.caches.made(kind).objects
+        if not name:
+            return pod_rules.global_default(one.fields for one in known.values())
+        key = key_of(kind, "", name)
+        found = known.get(key)
+        if found is None:
+            entry = await self.store.get(key)
+            found = object_of(entry) if entry else None
+        return found.fields if found is not None else None
 
     def _observed(self) -> list[Kind]:
         """Whose objects decide what callers may do, or what tokens are good for."""

@@ -1,6 +1,7 @@
 """What every new pod is given: a service account, a priority, time on a failing node."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any
 
 from allot.api import Fields, errors
 
@@ -9,8 +10,8 @@ from . import Attempt, Plugin
 _UNREACHABLE = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _TOLERATED_S = 300
 
-Classes = Callable[[], dict[str, Fields]]
-"""The priority classes, by name."""
+PriorityClass = Callable[[str], Awaitable[Mapping[str, Any] | None]]
+"""The class of a name; of "", the one for pods that name none."""
 
 
 async def service_account(attempt: Attempt) -> None:
@@ -41,16 +42,15 @@ def _tolerates(toleration: Fields, key: str) -> bool:
     return toleration.get("key") in (key, None, "") and toleration.get("effect") in ("NoExecute", None, "")
 
 
-def priority(classes: Classes) -> Plugin:
+def priority(find: PriorityClass) -> Plugin:
     """From the name of a priority class to its number."""
 
     async def admit(attempt: Attempt) -> None:
         if attempt.operation != "CREATE" or attempt.subresource or attempt.new is None:
             return
         spec = attempt.new.setdefault("spec", {})
-        known = classes()
         name = spec.get("priorityClassName") or ""
-        chosen = known.get(name) if name else _global_default(known)
+        chosen = await find(name)
         if name and chosen is None:
             raise errors.Forbidden(
                 f'pods "{attempt.name}" is forbidden: no PriorityClass with name {name} was found',
@@ -80,7 +80,7 @@ def priority(classes: Classes) -> Plugin:
     return admit
 
 
-def _global_default(classes: dict[str, Fields]) -> Fields | None:
+def global_default(classes: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """With several, the least important one: nobody is preempted by mistake."""
-    defaults = [one for one in classes.values() if one.get("globalDefault")]
+    defaults = [one for one in classes if one.get("globalDefault")]
     return min(defaults, key=lambda one: one.get("value", 0), default=None)

@@ -1,0 +1,58 @@
+"""What every new pod is given."""
+
+import asyncio
+
+import pytest
+
+from allot.api import errors
+
+
+def priority_class(name: str, value: int, **rest):
+    metadata = {"name": name}
+    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    return {**kind, "metadata": metadata, "value": value, **rest}
+
+
+def pod(name: str, **spec):
+    metadata = {"name": name, "namespace": "default"}
+    containers = [{"name": "main", "image": "busybox"}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {"containers": containers, **spec},
+    }
+
+
+def test_a_pod_may_name_a_class_that_was_created_a_moment_ago(allot_server):
+    """One `kubectl apply` of both: what the server has acknowledged, it knows."""
+    client = allot_server.client()
+    classes = client.resource("scheduling.k8s.io", "v1", "priorityclasses", namespaced=False)
+    pods = client.resource("", "v1", "pods")
+
+    async def story():
+        for at in range(20):
+            await classes.create(priority_class(f"class-{at}", at))
+            made = await pods.create(pod(f"pod-{at}", priorityClassName=f"class-{at}"))
+            assert made.fields["spec"]["priority"] == at
+
+    allot_server.run(story())
+
+
+def test_a_class_that_does_not_exist_is_refused_by_name(allot_server):
+    pods = allot_server.client().resource("", "v1", "pods")
+    with pytest.raises(errors.Forbidden, match="no PriorityClass with name missing was found"):
+        allot_server.run(pods.create(pod("p", priorityClassName="missing")))
+
+
+def test_of_several_defaults_the_least_important_counts(allot_server):
+    client = allot_server.client()
+    classes = client.resource("scheduling.k8s.io", "v1", "priorityclasses", namespaced=False)
+    for name, value in (("high", 10), ("low", 5)):
+        allot_server.run(classes.create(priority_class(name, value, globalDefault=True)))
+
+    async def story():
+        await asyncio.sleep(0.2)  # which class is the default is read from the watch
+        return await client.resource("", "v1", "pods").create(pod("p"))
+
+    assert allot_server.run(story()).fields["spec"]["priorityClassName"] == "low"
