@@ -33,7 +33,7 @@ from story import Story
 HERE = Path(__file__).parent
 NAMESPACE = "default"
 APP, EXTENDED = "inference", "example.com/gpu"
-DRIVER, PCIE_ROOT = "gpu.example.com", "resource.kubernetes.io/pcieRoot"
+PCIE_ROOT, NUMA_NODE = "resource.kubernetes.io/pcieRoot", "resource.kubernetes.io/numaNode"
 MIXED = fleet("mixed", nodes=4)
 PATIENCE_S = 30.0
 LOOK_AROUND = (
@@ -103,14 +103,17 @@ class Demo:
         )
 
     async def template(self) -> None:
-        await self._apply("trainer.yaml", "two GPUs with 40Gi or more, on one PCIe root")
+        await self._apply("trainer.yaml", "two GPUs of NUMA node 1 with 40Gi or more, on one PCIe root")
         (pod,) = await self._look.until("trainer runs", lambda: self._look.running("trainer"))
         devices = self._look.devices_of(pod)
         sizes = [device["capacity"]["memory"]["value"] for device in devices.values()]
+        numa = {device["attributes"][NUMA_NODE]["int"] for device in devices.values()}
         roots = {device["attributes"][PCIE_ROOT]["string"] for device in devices.values()}
-        require(len(devices) == 2 and len(roots) == 1, f"trainer got {_list(devices)}")
+        require(len(devices) == 2, f"trainer got {_list(devices)}")
         require(all(Quantity.parse(size) >= Quantity.parse("40Gi") for size in sizes), f"they have {sizes}")
-        self._saw(f"{_list(devices)}, with {' and '.join(sizes)}, on {_list(roots)}")
+        require(numa == {1}, f"{_list(devices)} are on the NUMA nodes {numa}")
+        require(len(roots) == 1, f"{_list(devices)} are on {_list(roots)}")
+        self._saw(f"{_list(devices)}, with {' and '.join(sizes)}, on NUMA node 1, {_list(roots)}")
 
     async def shared(self) -> None:
         await self._apply("shared.yaml", "one claim, named by two pods")
@@ -124,8 +127,9 @@ class Demo:
     async def partition(self) -> None:
         await self._apply("halves.yaml", "half a GPU each, of the profile 3g.40gb")
         pods = await self._look.until("left and right run", lambda: self._look.running("left", "right"))
-        parts = [device for pod in pods for device in self._look.devices_of(pod)]
-        require(len({*parts}) == 2, f"the parts are {_list(parts)}")
+        parts = {name: device for pod in pods for name, device in self._look.devices_of(pod).items()}
+        profiles = [device["attributes"]["profile"]["string"] for device in parts.values()]
+        require(profiles == ["3g.40gb"] * 2, f"the parts are {_list(parts)}")
         drawn = self._look.draws()
         over = [" ".join(counter) for counter, (used, has) in drawn.items() if used > has]
         require(not over, f"more is drawn than there is: {_list(over)}")
