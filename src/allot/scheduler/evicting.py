@@ -7,6 +7,7 @@ from typing import Any
 from allot.api import age, errors
 from allot.base import Clock
 from allot.client import Client, Patch
+from allot.informers import NORMAL, Events
 
 from .pod import PodInfo
 
@@ -14,9 +15,10 @@ log = logging.getLogger(__name__)
 
 
 class Evictor:
-    def __init__(self, client: Client, clock: Clock) -> None:
+    def __init__(self, client: Client, clock: Clock, events: Events) -> None:
         self._pods = client.resource("", "v1", "pods")
         self._clock = clock
+        self._events = events
 
     async def evict(self, pod: PodInfo, node: str, victims: Sequence[PodInfo]) -> None:
         """The pod is nominated first, so that whoever looks knows whose room it will be."""
@@ -26,6 +28,7 @@ class Evictor:
             try:
                 await self._patch_status(victim, self._mark(pod, victim))
                 await self._pods.delete(victim.key.name, victim.key.namespace, uid=victim.uid)
+                self._events.record(victim.object, NORMAL, "Preempted", f"Preempted by {_said(pod, victim)}")
             except (errors.NotFound, errors.Conflict, errors.Invalid):
                 pass  # gone already, or another pod by now
 
@@ -43,3 +46,10 @@ class Evictor:
         await self._pods.patch(
             pod.key.name, patch, pod.key.namespace, type=Patch.STRATEGIC, subresource="status"
         )
+
+
+def _said(pod: PodInfo, victim: PodInfo) -> str:
+    """Another namespace's pods are not named to the victim's owner."""
+    if pod.key.namespace == victim.key.namespace:
+        return f"pod {pod.key.name}"
+    return f"a pod of priority {pod.priority}"

@@ -149,7 +149,7 @@ class Scheduler:
             surroundings.client, self._clock, surroundings.telemetry, self._events, self.snapshot
         )
         self._metrics = SchedulerMetrics(surroundings.metrics, self.queue, settings.names[0])
-        self._evictor = Evictor(surroundings.client, self._clock)
+        self._evictor = Evictor(surroundings.client, self._clock, self._events)
         self._acting: set[asyncio.Task[None]] = set()
         self._patient: set[str] = set()  # pods, by uid, whose binding waits for devices to be made ready
 
