@@ -21,7 +21,7 @@ from pathlib import Path
 
 import yaml
 
-from allot.api import Quantity
+from allot.api import Quantity, errors
 from allot.apiserver import ServingOptions
 from allot.client import Client, HttpsTransport, Resource, kubeconfig
 from allot.cluster import ClusterOptions, cluster, way_to_nodes
@@ -63,7 +63,7 @@ class Demo:
                 self._story.begin(promise)
                 try:
                     await step(self)
-                except NotSeen as wrong:
+                except (NotSeen, errors.ApiError) as wrong:
                     self._story.end(promise, str(wrong))
                     return
                 self._story.end(promise)
@@ -310,8 +310,9 @@ async def run(of: Fleet = MIXED, *, patience_s: float = PATIENCE_S, keep: bool =
             is_true = story.summary()
             if keep:
                 await _stay(config)
-            elif shutil.which("kubectl"):
-                print("\nTo look around with kubectl: make demo KEEP=1, or make up")
+            else:
+                print("\nTo look around: make up, or make demo KEEP=1 for these nodes. In another terminal:")
+                _show_around("$PWD/allot-data/kubeconfig")
     return is_true
 
 
@@ -320,11 +321,16 @@ async def _stay(config: Path) -> None:
     interrupted = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, interrupted.set)
-    print(f"\nThe cluster stays until you interrupt it. In another terminal:\n   export KUBECONFIG={config}")
+    print("\nThe cluster stays until you interrupt it. In another terminal:")
+    _show_around(str(config))
+    await interrupted.wait()
+
+
+def _show_around(config: str) -> None:
+    print(f"   export KUBECONFIG={config}")
     for command in LOOK_AROUND if shutil.which("kubectl") else ():
         print(f"   kubectl {command}")
     print("   .venv/bin/allot capacity --template half-gpu", flush=True)
-    await interrupted.wait()
 
 
 def main() -> int:
