@@ -85,31 +85,53 @@ class Sight:
         return event_line("BOOKMARK", encode(body))
 
 
+class _Stream(NamedTuple):
+    position: Callable[[], int]
+    task: asyncio.Task[Any] | None
+
+
 class Laggards:
     """Streams that are being written to. One that falls out of the window is cut off."""
 
     def __init__(self) -> None:
-        self._streams: dict[object, tuple[Cache, Callable[[], int], asyncio.Task[Any] | None]] = {}
+        self._streams: dict[Cache, dict[object, _Stream]] = {}
+        self._starts: dict[Cache, int] = {}  # of the windows, when they were looked at last
         self.cut = 0
 
     def enter(self, cache: Cache, position: Callable[[], int]) -> object:
         token = object()
-        self._streams[token] = (cache, position, asyncio.current_task())
+        self._streams.setdefault(cache, {})[token] = _Stream(position, asyncio.current_task())
         return token
 
-    def leave(self, token: object) -> None:
-        self._streams.pop(token, None)
+    def leave(self, cache: Cache, token: object) -> None:
+        streams = self._streams.get(cache, {})
+        streams.pop(token, None)
+        if not streams:
+            self._streams.pop(cache, None)
+            self._starts.pop(cache, None)
+
+    def of(self, cache: Cache) -> int:
+        """How many streams tell of this cache."""
+        return len(self._streams.get(cache, ()))
 
     def __len__(self) -> int:
-        return len(self._streams)
+        return sum(len(streams) for streams in self._streams.values())
 
     def cut_off(self) -> None:
-        """End every stream whose client stopped reading: its task hangs in a write."""
-        for token, (cache, position, task) in list(self._streams.items()):
-            if position() < cache.history.start and task is not None:
-                self.leave(token)
-                self.cut += 1
-                task.cancel()
+        """End every stream whose client stopped reading: its task hangs in a write.
+
+        Nobody falls out of a window that did not move, so an idle server looks at nobody.
+        """
+        for cache, streams in list(self._streams.items()):
+            start = cache.history.start
+            if self._starts.get(cache) == start:
+                continue
+            self._starts[cache] = start
+            for token, (position, task) in list(streams.items()):
+                if position() < start and task is not None:
+                    self.leave(cache, token)
+                    self.cut += 1
+                    task.cancel()
 
 
 async def stream(
@@ -176,7 +198,7 @@ async def _shared(
             if changes and now < gathered_at and position + len(changes) == cache.history.end:
                 await asyncio.sleep(gathered_at - now)
             elif changes:
-                gathered_at = now + min(_GATHER_S_MAX, _GATHER_S_PER_STREAM * len(laggards))
+                gathered_at = now + min(_GATHER_S_MAX, _GATHER_S_PER_STREAM * laggards.of(cache))
                 position += len(changes)
                 chunk = sight.changes(changes)
                 if chunk:
@@ -187,7 +209,7 @@ async def _shared(
             else:
                 await cache.moved(min(deadline, bookmark_at if bookmarks else deadline) - now)
     finally:
-        laggards.leave(token)
+        laggards.leave(cache, token)
 
 
 class Seen:
