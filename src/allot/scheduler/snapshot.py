@@ -243,10 +243,11 @@ class Snapshot:
         if object.uid in self._gone:
             return None
         before = self._claims.get(Key.of(object))
-        if before is not None and before.uid == object.uid and not is_newer(object, before.object):
+        if before is not None and not is_newer(object, before.object):
             return None
         claim = ClaimInfo.of(object)
         if before is not None and before.uid != claim.uid:
+            self._bury(before.uid)
             self.ledger.release(before.uid)
             self._claim_keys.drop(before.uid)
             self._disown(before)
@@ -265,9 +266,7 @@ class Snapshot:
 
     def drop_claim(self, key: Key, uid: str) -> bool:
         """A claim is gone. False when that was known."""
-        self._gone[uid] = None
-        if len(self._gone) > GONE_MAX:
-            self._gone.popitem(last=False)
+        self._bury(uid)
         known = self._claims.get(key)
         if known is not None and known.uid == uid:
             self._claims.drop(key)
@@ -277,6 +276,11 @@ class Snapshot:
         held = self.ledger.hold(uid)
         self.ledger.release(uid)
         return held is not None or (known is not None and known.uid == uid)
+
+    def _bury(self, uid: str) -> None:
+        self._gone[uid] = None
+        if len(self._gone) > GONE_MAX:
+            self._gone.popitem(last=False)
 
     def _disown(self, claim: ClaimInfo) -> None:
         owner = owner_of(claim.view.metadata)
