@@ -13,7 +13,7 @@ strikes tests nothing.
     delayed      an event came late
     repeated     a watch told something twice
     forgotten    the server's history was compacted under a watch, and the watch cut
-    stale        a component heard nothing of a resource, for minutes
+    stale        an event came minutes late, and all that followed on the watch with it
 
 What a component has sent is the server's business: it is carried out by a task of the
 server, whatever becomes of the component meanwhile. A component that is fenced is dead to
@@ -72,6 +72,7 @@ class Faults:
     rates: Mapping[str, float] = field(default_factory=lambda: dict(RATES))
     active: bool = True
     struck: Counter[str] = field(default_factory=Counter)
+    deaf_until_s: dict[tuple[str, str], float] = field(default_factory=dict)  # by component and resource
     said: Counter[str] = field(default_factory=Counter)  # how often who asked for what
     server: contextvars.Context = field(default_factory=contextvars.copy_context)
 
@@ -155,7 +156,8 @@ class FaultyTransport:
         self._require_alive()
         if response.stream is None:
             return response
-        return replace(response, stream=self._faulty(response.stream, about))
+        resource = request.path.rpartition("/")[2]
+        return replace(response, stream=self._faulty(response.stream, about, resource))
 
     async def close(self) -> None:
         await self._inner.close()
@@ -189,10 +191,11 @@ class FaultyTransport:
     def _task_of_server(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
         return asyncio.get_running_loop().create_task(work, context=self._faults.server)
 
-    async def _faulty(self, stream: AsyncIterator[bytes], about: str) -> AsyncIterator[bytes]:
+    async def _faulty(self, stream: AsyncIterator[bytes], about: str, resource: str) -> AsyncIterator[bytes]:
         number = 0
         async for piece in stream:
             self._require_alive()
+            await self._wait_while_deaf(resource)
             if piece.startswith(_BOOKMARK):
                 yield piece  # it says only how far the watch has come
                 continue
@@ -211,6 +214,12 @@ class FaultyTransport:
             yield piece
             if lot.strikes("repeated", weight):
                 yield piece
+
+    async def _wait_while_deaf(self, resource: str) -> None:
+        until_s = self._faults.deaf_until_s.get((self._component, resource), 0.0)
+        left_s = until_s - asyncio.get_running_loop().time()
+        if left_s > 0 and self._faults.active:
+            await asyncio.sleep(left_s)
 
     def _require_alive(self) -> None:
         if self._fenced:

@@ -92,6 +92,7 @@ def _lines(scope: Scope) -> Iterator[tuple[str, Draw]]:
     for component in scope.components:
         yield f"trouble {component}", _trouble
     yield "clock", _clock
+    yield "news", _news
 
 
 # -- one line each ------------------------------------------------------------------------------
@@ -260,16 +261,32 @@ def _spare(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
 
 
 def _nodes(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
+    """A node vanishes and comes back, or does not; while it does, controllers may hear nothing of nodes."""
     at = rng.uniform(scope.seconds * 0.1, scope.seconds * 0.5)
     node = rng.randrange(100)
     yield Step(at, line, "lose node", {"node": node})
-    at += rng.choice((rng.uniform(0, 30), rng.uniform(30, 300)))
-    yield Step(at, line, "return node", {"node": node})
+    if rng.random() < 0.7:
+        at += rng.choice((rng.uniform(0, 30), rng.uniform(30, 300)))
+        if rng.random() < 0.6:
+            yield from _deaf(rng, line, at - 1, "nodes")
+        yield Step(at, line, "return node", {"node": node})
     if rng.random() < 0.5:
         at += rng.uniform(0, scope.seconds * 0.2)
         node = rng.randrange(100)
         yield Step(at, line, "silence node", {"node": node})
         yield Step(at + rng.uniform(600, 1200), line, "hear node", {"node": node})
+
+
+def _news(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
+    """Now and then the controllers hear nothing of what matters most."""
+    for resource in ("pods", "resourceclaims", rng.choice(("replicasets", "jobs", "configmaps", "nodes"))):
+        yield from _deaf(rng, line, rng.uniform(0, scope.seconds * 0.9), resource)
+
+
+def _deaf(rng: random.Random, line: str, at: float, resource: str) -> Iterator[Step]:
+    seconds = round(rng.uniform(30, 240), 1)
+    for component in ("controllers a", "controllers b"):
+        yield Step(at, line, "deaf", {"component": component, "resource": resource, "seconds": seconds})
 
 
 def _drivers(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:

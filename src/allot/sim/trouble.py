@@ -1,4 +1,4 @@
-"""What befalls components: they die at work, freeze, and their clocks are set. Steps of the script."""
+"""What befalls components: they die at work, freeze, hear nothing, have wrong clocks. Steps of the script."""
 
 import asyncio
 from collections.abc import Coroutine, Mapping
@@ -10,7 +10,7 @@ from .faults import Faults
 from .loop import VirtualClock, VirtualLoop
 from .script import Step
 
-KINDS = ("crash", "freeze", "jump", "skew")
+KINDS = ("crash", "freeze", "deaf", "jump", "skew")
 _AT_LATEST_S = 60.0
 
 
@@ -38,6 +38,8 @@ class Trouble:
                 self._jump(**step.of)
             case "skew":
                 self._skew(**step.of)
+            case "deaf":
+                self._deaf(**step.of)
             case "crash":
                 await self._alone(name, self._crash(**step.of))
             case "freeze":
@@ -70,3 +72,7 @@ class Trouble:
     def _skew(self, component: str, seconds: float) -> None:
         self._faults.journal.note(component, f"its wall clock is set off by {seconds} s", "skew")
         self._clocks[component].skew = timedelta(seconds=seconds)
+
+    def _deaf(self, component: str, resource: str, seconds: float) -> None:
+        self._faults.journal.note(component, f"hears nothing of {resource} for {seconds} s", "deaf")
+        self._faults.deaf_until_s[component, resource] = self._loop.time() + seconds

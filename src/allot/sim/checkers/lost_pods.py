@@ -10,7 +10,7 @@ from ..recording import Seen
 from .reading import Fields, is_leaving, name_of, node_of
 from .standing import Standing
 
-LATE_S = 120.0
+LATE_S = 45.0
 
 
 class LostPods:
