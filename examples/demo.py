@@ -35,7 +35,7 @@ NAMESPACE = "default"
 APP, EXTENDED = "inference", "example.com/gpu"
 PCIE_ROOT, NUMA_NODE = "resource.kubernetes.io/pcieRoot", "resource.kubernetes.io/numaNode"
 MIXED = fleet("mixed", nodes=4)
-PATIENCE_S = 30.0
+PATIENCE_S = COMMAND_S = 30.0
 LOOK_AROUND = (
     "get nodes",
     "get resourceslices,deviceclasses,resourceclaimtemplates",
@@ -218,7 +218,12 @@ class Demo:
         command = [sys.executable, "-m", "allot.cli", *words, "--kubeconfig", str(self._config)]
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
-        printed, complained = await process.communicate()
+        try:
+            printed, complained = await asyncio.wait_for(process.communicate(), COMMAND_S)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+            raise NotSeen(f"allot {' '.join(words)} did not answer within {COMMAND_S:g} s") from None
         require(process.returncode == 0, f"allot {' '.join(words)}: {complained.decode()}")
         return printed.decode().rstrip()
 
