@@ -231,10 +231,10 @@ MUTANTS = (
         "return {}",
     ),
     Mutant(
-        "a replica set does not make up for what it lost",
+        "a replica set that has too many pods keeps them",
         f"{CONTROLLERS}/replicasets/plan.py",
-        "lacking = set_of(replica_set).spec.replicas - len(active)",
-        "lacking = set_of(replica_set).spec.replicas - len(pods)",
+        "return Plan(delete=tuple(deletion_order(active, related)[:count]))",
+        "return Plan()",
     ),
     Mutant(
         "a node that comes gets no daemon",
