@@ -237,10 +237,10 @@ MUTANTS = (
         "return Plan()",
     ),
     Mutant(
-        "a node that comes gets no daemon",
-        f"{CONTROLLERS}/daemonsets/loop.py",
-        "        for daemon_set in self._sets.cache:\n            self.loop.add(Key.of(daemon_set))",
-        "        return",
+        "a daemon set that is changed keeps its old pods",
+        f"{CONTROLLERS}/daemonsets/plan.py",
+        'if here.wish.spec.update_strategy.type == "RollingUpdate":',
+        "if False:",
     ),
     Mutant(
         "finished pods are counted again",
