@@ -19,6 +19,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
+import uvloop
 import yaml
 
 from allot.api import Quantity, errors
@@ -343,7 +344,7 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true", help="leave the cluster running until interrupted")
     options = parser.parse_args()
     with contextlib.suppress(KeyboardInterrupt):
-        return 0 if asyncio.run(run(keep=options.keep)) else 1
+        return 0 if uvloop.run(run(keep=options.keep)) else 1
     return 130
 
 

@@ -8,7 +8,7 @@ reader is gone for good can be cut without waiting for it.
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, cast
 from urllib.parse import parse_qsl
 
@@ -215,7 +215,8 @@ async def _send_stream(response: Response, receive: Receive, send: Send, scope: 
         await send({"type": "http.response.body", "body": b""})
     except (asyncio.CancelledError, TimeoutError):
         leaving.remove_done_callback(stop)
-        scope["extensions"]["allot.abort"]()
+        with suppress(AttributeError):  # early 3.11: asyncio's TLS cannot abort what is closed
+            scope["extensions"]["allot.abort"]()
         await asyncio.wait({leaving}, timeout=1)
     finally:
         leaving.cancel()
