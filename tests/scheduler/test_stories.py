@@ -112,3 +112,20 @@ def test_pods_that_no_node_can_hold_are_told_by_how_many_and_why():
         )
 
     tell(story)
+
+
+def test_what_is_wrong_with_a_claim_is_not_said_in_the_name_of_another_pods():
+    """Pods of one template share what is worked out for the first of them, but not its claims' names."""
+
+    async def story(here: Cluster) -> None:
+        await here.node("a")
+        await here.template(device_class="missing")
+        for name in ("first", "second"):
+            await here.pod(name, template="one")
+        for name in ("first", "second"):
+            told = await here.condition(name)
+            assert (
+                "a claim of the pod, request gpu: could not retrieve device class missing" in told["message"]
+            )
+
+    tell(story)

@@ -57,7 +57,10 @@ def resolve(pod: PodInfo, snapshot: Snapshot) -> Iterator[ClaimInfo | Missing]:
         name = use.resource_claim_name
         if name is None:
             if use.name not in names:
-                yield Missing(f'resource claim "{use.name}" has not been created from its template yet')
+                template = use.resource_claim_template_name
+                yield Missing(
+                    f'resource claim "{use.name}" has not been created from its template "{template}" yet'
+                )
                 continue
             name = names[use.name]
             if name is None:

@@ -27,7 +27,15 @@ from allot.allocation import (
 from allot.api import meta, resource
 
 from ...claim import ClaimInfo
-from ...extended import Choice, Delegation, DeviceRequests, Lacking, device_requests, in_memory
+from ...extended import (
+    IN_MEMORY_NAME,
+    Choice,
+    Delegation,
+    DeviceRequests,
+    Lacking,
+    device_requests,
+    in_memory,
+)
 from ...framework import Checks, Rejection
 from ...node import NodeInfo
 from ...pod import PodInfo
@@ -81,6 +89,12 @@ class Asked:
             return devices
         return claims if devices is None else (*claims, in_memory(self._pod.view, devices))
 
+    def anonymous(self, error: str) -> str:
+        """What is wrong, in words that hold for every pod of the signature: their claims have other names."""
+        for claim in self._ask.pending:
+            error = error.replace(f"claim {claim.key}", "a claim of the pod")
+        return error.replace(f"claim {self._pod.key.namespace}/{IN_MEMORY_NAME}", "the extended resources")
+
     def _read(self, delegation: Delegation) -> Demand | Refused:
         claims = self.claims(delegation)
         if isinstance(claims, Refused):
@@ -126,7 +140,7 @@ class DeviceCheck:
         if outline is None:
             return UNDECIDED
         if isinstance(outline, Refused):
-            return Rejection(NAME, outline.error)
+            return Rejection(NAME, outline.cause)
         if not outline.fits:
             return NO_FIT
         self.found[node.name] = outline
@@ -164,7 +178,7 @@ class DeviceCheck:
             return None  # device plugins serve all of it
         demand = self.asked.demand(delegation)
         if isinstance(demand, Refused):
-            return Rejection(NAME, demand.error)
+            return Rejection(NAME, self.asked.anonymous(demand.error))
         snapshot = self._snapshot
         return Outlines(snapshot.inventory, snapshot.ledger, demand, self._policy, self._budget)
 
