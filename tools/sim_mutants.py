@@ -2,10 +2,10 @@
 
     python tools/sim_mutants.py [--seeds 200] [--jobs 2] [--json FILE] [NAME ...]
 
-Every mutant is one small edit, made in a copy of the tree. Seeds are run one after
-another until a checker speaks up; a mutant that survives all of them, or whose text is
-no longer found, makes this fail. Prints a table: the seed that found the mutant, the
-mutant, and what was said.
+Every mutant is one small edit, made in a copy of the tree as it was when this began. Seeds
+are run one after another until a checker speaks up; a mutant that survives all of them, or
+whose text is no longer found, makes this fail, and so does a tree that fails without any.
+Prints a table: the seed that found the mutant, the mutant, and what was said.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -25,6 +25,8 @@ CONTROLLERS = "src/allot/controllers"
 CLAIMS = f"{CONTROLLERS}/resourceclaims"
 COLLECTOR = f"{CONTROLLERS}/garbagecollection"
 INFORMERS = "src/allot/informers"
+SANE_SEEDS = 2
+NOTHING = "no seed found anything"
 
 
 @dataclass(frozen=True)
@@ -281,8 +283,16 @@ def main() -> int:
     wanted = [m for m in MUTANTS if not options.names or any(name in m.name for name in options.names)]
     began_s = time.monotonic()
     found: list[Found] = []
-    with ThreadPoolExecutor(options.jobs) as pool:
-        for one in pool.map(lambda mutant: hunt(mutant, options.seeds), wanted):
+    with (
+        tempfile.TemporaryDirectory(prefix="sim-mutants-") as folder,
+        ThreadPoolExecutor(options.jobs) as pool,
+    ):
+        original = Path(folder)
+        shutil.copytree(ROOT / "src", original / "src", ignore=shutil.ignore_patterns("__pycache__"))
+        if (healthy := run(original, SANE_SEEDS)).said != NOTHING:
+            print(f"the tree fails without a mutant: {healthy.said}")
+            return 1
+        for one in pool.map(lambda mutant: hunt(original, mutant, options.seeds), wanted):
             found.append(one)
             shown = f"seed {one.seed}" if one.seed else "SURVIVED"
             print(f"{shown:>9}  {one.mutant}: {one.said}", flush=True)
@@ -300,27 +310,29 @@ class Found:
     said: str
 
 
-def hunt(mutant: Mutant, seeds: int) -> Found:
+def hunt(original: Path, mutant: Mutant, seeds: int) -> Found:
     """The first seed that finds the mutant, and what it says."""
-    with tempfile.TemporaryDirectory(prefix="sim-mutant-") as folder:
-        tree = Path(folder) / "src"
-        shutil.copytree(ROOT / "src", tree, ignore=shutil.ignore_patterns("__pycache__"))
+    with tempfile.TemporaryDirectory(prefix="mutant-", dir=original) as folder:
+        shutil.copytree(original / "src", Path(folder) / "src")
         path = Path(folder) / mutant.file
         text = path.read_text()
         if mutant.old not in text:
             return Found(mutant.name, None, "its text is no longer in the file")
         path.write_text(text.replace(mutant.old, mutant.new))
-        result = Path(folder) / "result.json"
-        command = [sys.executable, "-B", "-m", "allot.cli", "sim", "--seeds", f"1-{seeds}"]
-        command += ["--until-broken", "--json", str(result)]
-        environment = {**os.environ, "PYTHONPATH": str(tree)}
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-        if not result.exists():
-            return Found(mutant.name, None, f"the run ended badly: {done.stderr[-300:]}")
-        broken = json.loads(result.read_text())["broken"]
-    for seed, wrong in broken.items():
-        return Found(mutant.name, int(seed), wrong[0])
-    return Found(mutant.name, None, f"{seeds} seeds found nothing")
+        return replace(run(Path(folder), seeds), mutant=mutant.name)
+
+
+def run(folder: Path, seeds: int) -> Found:
+    result = folder / "result.json"
+    command = [sys.executable, "-B", "-m", "allot.cli", "sim", "--seeds", f"1-{seeds}"]
+    command += ["--until-broken", "--json", str(result)]
+    environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    if not result.exists():
+        return Found("", None, f"the run ended badly: {done.stderr[-300:]}")
+    for seed, wrong in json.loads(result.read_text())["broken"].items():
+        return Found("", int(seed), wrong[0])
+    return Found("", None, NOTHING)
 
 
 def write(path: Path, found: list[Found], seeds: int) -> None:
