@@ -1,6 +1,6 @@
 """What the writes of a pod with a generated claim cost the control plane, verb by verb.
 
-    bench/write_cycle.py [--pods N] [--nodes M] [--in-flight K] [--transport inprocess|https]
+    bench/write_cycle.py [--pods N] [--nodes M] [--in-flight K] [--transport inprocess|socket|https]
                          [--profile ROWS]
 
 No scheduler and no controller: their writes are played, in their order, with their identities and
@@ -12,8 +12,8 @@ every write is authorized, validated and durable, and passes the device guard.
     steady   and then: delete the pod, deallocate the claim, unprotect it, delete it       10 writes
 
 First verb by verb, K at a time, for the processor time of each, informers included; then whole
-cycles, K in flight, for the rate. Prints one JSON object. With HTTPS the server is a process of its
-own, and both sides are told apart. Timings on a shared machine are noise: read CPU time.
+cycles, K in flight, for the rate. Prints one JSON object. With socket and https the server is a process
+of its own, and both sides are told apart. Timings on a shared machine are noise: read CPU time.
 """
 
 import argparse
@@ -37,7 +37,7 @@ import uvloop
 from allot.api import Object, User, core, resource
 from allot.apiserver import ApiServer, identities, security
 from allot.base import SystemClock
-from allot.client import Client, HttpsTransport, InProcessTransport, kubeconfig
+from allot.client import Client, HttpsTransport, InProcessTransport, Socket, kubeconfig
 from allot.informers import Change, Deleted, Informers, ResourceId
 from allot.store import open_store
 from apiserver import Server
@@ -289,7 +289,7 @@ async def many(work: Callable[[Case], Awaitable[None]], on: Iterable[Case], in_f
 
 
 class Meter:
-    """Processor time of this process and, over HTTPS, of the server's."""
+    """Processor time of this process and, where that is another one, of the server's."""
 
     def __init__(self, server_cpu: CpuOf | None) -> None:
         self._server_cpu = server_cpu
@@ -389,7 +389,7 @@ def profiled(rows: int) -> Iterator[None]:
         pstats.Stats(profiler, stream=sys.stderr).sort_stats("tottime").print_stats(rows)
 
 
-# -- the two ways to the server ---------------------------------------------------------------------
+# -- the ways to the server -------------------------------------------------------------------------
 
 
 async def in_process(options: argparse.Namespace) -> dict[str, Any]:
@@ -412,12 +412,22 @@ async def in_process(options: argparse.Namespace) -> dict[str, Any]:
             await store.close()
 
 
-async def over_https(options: argparse.Namespace) -> dict[str, Any]:
+async def in_another_process(options: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         server = Server(Path(folder), "sqlite")
         clients: list[Client] = []
+        shared = Socket(server.data_dir / "api.sock")
+
+        def named(user: User) -> Client:
+            clients.append(Client(shared.transport(user)))
+            return clients[-1]
+
+        def certified(user: User) -> Client:
+            return _client(server, user, clients)
+
         try:
-            return await measure(lambda user: _client(server, user, clients), options, server.cpu_s)
+            client_of = named if options.transport == "socket" else certified
+            return await measure(client_of, options, server.cpu_s)
         finally:
             for client in clients:
                 await client.close()
@@ -444,12 +454,12 @@ def main() -> None:
     parser.add_argument("--pods", type=int, default=2000)
     parser.add_argument("--nodes", type=int, default=500)
     parser.add_argument("--in-flight", type=int, default=64)
-    parser.add_argument("--transport", choices=("inprocess", "https"), default="inprocess")
+    parser.add_argument("--transport", choices=("inprocess", "socket", "https"), default="inprocess")
     parser.add_argument("--profile", type=int, default=0, metavar="ROWS")
     options = parser.parse_args()
     sys.setswitchinterval(0.001)  # as `allot` runs
     gc.set_threshold(50_000, 20, 100)
-    run = in_process if options.transport == "inprocess" else over_https
+    run = in_process if options.transport == "inprocess" else in_another_process
     print(json.dumps(uvloop.run(run(options)), indent=1))
 
 

@@ -1,7 +1,7 @@
-"""One suite over both transports: what a client can say does not depend on how it is carried.
+"""One suite over every transport: what a client can say does not depend on how it is carried.
 
 The server is the real one, on a memory store; over HTTPS it is reached through
-the kubeconfig that it writes.
+the kubeconfig that it writes, over its socket by anybody's name.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from allot.api import Object, errors
-from allot.apiserver import ServingOptions, serve
+from allot.apiserver import ServingOptions, identities, serve
 from allot.base import SystemClock
 from allot.client import (
     Client,
@@ -22,6 +22,7 @@ from allot.client import (
     LeaseSettings,
     Patch,
     Propagation,
+    Socket,
     kubeconfig,
     lead,
     retry_on_conflict,
@@ -49,7 +50,18 @@ async def over_https(folder: Path) -> AsyncIterator[Client]:
         await serving.close()
 
 
-@pytest.fixture(params=[in_process, over_https], ids=["in-process", "https"])
+@contextlib.asynccontextmanager
+async def over_the_socket(folder: Path) -> AsyncIterator[Client]:
+    serving = await serve(ServingOptions(folder / "data", store="memory"))
+    client = Client(Socket(serving.socket).transport(identities.ADMIN))
+    try:
+        yield client
+    finally:
+        await client.close()
+        await serving.close()
+
+
+@pytest.fixture(params=[in_process, over_https, over_the_socket], ids=["in-process", "https", "socket"])
 def tell(request, tmp_path):
     """Tell a story to a client of a fresh server."""
 

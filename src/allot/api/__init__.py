@@ -5,7 +5,7 @@ about each kind; every generation of the API is a package of its own
 (`from allot.api import resource`).
 """
 
-from . import age, errors, field, meta, names
+from . import age, errors, field, frames, meta, names
 from .field import FieldError, Path
 from .gates import GATES, Gates, UnknownGate
 from .http import Request, Response, Told, Transport
@@ -48,6 +48,7 @@ __all__ = [
     "encode",
     "errors",
     "field",
+    "frames",
     "meta",
     "names",
     "normalized_semver",

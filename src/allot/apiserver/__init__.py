@@ -2,7 +2,7 @@
 
 Read in the order in which a request travels:
 
-    listener     HTTPS: bytes in, bytes out, who is calling
+    listener     HTTPS: bytes in, bytes out, who is calling; socketlistener: on the same machine
     server       handle(request, user): the path, the caller's rights, the verb
     target       what a path names
     reading      get, list, watch        cache, history, watching: what watchers see

@@ -1,6 +1,7 @@
-"""An API server as a process: data directory, store, keys, HTTPS, kubeconfig.
+"""An API server as a process: data directory, store, keys, HTTPS, socket, kubeconfig.
 
     D/kubeconfig    the administrator's way in
+    D/api.sock      the way in for processes of the same user on the same machine
     D/pki           keys and certificates (see `security/keyfiles`)
     D/allot.db      the embedded store
 
@@ -36,7 +37,9 @@ from .security import (
     server_context,
     write_file,
 )
+from .socketlistener import SocketListener
 
+SOCKET_NAME = "api.sock"
 _AUTHORITY_KEY = "/system/authority"
 
 
@@ -49,6 +52,7 @@ class ServingOptions:
     names: tuple[str, ...] = ()  # further names or addresses that clients reach us by
     server: Options = field(default_factory=Options)
     way_to_nodes: Callable[[Authority, Clock], Forward] | None = None
+    socket: bool = True
 
 
 class Serving:
@@ -61,6 +65,7 @@ class Serving:
         api: ApiServer,
         authority: Authority,
         listener: Listener,
+        local: SocketListener,
         renewal: asyncio.Task[None],
     ) -> None:
         self.options = options
@@ -68,6 +73,7 @@ class Serving:
         self.authority = authority
         self._store = store
         self._listener = listener
+        self._local = local
         self._renewal = renewal
 
     @property
@@ -80,9 +86,13 @@ class Serving:
     def kubeconfig(self) -> Path:
         return self.options.data_dir / "kubeconfig"
 
+    @property
+    def socket(self) -> Path:
+        return self.options.data_dir / SOCKET_NAME
+
     async def close(self) -> None:
         self._renewal.cancel()
-        await self._listener.close()
+        await asyncio.gather(self._listener.close(), self._local.close())
         await self.api.close()
         await self._store.close()
 
@@ -104,6 +114,9 @@ async def serve(options: ServingOptions) -> Serving:
         await api.start()
         listener = Listener(Application(api.handle, _authenticate(api)), context)
         await listener.open(options.host, options.port)
+        local = SocketListener(api.handle)
+        if options.socket:
+            await local.open(data_dir / SOCKET_NAME)
     except BaseException:
         if api is not None:
             await api.close()
@@ -112,7 +125,7 @@ async def serve(options: ServingOptions) -> Serving:
     renewal = asyncio.create_task(
         keep_renewed(context, data_dir, authority, names, options.server.clock), name="certificate renewal"
     )
-    serving = Serving(options, store, api, authority, listener, renewal)
+    serving = Serving(options, store, api, authority, listener, local, renewal)
     _write_kubeconfig(serving)
     # Start-up made many objects that stay; the collector need not look at them again.
     gc.collect()

@@ -7,6 +7,7 @@ from .journal import Journal
 from .loopwatch import LoopWatch
 from .metrics import Counter, Gauge, Histogram, Metrics
 from .overlay import Overlay
+from .unixaddress import unix_address
 
 __all__ = [
     "Clock",
@@ -22,4 +23,5 @@ __all__ = [
     "RandomIds",
     "SystemClock",
     "require",
+    "unix_address",
 ]

@@ -1,11 +1,11 @@
 """The control plane that is measured: the real API server on a durable store, in this
 process or in one of its own, and a way to it for everybody who takes part.
 
-    async with open_place("https", "sqlite", data_dir, gates) as place:
+    async with open_place("socket", "sqlite", data_dir, gates) as place:
         client = Client(place.connect(identities.SCHEDULER))
 
-Whoever connects has an identity of its own and that identity's rights, in process
-by name, over HTTPS by a certificate of the cluster's authority.
+Whoever connects has an identity of its own and that identity's rights, in process and
+over the server's socket by name, over HTTPS by a certificate of the cluster's authority.
 """
 
 import asyncio
@@ -19,10 +19,19 @@ from pathlib import Path
 from allot.api import Gates, Transport, User
 from allot.apiserver import ApiServer, Options, security
 from allot.base import SystemClock
-from allot.client import Access, Credential, Fixed, HttpsTransport, InProcessTransport, Server, kubeconfig
+from allot.client import (
+    Access,
+    Credential,
+    Fixed,
+    HttpsTransport,
+    InProcessTransport,
+    Server,
+    Socket,
+    kubeconfig,
+)
 from allot.store import open_store
 
-TRANSPORTS = ("inprocess", "https")
+TRANSPORTS = ("inprocess", "socket", "https")
 _LIFETIME = timedelta(days=1)
 _READY_S = 60.0
 _END_S = 30.0
@@ -44,8 +53,11 @@ class NotReady(Exception):
 async def open_place(
     transport: str, store: str, data_dir: Path, gates: Sequence[str]
 ) -> AsyncIterator[Place]:
-    opened = _in_process if transport == "inprocess" else _in_a_process_of_its_own
-    async with opened(store, data_dir, gates) as place:
+    if transport == "inprocess":
+        opened = _in_process(store, data_dir, gates)
+    else:
+        opened = _in_a_process_of_its_own(store, data_dir, gates, _WAYS[transport])
+    async with opened as place:
         connected: list[Transport] = []
 
         def connect(user: User) -> Transport:
@@ -72,7 +84,9 @@ async def _in_process(store: str, data_dir: Path, gates: Sequence[str]) -> Async
 
 
 @asynccontextmanager
-async def _in_a_process_of_its_own(store: str, data_dir: Path, gates: Sequence[str]) -> AsyncIterator[Place]:
+async def _in_a_process_of_its_own(
+    store: str, data_dir: Path, gates: Sequence[str], way: Callable[[Path], Connect]
+) -> AsyncIterator[Place]:
     command = [sys.executable, "-m", "allot.cli", "apiserver", "--port", "0", "--data-dir", str(data_dir)]
     command += ["--store", store, "--feature-gates", ",".join(f"{gate}=true" for gate in gates)]
     log = data_dir / "apiserver.log"
@@ -85,7 +99,7 @@ async def _in_a_process_of_its_own(store: str, data_dir: Path, gates: Sequence[s
         line = await asyncio.wait_for(process.stdout.readline(), _READY_S)
         if line != b"ready\n":
             raise NotReady(log.read_text(errors="replace")[-2000:])
-        yield Place(_certified(data_dir), process.pid)
+        yield Place(way(data_dir), process.pid)
     finally:
         if process.returncode is None:
             process.terminate()
@@ -107,3 +121,11 @@ def _certified(data_dir: Path) -> Connect:
         return HttpsTransport(Access(server, Fixed(Credential(certificate=pair.certificate, key=pair.key))))
 
     return connect
+
+
+def _named(data_dir: Path) -> Connect:
+    """Everybody over one connection, as components of one process would."""
+    return Socket(data_dir / "api.sock").transport
+
+
+_WAYS: dict[str, Callable[[Path], Connect]] = {"socket": _named, "https": _certified}

@@ -27,6 +27,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--anonymous-health", action="store_true", help="let strangers see /healthz, /livez and /readyz"
     )
+    parser.add_argument(
+        "--socket",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="also listen on DATA-DIR/api.sock, for processes of the same user (default)",
+    )
     parser.add_argument("--feature-gates", default="", help=GATE_HELP)
 
 
@@ -45,6 +51,7 @@ def run(options: argparse.Namespace) -> int:
         tuple(options.name),
         Options(gates=gates, anonymous_health=options.anonymous_health),
         way_to_nodes,
+        options.socket,
     )
     try:
         return run_loop(_serve(wanted))

@@ -62,7 +62,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--transport",
         choices=TRANSPORTS,
         default="inprocess",
-        help="everything in one process (default), or the API server in its own, over HTTPS",
+        help="everything in one process (default), or the API server in its own: over its socket or HTTPS",
     )
     parser.add_argument("--store", default="sqlite", help="sqlite (default), memory or etcd://HOST:PORT[,…]")
     parser.add_argument(

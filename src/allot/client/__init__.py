@@ -1,16 +1,16 @@
 """How to say it: typed verbs over a transport.
 
-Two transports carry the same requests: `InProcessTransport` calls the server's
-handler for a given user, and `HttpsTransport` goes where a kubeconfig says,
-which may be a real Kubernetes.
+Three transports carry the same requests: `InProcessTransport` calls the server's
+handler for a given user, `Socket` reaches a server on the same machine for any user,
+and `HttpsTransport` goes where a kubeconfig says, which may be a real Kubernetes.
 
     access = kubeconfig.load()                        # or kubeconfig.in_cluster()
     client = Client(HttpsTransport(access))
     claims = client.resource("resource.k8s.io", "v1", "resourceclaims")
 
 Reading order: `client` and `resource` are what callers see; `listing`, `watch` and
-`options` are what goes over the wire; `inprocess` and `https` carry it, the latter
-over `connection`, and `measured` counts what goes over either; `kubeconfig`, `access`,
+`options` are what goes over the wire; `inprocess`, `socket` (over `link`) and `https`
+(over `connection`) carry it, and `measured` counts what goes over any; `kubeconfig`, `access`,
 `tokenfile` and `execplugin` say where to and as whom; `election` decides who leads, and
 `lease` does it.
 """
@@ -27,6 +27,7 @@ from .measured import Measured
 from .options import Patch, Propagation
 from .resource import Resource
 from .retry import Backoff, retry_on_conflict
+from .socket import Socket, SocketLimits, SocketTransport
 from .watch import EventType, WatchEvent
 
 __all__ = [
@@ -50,6 +51,9 @@ __all__ = [
     "Propagation",
     "Resource",
     "Server",
+    "Socket",
+    "SocketLimits",
+    "SocketTransport",
     "WatchEvent",
     "kubeconfig",
     "lead",

@@ -1,0 +1,347 @@
+"""A unix socket in front of `handle`, for components on the same machine.
+
+The socket lies in the data directory, beside the keys, and opens for nobody but its owner. So a
+caller is not asked to prove who they are: whoever gets here could make any credential from the keys
+(`allot credentials`), and may name anybody. Each request is authorized as that user's, as ever.
+
+Frames, and what both sides promise about them, are in `allot.api.frames`. What is promised here:
+
+    U1  Only processes of the server's own user get an answer.
+    U2  What cannot be read ends its connection, and no other.
+    U3  What waits in memory is bounded: requests, streams, connections, and what a stream is ahead of
+        its reader. A reader that takes nothing loses its stream; a process that takes nothing loses
+        its connection.
+    U4  A write that has begun is carried out, whether or not somebody still waits for the answer.
+"""
+
+import asyncio
+import logging
+import os
+import socket
+import stat
+import struct
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from allot.api import Request, Response, User, errors, frames
+from allot.base import unix_address
+
+from .listener import Handle
+from .security import identities
+from .server import error_response
+
+log = logging.getLogger(__name__)
+
+CONNECTIONS_MAX = 256
+REQUESTS_MAX = 800
+"""More at once, on all connections together, are told to come back."""
+STREAMS_MAX = 1000
+USERS_MAX = 10_000
+PIECE_BYTES = 1024 * 1024
+_UNREAD_S = 60.0
+"""How long a stream waits for a client that takes nothing, and a connection for one that reads nothing."""
+_LINGER_S = 0.5
+_READS = ("GET", "HEAD")
+_PEER = struct.Struct("3i")  # process, user, group
+
+_BUSY = error_response(errors.TooManyRequests("Too many requests, please try again later.", retry_after_s=1))
+
+
+class SocketListener:
+    """Serves a handler on a unix socket until closed."""
+
+    def __init__(self, handle: Handle) -> None:
+        self.handle = handle
+        self.being_answered = 0  # streams do not count once they run
+        self.connections: set[_Connection] = set()
+        self._server: asyncio.Server | None = None
+        self._path: Path | None = None
+        self._inode = 0
+
+    async def open(self, path: Path) -> None:
+        """Raises OSError when there cannot be a socket at `path`."""
+        bound, self._inode = _bound(path)
+        self._path = path
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_unix_server(lambda: _Connection(self), sock=bound, backlog=128)
+
+    async def close(self) -> None:
+        """Stop listening, end streams, and let what is being answered finish."""
+        if self._server is None:
+            return
+        self._server.close()
+        self._remove()
+        answering = [task for connection in self.connections for task in connection.wind_up()]
+        if answering:
+            await asyncio.wait(answering, timeout=_LINGER_S)
+        for connection in list(self.connections):
+            connection.finish()
+        gone = [connection.gone for connection in self.connections]  # what was written last is on its way
+        if gone:
+            await asyncio.wait(gone, timeout=_LINGER_S)
+        for connection in list(self.connections):
+            connection.abort()
+        await self._server.wait_closed()
+
+    def _remove(self) -> None:
+        """The socket's file, unless another server has put its own there meanwhile."""
+        try:
+            if self._path is not None and self._path.stat().st_ino == self._inode:
+                self._path.unlink()
+        except FileNotFoundError:
+            pass
+
+
+def _bound(path: Path) -> tuple[socket.socket, int]:
+    """A socket at `path` that nobody else may open, and its inode. What an earlier server left gives way."""
+    if path.exists():
+        if not stat.S_ISSOCK(path.lstat().st_mode):
+            raise FileExistsError(f"{path} is in the way: a socket is wanted there")
+        path.unlink()
+    bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        with unix_address(path) as address:
+            bound.bind(address)
+        path.chmod(0o600)  # nobody can have connected: it does not listen yet
+    except BaseException:
+        bound.close()
+        raise
+    return bound, path.stat().st_ino
+
+
+class _Connection(asyncio.Protocol):
+    def __init__(self, listener: SocketListener) -> None:
+        self._listener = listener
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self.gone: asyncio.Future[None] = self._loop.create_future()
+        self._inbox = frames.Inbox(frames.REQUEST_BYTES_MAX)
+        self._outbox = frames.Outbox(self._write, self._loop.call_soon, frames.ANSWER_BYTES_MAX)
+        self._users: dict[int, User] = {}
+        self._answering: dict[int, tuple[asyncio.Task[None], bool]] = {}  # and whether it only reads
+        self._streams: dict[int, _Window] = {}
+        self._unread: asyncio.TimerHandle | None = None
+
+    # -- what the event loop calls --------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        if len(self._listener.connections) >= CONNECTIONS_MAX or not _is_us(self._transport):
+            self._transport.abort()
+            return
+        self._listener.connections.add(self)
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for frame in self._inbox.feed(data):
+                self._take(frame)
+        except (frames.Broken, msgspec.MsgspecError, UnicodeDecodeError) as broken:
+            log.warning("a connection to the socket is ended: %s", broken)
+            self.abort()
+
+    def pause_writing(self) -> None:
+        """Their buffers are full: until they read, nothing more is taken from them."""
+        self._unread = self._loop.call_later(_UNREAD_S, self.abort)
+        if self._transport is not None:
+            self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+        for window in self._streams.values():
+            window.wake()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._listener.connections.discard(self)
+        self.gone.set_result(None)
+        if self._unread is not None:
+            self._unread.cancel()
+        for number in self._answering:
+            self._unwanted(number)
+
+    # -- what the listener calls ----------------------------------------------------------------
+
+    def wind_up(self) -> list["asyncio.Task[None]"]:
+        """Take no more, end streams; what is left is being answered."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.pause_reading()
+        for number in self._streams:
+            self._answering[number][0].cancel()
+        return [task for task, _ in self._answering.values()]
+
+    def finish(self) -> None:
+        self._outbox.flush()
+        if self._transport is not None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    # -- frames ---------------------------------------------------------------------------------
+
+    def _take(self, frame: frames.Frame) -> None:
+        match frame.kind:
+            case frames.ASK:
+                self._asked(frame.number, frames.read_ask(frame.payload), len(frame.payload))
+            case frames.TAKEN:
+                window = self._streams.get(frame.number)
+                if window is not None:
+                    window.open(frame.bytes_taken())
+            case frames.LEAVE:
+                self._unwanted(frame.number)
+            case frames.MEET:
+                self._meet(frame.number, frames.read_meet(frame.payload))
+            case other:
+                raise frames.Broken(f"a frame of kind {other}")
+
+    def _meet(self, number: int, who: frames.Meet) -> None:
+        if len(self._users) >= USERS_MAX or not who.name:
+            raise frames.Broken("too many users" if who.name else "a user without a name")
+        groups = who.groups
+        if identities.AUTHENTICATED not in groups:
+            groups = (*groups, identities.AUTHENTICATED)
+        self._users[number] = User(who.name, groups, who.uid, who.extra)
+
+    def _asked(self, number: int, ask: frames.Ask, size: int) -> None:
+        user = self._users.get(ask.user)
+        if user is None:
+            raise frames.Broken("a request for a user who was not named")
+        if number in self._answering:
+            raise frames.Broken("two requests with one number")
+        refusal = self._refusal(ask, size)
+        if refusal is not None:
+            self._answer(number, refusal)
+            return
+        request = Request(ask.method, ask.path, ask.query, ask.headers, ask.body)
+        task = self._loop.create_task(self._respond(number, request, user))
+        self._answering[number] = (task, ask.method in _READS)
+        self._listener.being_answered += 1
+
+    def _unwanted(self, number: int) -> None:
+        """Nobody waits for this answer any more. Reading for it ends; writing does not (U4)."""
+        task, reads = self._answering.get(number, (None, False))
+        if task is not None and reads:
+            self._loop.call_soon(task.cancel)  # soon: by then it has begun, and will tidy up
+
+    def _refusal(self, ask: frames.Ask, size: int) -> Response | None:
+        """What is said no to before it is looked at."""
+        if self._listener.being_answered >= REQUESTS_MAX or len(self._streams) >= STREAMS_MAX:
+            return _BUSY
+        body = len(ask.body)
+        if body > frames.BODY_BYTES_MAX:
+            return error_response(
+                errors.TooLarge(f"Request entity too large: limit is {frames.BODY_BYTES_MAX}")
+            )
+        if size - body > frames.HEAD_BYTES_MAX:
+            return error_response(errors.BadRequest("the head of the request is too large"))
+        return None
+
+    # -- answers --------------------------------------------------------------------------------
+
+    async def _respond(self, number: int, request: Request, user: User) -> None:
+        try:
+            try:
+                response = await self._listener.handle(request, user)
+            finally:
+                self._listener.being_answered -= 1
+            if response.stream is None and len(response.body) <= PIECE_BYTES:
+                self._answer(number, response, only_head=request.method == "HEAD")
+            else:
+                await self._stream(number, response)
+        except asyncio.CancelledError:
+            pass  # nobody waits for it
+        except Exception as failed:
+            log.error("a request failed: %s %s", request.method, request.path, exc_info=failed)
+            self._answer(number, error_response(errors.Internal("an internal error occurred")))
+        finally:
+            self._answering.pop(number, None)
+
+    def _answer(
+        self, number: int, response: Response, *, only_head: bool = False, streams: bool = False
+    ) -> None:
+        body = b"" if only_head or streams else response.body
+        head = frames.Answer(response.status, body, response.content_type, response.headers, streams)
+        self._outbox.head(frames.ANSWER, number, head)
+
+    async def _stream(self, number: int, response: Response) -> None:
+        """Send pieces until the stream ends, nobody reads it any more, or it is cut off."""
+        window = self._streams[number] = _Window()
+        self._answer(number, response, streams=True)
+        why = ""
+        try:
+            async with aclosing(_pieces(response)) as pieces:
+                async for piece in pieces:
+                    if window.left <= 0 or self._unread is not None:
+                        async with asyncio.timeout(_UNREAD_S):
+                            while window.left <= 0 or self._unread is not None:
+                                await window.opened()
+                    window.left -= len(piece)
+                    self._outbox.raw(frames.PIECE, number, piece)
+        except TimeoutError:
+            why = "it was not read"
+        except asyncio.CancelledError:
+            why = "the server ended it"
+        finally:
+            del self._streams[number]
+        self._outbox.raw(frames.END, number, why.encode())
+
+    def _write(self, ready: bytearray) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(ready)
+
+
+async def _pieces(response: Response) -> AsyncGenerator[bytes | memoryview, None]:
+    """The body of an answer, in pieces of a bounded size."""
+    if response.stream is None:
+        for piece in _cut(response.body):
+            yield piece
+        return
+    async with aclosing(cast(Any, response.stream)) as stream:
+        async for piece in stream:
+            if len(piece) <= PIECE_BYTES:
+                yield piece
+            else:
+                for part in _cut(piece):
+                    yield part
+
+
+def _cut(body: bytes) -> list[memoryview]:
+    view = memoryview(body)
+    return [view[at : at + PIECE_BYTES] for at in range(0, len(body), PIECE_BYTES)]
+
+
+class _Window:
+    """How far a stream may run ahead of its reader."""
+
+    __slots__ = ("_waiting", "left")
+
+    def __init__(self) -> None:
+        self.left = frames.WINDOW_BYTES
+        self._waiting: asyncio.Future[None] | None = None
+
+    def open(self, count: int) -> None:
+        self.left += count
+        self.wake()
+
+    def wake(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+    async def opened(self) -> None:
+        self._waiting = asyncio.get_running_loop().create_future()
+        await self._waiting
+
+
+def _is_us(transport: asyncio.Transport) -> bool:
+    """Whether the other end runs as our own user (U1)."""
+    peer = transport.get_extra_info("socket")
+    _, user, _ = _PEER.unpack(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
+    return bool(user == os.getuid())
