@@ -202,6 +202,8 @@ def test_how_much_a_job_does_when_it_does_not_say(said, completions, parallelism
         ({"completionMode": "Sorted"}, ["spec.completionMode"]),
         ({"backoffLimitPerIndex": 1}, ["spec.backoffLimitPerIndex"]),
         ({"manualSelector": True}, ["spec.selector"]),
+        ({"managedBy": "somebody"}, ["spec.managedBy"]),
+        ({"managedBy": f"example.com/{'x' * 60}"}, ["spec.managedBy"]),
         ({"podFailurePolicy": {"rules": [{"action": "Ignore"}]}}, ["spec.podFailurePolicy.rules[0]"]),
         ({"template": {"spec": {"containers": [container()]}}}, ["spec.template.spec.restartPolicy"]),
     ],
@@ -218,6 +220,9 @@ def test_what_a_job_is_stays_and_how_fast_it_goes_may_change():
     longer = copy.deepcopy(old)
     longer["spec"]["completions"] = 9
     assert fields_of(changed("jobs.batch", old, longer)) == ["spec.completions"]
+    given_away = copy.deepcopy(old)
+    given_away["spec"]["managedBy"] = "example.com/queue"
+    assert fields_of(changed("jobs.batch", old, given_away)) == ["spec.managedBy"]
     other = copy.deepcopy(old)
     other["spec"]["template"]["spec"]["containers"][0]["image"] = "other:1"
     assert fields_of(changed("jobs.batch", old, other)) == ["spec.template"]

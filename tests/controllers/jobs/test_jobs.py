@@ -186,3 +186,19 @@ def test_pods_of_a_deleted_job_are_let_go():
         assert not (await here.pods.list(NS)).objects
 
     tell(story, jobs.CONTROLLER, garbagecollection.CONTROLLER)
+
+
+def test_a_job_that_somebody_else_manages_is_left_to_them():
+    """J3: not one pod, not one word in its status. One that names this controller is its own."""
+
+    async def story(here: World) -> None:
+        theirs = job(managedBy="example.com/queue")
+        await writing(here).create({**theirs, "metadata": {"name": "theirs", "namespace": NS}})
+        await writing(here).create(job(managedBy="kubernetes.io/job-controller"))
+        (pod,) = await pending(here, 1)
+        assert pod.name.startswith("sum-")
+        await here.quiet()
+        assert len(await pods(here)) == 1
+        assert not (await writing(here).get("theirs", NS)).fields.get("status")
+
+    tell(story, jobs.CONTROLLER)

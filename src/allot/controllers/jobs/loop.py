@@ -63,7 +63,7 @@ class Jobs:
 
     async def reconcile(self, key: Key) -> Again | None:
         job = self._jobs.cache.get(key.name, key.namespace)
-        if job is None:
+        if job is None or not job_of(job).is_ours:
             return None
         pods = await self._keeper.of(job)
         steps = plan(job, pods, self._world.clock.now())

@@ -5,6 +5,8 @@ from allot.api import Object, core, meta
 TRACKING = "batch.kubernetes.io/job-tracking"
 """The finalizer by which a finished pod waits until it has been counted."""
 INDEX = "batch.kubernetes.io/job-completion-index"
+MANAGER = "kubernetes.io/job-controller"
+"""How a job names this controller, where it names one."""
 
 
 class JobSpec(meta.View, frozen=True):
@@ -15,6 +17,7 @@ class JobSpec(meta.View, frozen=True):
     active_deadline_seconds: int | None = None
     pod_replacement_policy: str = "TerminatingOrFailed"
     suspend: bool = False
+    managed_by: str = MANAGER
     selector: meta.LabelSelector = meta.LabelSelector()
 
 
@@ -44,6 +47,11 @@ class Job(meta.View, frozen=True):
     @property
     def is_indexed(self) -> bool:
         return self.spec.completion_mode == "Indexed"
+
+    @property
+    def is_ours(self) -> bool:
+        """Others, such as queues that span clusters, may do the work of this controller for some jobs."""
+        return self.spec.managed_by == MANAGER
 
     def has(self, condition: str) -> meta.Condition | None:
         """The condition, if it is true."""

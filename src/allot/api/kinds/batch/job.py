@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from ... import names
 from ...age import human_duration, moment, since
-from ...field import FieldError, Path, forbidden, invalid, required, unsupported
+from ...field import FieldError, Path, forbidden, invalid, required, too_long, unsupported
 from ...kind import Column, Fields, Kind, Occasion, Rules, Version
 from ..labels import matches, validate_selector
 from ..numbers import validate_not_negative
@@ -20,11 +21,16 @@ UID_LABEL = "batch.kubernetes.io/controller-uid"
 NAME_LABEL = "batch.kubernetes.io/job-name"
 OLD_LABELS = {"controller-uid": UID_LABEL, "job-name": NAME_LABEL}
 PARALLELISM_INDEXED_MAX = 100_000
+MANAGER_LENGTH_MAX = 63
 TRACKING_FINALIZER = "batch.kubernetes.io/job-tracking"
 INT32_MAX = 2**31 - 1
 _FIXED_COUNTS = (
     "parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished",
     "backoffLimitPerIndex", "maxFailedIndexes",
+)  # fmt: skip
+_FIXED = (
+    "selector", "completionMode", "podFailurePolicy", "successPolicy", "backoffLimitPerIndex",
+    "manualSelector", "managedBy",
 )  # fmt: skip
 _SCHEDULING = ("nodeSelector", "affinity", "tolerations", "schedulingGates")
 
@@ -82,7 +88,17 @@ def validate_spec(spec: Fields, path: Path) -> list[FieldError]:
     for name, known in (("completionMode", MODES), ("podReplacementPolicy", REPLACEMENTS)):
         if spec.get(name) is not None and spec[name] not in known:
             found.append(unsupported(path / name, spec[name], known))
+    found += _validate_manager(spec.get("managedBy"), path / "managedBy")
     return found + _validate_indexed(spec, path) + _validate_failure_policy(spec, path)
+
+
+def _validate_manager(name: str | None, path: Path) -> list[FieldError]:
+    if name is None:
+        return []
+    if "/" not in name:
+        return [invalid(path, name, "must be a domain-prefixed path, such as 'example.com/queue'")]
+    found = [invalid(path, name, problem) for problem in names.qualified(name)]
+    return [*found, too_long(path, MANAGER_LENGTH_MAX)] if len(name) > MANAGER_LENGTH_MAX else found
 
 
 def _validate_indexed(spec: Fields, path: Path) -> list[FieldError]:
@@ -142,7 +158,7 @@ def _validate(job: Fields) -> list[FieldError]:
 
 def _validate_update(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
     spec, before = obj(new, "spec"), obj(old, "spec")
-    fixed = ["selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "manualSelector"]
+    fixed = [*_FIXED]
     elastic = (
         spec.get("completionMode") == "Indexed"
         and before.get("completions") == before.get("parallelism")
