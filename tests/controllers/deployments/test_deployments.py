@@ -104,6 +104,32 @@ def test_a_rolling_update_replaces_all_pods_within_its_bounds():
     tell(story, *BOTH)
 
 
+def test_events_tell_of_scaling_and_of_nothing_else():
+    """Without room for a surge the new set begins with no pod, which is no scaling."""
+
+    async def story(here: World) -> None:
+        strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+        await apps(here).create(deployment(1, strategy=strategy))
+        async with Kubelet(here.client):
+            await rolled_out(here, 1)
+            await set_image(here, "app:2")
+            await rolled_out(here, 1)
+
+        async def told() -> list[str]:
+            found = (await here.client.resource("", "v1", "events").list(NS)).objects
+            texts = [one.fields["message"] for one in found if one.fields["reason"] == "ScalingReplicaSet"]
+            return [text.partition(" from ")[2] for text in texts]
+
+        async def all_told() -> bool:
+            return len(await told()) >= 3
+
+        await here.until(all_told)
+        await here.quiet()
+        assert sorted(await told()) == ["0 to 1", "0 to 1", "1 to 0"]
+
+    tell(story, *BOTH)
+
+
 def test_a_broken_template_does_not_take_down_what_works():
     """The new pods never become ready: most of the old ones stay, and the deadline is told."""
 

@@ -173,9 +173,9 @@ class Rollouts:
         except errors.ApiError as refused:
             self._say(deployment, WARNING, "ReplicaSetCreateError", f"no replica set was made: {refused}")
             raise
-        self._say(
-            deployment, NORMAL, "ScalingReplicaSet", f"scaled up replica set {made.name} from 0 to {size}"
-        )
+        if size:
+            text = f"scaled up replica set {made.name} from 0 to {size}"
+            self._say(deployment, NORMAL, "ScalingReplicaSet", text)
         return made, True
 
     async def _collided(self, deployment: Object, name: str) -> Object | None:
