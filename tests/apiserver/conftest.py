@@ -4,10 +4,12 @@ import asyncio
 import json
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 
-from allot.api import Request, User
+from allot.api import Object, Request, User
 from allot.apiserver import ApiServer, identities
+from allot.apiserver.recent import Recent
 from allot.store import MemoryStore
 
 
@@ -83,3 +85,19 @@ def api():
     api = Api()
     yield api
     api.close()
+
+
+@pytest.fixture(autouse=True)
+def _nobody_changes_what_is_shared(monkeypatch):
+    """Decoded objects go from hand to hand: in every test, they stay what their bytes say."""
+    seen: list[Object] = []
+    plain = Recent.written
+
+    def written(self, *what):
+        seen.append(plain(self, *what))
+        return seen[-1]
+
+    monkeypatch.setattr(Recent, "written", written)
+    yield
+    for one in seen:
+        assert one.fields == msgspec.json.decode(one.raw)

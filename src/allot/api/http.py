@@ -31,6 +31,7 @@ class Response(msgspec.Struct, frozen=True):
     content_type: str = "application/json"
     headers: tuple[tuple[str, str], ...] = ()
     stream: AsyncIterator[bytes] | None = None  # a watch or a log; then `body` is empty
+    object: Object | None = None  # what `body` says, for readers in the same process
 
 
 class Told(bytes):

@@ -52,11 +52,14 @@ _outline = msgspec.json.Decoder(_Outline)
 class Object:
     __slots__ = ("__weakref__", "_fields", "_outline", "_revision", "_value", "_views")
 
-    def __init__(self, value: bytes, revision: int = 0) -> None:
-        """`value` is a whole JSON object; with a `revision` it is in the stored form."""
+    def __init__(self, value: bytes, revision: int = 0, fields: dict[str, Any] | None = None) -> None:
+        """`value` is a whole JSON object; with a `revision` it is in the stored form.
+
+        `fields` is what a client reads in it, where the caller knows; they are not changed any more.
+        """
         self._value = value
         self._revision = revision
-        self._fields: dict[str, Any] | None = None
+        self._fields = fields
         self._outline: _Outline | None = None
         self._views: dict[type, msgspec.Struct] | None = None
 
@@ -130,11 +133,30 @@ class Object:
 
     def _read_outline(self) -> _Outline:
         if self._outline is None:
-            self._outline = _outline.decode(self._value)
+            fields = self._fields
+            self._outline = _outline.decode(self._value) if fields is None else _outlined(fields)
         return self._outline
 
     def __repr__(self) -> str:
         return f"Object({self.kind} {self.namespace}/{self.name} @{self.resource_version})"
+
+
+def _outlined(fields: Mapping[str, Any]) -> _Outline:
+    """What the decoder would find, taken from what is decoded already: a third of the time."""
+    get = fields["metadata"].get
+    metadata = Metadata(
+        get("name", ""),
+        get("namespace", ""),
+        get("uid", ""),
+        get("resourceVersion", ""),
+        get("generation", 0),
+        get("labels"),
+        get("annotations"),
+        get("finalizers"),
+        get("deletionTimestamp"),
+        get("creationTimestamp"),
+    )
+    return _Outline(metadata, fields.get("kind", ""), fields.get("apiVersion", ""))
 
 
 def encode(fields: Mapping[str, Any]) -> bytes:

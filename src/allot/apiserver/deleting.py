@@ -7,7 +7,7 @@ objects get a deletionTimestamp and go with the write that removes the last hold
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 from allot.api import Fields, Kind, Object, Response, encode, errors, field, schema, stored_form
 from allot.store import Committed, Delete, OutcomeUnknown, Put, Unavailable
@@ -97,7 +97,7 @@ class Deleter:
         headers = warning_headers([v.deprecated] if (v := call.served.version).deprecated else [])
         if gone and not call.served.version.returns_deleted:
             return Response(200, encode(_success(kind, name, last.uid)), headers=headers)
-        return Response(200, call.renderer.one(last), headers=headers)
+        return call.renderer.answer(last, 200, headers)
 
     async def remove(
         self, call: Call, namespace: str, name: str, options: DeleteOptions
@@ -119,7 +119,7 @@ class Deleter:
         assert found.object is not None
         kind = call.kind
         occasion = await self._occasions.open(call, [], fresh=fresh)
-        old, new = found.object.fresh(), found.object.fresh()
+        old, new = cast(Fields, found.object.fields), found.object.fresh()
         await self._admission.admit(Attempt(kind, "DELETE", "", namespace, name, None, old, occasion))
         _keep_lasting(kind, name)
         held = _mark(kind, new, options, timestamp(occasion.now), occasion.now)
@@ -138,9 +138,11 @@ class Deleter:
             raise errors.Unavailable(f"the store is not available: {away}", retry_after_s=1) from away
         except OutcomeUnknown as unknown:
             raise errors.Timeout(f"the outcome of the delete is unknown: {unknown}") from unknown
-        if isinstance(outcome, Committed):
-            return Object(stored, outcome.revision), not held
-        return None
+        if not isinstance(outcome, Committed):
+            return None
+        if held:
+            return self._repository.recent.written(found.key, stored, outcome.revision, new), False
+        return Object(stored, outcome.revision), True
 
 
 def _check_preconditions(kind: Kind, name: str, object: Object, options: DeleteOptions) -> None:

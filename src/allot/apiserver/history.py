@@ -13,6 +13,7 @@ from weakref import ref
 from allot.api import Object
 
 from .pieces import BYTES
+from .recent import Recent
 
 WINDOW_CHANGES = 8192
 WINDOW_BYTES = 64 * 1024 * 1024
@@ -44,14 +45,17 @@ class Change:
             found = self._lines[key] = event_line(type, render(self.object))
         return found
 
-    def told(self) -> Object:
-        """The object for watchers in this process: the same one for all, as long as one of them has it.
+    def told(self, recent: Recent) -> Object:
+        """The object for watchers in this process: the same one for all, as long as one of them has it,
+        and the one that its writer was given. Whoever is told of an end sees what was before it.
 
         They will read it in their own ways, and what they read stays with it. History keeps bytes.
         """
         found = self._told() if self._told is not None else None
         if found is None:
-            found = Object(self.object.stored, self.object.revision)
+            revision, is_last = self.object.revision, self.type == "DELETED"
+            written = None if is_last else recent.at(self.key, revision)
+            found = written or Object(self.object.stored, revision)
             self._told = ref(found)
         return found
 

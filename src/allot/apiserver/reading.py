@@ -45,7 +45,7 @@ class Reader:
             found = await self._repository.find(served.kind, target.namespace, target.name)
         if found.object is None:
             raise not_found(served.kind, target.name)
-        return Response(200, renderer.one(found.object))
+        return renderer.answer(found.object)
 
     async def list(self, target: Target, served: Served, request: Request, renderer: Renderer) -> Response:
         query = request.query
@@ -70,7 +70,8 @@ class Reader:
             at_least = await self._store.revision()
         if at_least > cache.revision and not await cache.reach(at_least, _REVISION_WAIT_S):
             raise too_large(at_least, cache.revision)
-        body = stream(cache, self._store, Sight(renderer, selection), options, self._laggards)
+        sight = Sight(renderer, selection, self._repository.recent)
+        body = stream(cache, self._store, sight, options, self._laggards)
         return Response(200, stream=body)
 
 

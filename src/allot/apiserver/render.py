@@ -6,10 +6,12 @@ from typing import Any
 
 import msgspec
 
-from allot.api import Fields, Object, encode
+from allot.api import Fields, Object, Response, encode
 
 from .negotiate import Form
 from .registry import Served
+
+Headers = tuple[tuple[str, str], ...]
 
 
 def in_version(object: Object, served: Served) -> Fields:
@@ -53,6 +55,11 @@ class Renderer:
                 return object.raw
             case _:
                 return encode(in_version(object, self.served))
+
+    def answer(self, object: Object, status: int = 200, headers: Headers = ()) -> Response:
+        """The whole answer; clients in the same process find the object in it as it is."""
+        told = object if self.is_plain else None
+        return Response(status, self.one(object), headers=headers, object=told)
 
     def item(self, object: Object) -> bytes:
         """An object as one item of a list, or of a watch."""

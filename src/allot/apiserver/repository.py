@@ -13,6 +13,8 @@ from typing import NamedTuple
 from allot.api import Kind, Object
 from allot.store import Committed, Compare, Delete, Entry, Put, Refused, Store
 
+from .recent import Recent
+
 ROOT = "/objects/"
 
 
@@ -44,13 +46,16 @@ class Repository:
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self.recent = Recent()
 
     async def find(self, kind: Kind, namespace: str, name: str) -> Found:
         return await self.find_key(key_of(kind, namespace, name))
 
     async def find_key(self, key: str) -> Found:
         entry = await self.store.get(key)
-        return Found(key, object_of(entry) if entry else None)
+        if entry is None:
+            return Found(key, None)
+        return Found(key, self.recent.at(key, entry.revision) or object_of(entry))
 
     async def commit(
         self, compares: Iterable[Compare], writes: Iterable[Put | Delete]

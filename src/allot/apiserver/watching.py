@@ -20,6 +20,7 @@ from allot.store import Compacted, Event, Store, Watch
 from .cache import Cache
 from .history import Change, FellBehind, event_line
 from .pieces import pieces
+from .recent import Recent
 from .render import Renderer
 from .selection import Selection
 
@@ -43,9 +44,10 @@ class WatchOptions(NamedTuple):
 class Sight:
     """What one watcher sees: which objects, in which form."""
 
-    def __init__(self, renderer: Renderer, selection: Selection) -> None:
+    def __init__(self, renderer: Renderer, selection: Selection, recent: Recent) -> None:
         self.renderer = renderer
         self._selection = selection
+        self._recent = recent
 
     def initial(self, objects: Iterable[Object]) -> bytes:
         seen = [object for object in objects if self._selection.accepts(object)]
@@ -58,7 +60,7 @@ class Sight:
         lines = b"".join([change.line(form, render, type) for type, change in seen])
         if not self.renderer.is_plain:
             return lines
-        return Told.of(lines, [(type, change.told()) for type, change in seen])
+        return Told.of(lines, [(type, change.told(self._recent)) for type, change in seen])
 
     def _seen(self, change: Change) -> tuple[str, Change] | None:
         """The change as it is in this watcher's world, if it happens there."""

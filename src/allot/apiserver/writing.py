@@ -11,6 +11,7 @@ The path of every write
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import cast
 
 from msgspec.structs import replace
 
@@ -48,7 +49,7 @@ class Outcome:
     def response(self, call: Call) -> Response:
         status = 201 if self.created else 200
         headers = warning_headers(self.warnings) if self.warnings else ()
-        return Response(status, call.renderer.one(self.object), headers=headers)
+        return call.renderer.answer(self.object, status, headers)
 
 
 def warning_headers(warnings: list[str]) -> tuple[tuple[str, str], ...]:
@@ -100,7 +101,8 @@ class Writer:
                 stored = stored_form(new)
                 outcome = await self._commit(occasion, Compare(key, 0), Put(key, stored))
             if isinstance(outcome, Committed):
-                return Outcome(Object(stored, outcome.revision), True, occasion.warnings)
+                written = self._repository.recent.written(key, stored, outcome.revision, new)
+                return Outcome(written, True, occasion.warnings)
             if outcome.current.get(key) is not None and not generated:
                 raise already_exists(call.kind, name)
         raise errors.TooManyRequests("too many writers are busy with the same objects", retry_after_s=1)
@@ -164,7 +166,7 @@ class Writer:
     ) -> Outcome | Refused:
         assert found.object is not None
         current = found.object
-        old, new = current.fresh(), sent.hub
+        old, new = cast(Fields, current.fields), sent.hub
         await self._prepare_change(call, current, old, new, sent, occasion)
         gone = _let_go(call.kind, new)
         if new == old and not gone:
@@ -182,7 +184,10 @@ class Writer:
             outcome = await self._commit(occasion, found.compare, write)
         if isinstance(outcome, Refused):
             return outcome
-        return Outcome(Object(stored, outcome.revision), False, occasion.warnings)
+        if gone:
+            return Outcome(Object(stored, outcome.revision), False, occasion.warnings)
+        written = self._repository.recent.written(found.key, stored, outcome.revision, new)
+        return Outcome(written, False, occasion.warnings)
 
     async def _prepare_change(
         self, call: Call, current: Object, old: Fields, new: Fields, sent: Body, occasion: WriteOccasion

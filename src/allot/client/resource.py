@@ -51,7 +51,7 @@ class Resource:
     ) -> Object:
         query = query_of(resourceVersion=resource_version)
         response = await self._send("GET", self._path(namespace, name, subresource), query)
-        return Object(response.body)
+        return _answered(response)
 
     async def list(
         self,
@@ -139,7 +139,7 @@ class Resource:
         body, _, in_namespace = _written(new)
         query = write_query(field_manager, field_validation, dry_run)
         response = await self._send("POST", self._path(namespace or in_namespace), query, body)
-        return Object(response.body)
+        return _answered(response)
 
     async def update(
         self,
@@ -154,7 +154,7 @@ class Resource:
         body, name, namespace = _written(new)
         query = write_query(field_manager, field_validation, dry_run)
         response = await self._send("PUT", self._path(namespace, name, subresource), query, body)
-        return Object(response.body)
+        return _answered(response)
 
     async def update_status(self, new: Object | Mapping[str, Any], *, field_manager: str = "") -> Object:
         return await self.update(new, subresource="status", field_manager=field_manager)
@@ -178,7 +178,7 @@ class Resource:
         body = msgspec.json.encode(patch)
         path = self._path(namespace, name, subresource)
         response = await self._send("PATCH", path, query, body, type.value)
-        return Object(response.body)
+        return _answered(response)
 
     async def apply(
         self,
@@ -216,7 +216,7 @@ class Resource:
         """Returns the object as it was, or a Status. `uid` and `resource_version` are preconditions."""
         options = delete_options(uid, resource_version, propagation, grace_period_s, dry_run)
         response = await self._send("DELETE", self._path(namespace, name), {}, options)
-        return Object(response.body)
+        return _answered(response)
 
     async def delete_collection(
         self,
@@ -239,7 +239,7 @@ class Resource:
         """POST to a subresource: a binding, an eviction, a token request."""
         path = self._path(namespace, name, subresource)
         response = await self._send("POST", path, {}, encode(document), wait_when_busy=False)
-        return Object(response.body)
+        return _answered(response)
 
     async def bind(self, name: str, namespace: str, node: str, *, uid: str = "", **more: Any) -> None:
         """Assign a pod to a node. `more` goes into the Binding's metadata (annotations)."""
@@ -296,6 +296,11 @@ class Resource:
             if "/" in part or part in (".", ".."):  # it would name something else
                 raise ValueError(f"{self.plural}: {part!r} cannot be a name")
         return "/".join(part for part in (*parts, self.plural, name, subresource) if part)
+
+
+def _answered(response: Response) -> Object:
+    """From a server in the same process the object that it has, shared by all who have it."""
+    return response.object or Object(response.body)
 
 
 def _written(new: Object | Mapping[str, Any]) -> tuple[bytes, str, str]:

@@ -1,0 +1,34 @@
+"""The objects that this server wrote last, with what they say decoded.
+
+Whoever writes an object has it decoded in hand. The answer to the client, the watchers in the
+same process and the next write of the same object want it decoded too, within moments: they
+get this very object, and nobody reads the same bytes again. It is an opinion about speed only:
+what is not here, or is here at another revision, is made from the bytes of the store.
+
+Only a few are kept. Dictionaries take many times the memory of their bytes, and each of them
+is one more thing for the garbage collector to look at.
+"""
+
+from allot.api import Fields, Object
+
+KEPT_MAX = 512
+
+
+class Recent:
+    def __init__(self, kept_max: int = KEPT_MAX) -> None:
+        self._kept_max = kept_max
+        self._objects: dict[str, Object] = {}  # by key, the longest unwritten first
+
+    def written(self, key: str, stored: bytes, revision: int, fields: Fields) -> Object:
+        """What has just been stored. `fields` belong to the object from now on: nobody changes them."""
+        fields["metadata"]["resourceVersion"] = str(revision)
+        written = Object(stored, revision, fields)
+        self._objects.pop(key, None)
+        self._objects[key] = written
+        if len(self._objects) > self._kept_max:
+            del self._objects[next(iter(self._objects))]
+        return written
+
+    def at(self, key: str, revision: int) -> Object | None:
+        found = self._objects.get(key)
+        return found if found is not None and found.revision == revision else None
