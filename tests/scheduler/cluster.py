@@ -55,8 +55,8 @@ class Cluster:
         self, settings: Settings | None = None, transport: Transport | None = None
     ) -> asyncio.Task[None]:
         """Several may run; each is ended by `stop`, or by cancelling what is returned."""
-        wire = transport or InProcessTransport(self.server.api.handle, identities.SCHEDULER)
-        return self._begin(self._run_scheduler(settings or self.settings, Client(wire)))
+        client = Client(transport) if transport else self.server.client(identities.SCHEDULER)
+        return self._begin(self._run_scheduler(settings or self.settings, client))
 
     async def stop(self) -> None:
         """As abruptly as a crash."""
