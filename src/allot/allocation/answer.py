@@ -64,6 +64,12 @@ class Refused:
 
     error: str
     node_only: bool = False  # another node may still do
+    device: str = ""  # where the error was met, if it is about one
+
+    @property
+    def cause(self) -> str:
+        """The error without the device: the same words on every node where the cause is the same."""
+        return self.error.replace(f" on device {self.device}", "") if self.device else self.error
 
 
 Answer = Plan | NoFit | Undecided | Refused

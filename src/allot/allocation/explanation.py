@@ -219,7 +219,8 @@ def _grouped(found: Sequence[Finding], named: Callable[[str], str]) -> Iterator[
         groups.setdefault((one.reason, _key(one)), []).append(one)
     order = list(Reason)
     for (reason, key), members in sorted(
-        groups.items(), key=lambda item: (-order.index(item[0][0]), -len(item[1]), item[0][1])
+        groups.items(),
+        key=lambda item: (-order.index(item[0][0]), -item[1][0].passed, -len(item[1]), item[0][1]),
     ):
         detail = key
         if reason is Reason.SELECTOR:
@@ -241,5 +242,5 @@ def _nearest(found: Sequence[Finding], named: Callable[[str], str]) -> str:
     misses = [one for one in found if one.reason is not Reason.FREE]
     if not misses:
         return ""
-    near = max(misses, key=lambda one: order.index(one.reason))
+    near = max(misses, key=lambda one: (order.index(one.reason), one.passed))
     return f"{near.device.id}, {_because(near.reason, near.detail, [named(one) for one in near.holders])}"

@@ -55,6 +55,7 @@ class Finding:
     detail: str = ""
     holders: tuple[str, ...] = ()
     clause: str = ""  # the part of a selector that said no
+    passed: int = 0  # parts of selectors that said yes before
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,21 +103,23 @@ def _judged(
 
 
 def _unselected(situation: Situation, alternative: Alternative, device: Device) -> Finding | None:
+    passed = 0
     for clause in alternative.clauses:
         answer = clause.expression.on(device.kind)
         if isinstance(answer, Failure):
             return Finding(device, Reason.FAILED, f"{clause.expression.text}: {answer.message}")
         if answer is not True:
-            part = _failed_part(clause.expression.text, situation.features, device)
-            return Finding(device, Reason.SELECTOR, clause=part)
+            at, part = _failed_part(clause.expression.text, situation.features, device)
+            return Finding(device, Reason.SELECTOR, clause=part, passed=passed + at)
+        passed += len(_parts(clause.expression.text, situation.features))
     return None
 
 
-def _failed_part(text: str, features: Features, device: Device) -> str:
-    for part, expression in _parts(text, features):
+def _failed_part(text: str, features: Features, device: Device) -> tuple[int, str]:
+    for at, (part, expression) in enumerate(_parts(text, features)):
         if expression.on(device.kind) is False:
-            return part
-    return text
+            return at, part
+    return 0, text
 
 
 @cache

@@ -94,7 +94,7 @@ def _concluded(question: Question, search: "Search", policy: Policy) -> Answer:
     try:
         found = search.run()
     except FatalError as error:
-        return Refused(str(error))
+        return Refused(str(error), device=error.device)
     except _BudgetSpent:
         return Undecided(question, search.steps)
     if not found:

@@ -25,6 +25,10 @@ Rules = tuple[Agreed, ...]
 class FatalError(Exception):
     """The order of trying met an error before a solution."""
 
+    def __init__(self, message: str, device: str = "") -> None:
+        super().__init__(message)
+        self.device = device
+
 
 class Taking(NamedTuple):
     """One choice, with what is needed to take it back."""
@@ -66,7 +70,8 @@ class State:
         standing = row.standings[at]
         if standing is not Standing.OPEN:
             if standing is Standing.ERROR and self._heed_errors:
-                raise FatalError(self.question.error(alternative, at))
+                device = str(self.question.devices[at].id)
+                raise FatalError(self.question.error(alternative, at), device)
             return False
         parts = row.parts.get(at)
         has_room = not parts or self._has_room(at, parts)

@@ -306,7 +306,7 @@ class Scheduler:
                 self._failed(outcome, is_error=refused)
 
     def _gated(self, pod: PodInfo, why: str | None) -> None:
-        if why is None:
+        if why is None or pod.spec.scheduling_gates:  # gates of its owner: the server has told it
             self._explainer.forget(pod.uid)
         else:
             self._explainer.gated(pod, why)

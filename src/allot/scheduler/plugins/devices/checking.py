@@ -140,7 +140,7 @@ class DeviceCheck:
         if outline is None:
             return UNDECIDED
         if isinstance(outline, Refused):
-            return Rejection(NAME, outline.cause)
+            return Rejection(NAME, self.asked.anonymous(outline.cause))
         if not outline.fits:
             return NO_FIT
         self.found[node.name] = outline

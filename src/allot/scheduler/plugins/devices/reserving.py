@@ -38,7 +38,7 @@ def reserve(
         return writes
     answer = check.answer(node, delegation)
     if isinstance(answer, Refused):
-        return Rejection(NAME, answer.cause)
+        return Rejection(NAME, asked.anonymous(answer.cause))
     if not isinstance(answer, Plan):
         return NO_FIT if isinstance(answer, NoFit) else UNDECIDED
     results = answer.results(ids)
