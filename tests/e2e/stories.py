@@ -335,6 +335,24 @@ class JobsBegin(Story):
         return Counter(map(_owner, await _those(here.api.pods, f"job-{here.run}-")))
 
 
+class FinishedJobsGo(Story):
+    """Jobs that somebody else manages, and says that they are done."""
+
+    controller = "ttl-after-finished-controller"
+
+    async def give(self, here: Telling, names: Sequence[str]) -> None:
+        template = {"spec": {"restartPolicy": "Never", "containers": [CONTAINER]}}
+        spec = {"template": template, "managedBy": "example.com/test", "ttlSecondsAfterFinished": 0}
+        await _all(here.api.jobs, (_named(f"done-{one}", spec=spec) for one in names))
+        ended = {"type": "Complete", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+        status = {"status": {"conditions": [ended]}}
+        patch = here.api.jobs.patch
+        await asyncio.gather(*(patch(f"done-{one}", status, NS, subresource="status") for one in names))
+
+    async def done(self, here: Telling) -> int:
+        return len(here.names) - len(await _those(here.api.jobs, f"done-{here.run}-"))
+
+
 # -- what is told -------------------------------------------------------------------------------
 
 
@@ -418,6 +436,7 @@ STORIES: tuple[Story, ...] = (
     ReplicasAreMade(),
     DaemonsAreEverywhere(),
     JobsBegin(),
+    FinishedJobsGo(),
     SickNodesAreTainted(),
     QuotasAreCounted(),
     PoolsAreTold(),

@@ -6,6 +6,7 @@
     serviceaccounts/      the default account of each namespace
     devicetainteviction/  pods leave devices that are tainted
     daemonsets/           one pod on every node that suits
+    finishedjobs/         jobs that have ended, and whose time is up
     deployments/          the pods of one template take the place of another's
     jobs/                 pods that run until enough of them have succeeded
     nodelifecycle/        nodes that fall silent, and their pods
@@ -49,6 +50,7 @@ from . import (
     daemonsets,
     deployments,
     devicetainteviction,
+    finishedjobs,
     garbagecollection,
     jobs,
     namespaces,
@@ -74,6 +76,7 @@ ALL: tuple[Controller, ...] = (
     replicasets.CONTROLLER,
     daemonsets.CONTROLLER,
     jobs.CONTROLLER,
+    finishedjobs.CONTROLLER,
     podgc.CONTROLLER,
     nodelifecycle.CONTROLLER,
     poolstatus.CONTROLLER,
