@@ -72,3 +72,13 @@ def test_what_came_before_is_not_touched_by_what_comes_after(api):
 
 def _version(answer) -> int:
     return int(answer.body["metadata"]["resourceVersion"])
+
+
+def test_an_object_that_is_not_recent_any_more_goes_on_without_its_fields():
+    """Whoever holds it for long does not hold a hundred dictionaries with it."""
+    recent = Recent(kept_max=1)
+    first = noted(recent, "/a", 1)
+    second = noted(recent, "/a", 2)
+    third = noted(recent, "/b", 3)
+    assert first._fields is None and second._fields is None and third._fields is not None
+    assert first.name == "/a" and first.fields == msgspec.json.decode(first.raw)

@@ -82,6 +82,12 @@ class Object:
             self._fields = _decoder.decode(self.raw)
         return self._fields
 
+    def forget_fields(self) -> None:
+        """Keep the bytes only; whoever asks for the fields decodes them again."""
+        if self._fields is not None:
+            self._read_outline()
+            self._fields = None
+
     def fresh(self) -> dict[str, Any]:
         """The object decoded anew, for a caller that will change it."""
         return cast(dict[str, Any], _decoder.decode(self.raw))

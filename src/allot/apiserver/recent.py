@@ -6,7 +6,8 @@ get this very object, and nobody reads the same bytes again. It is an opinion ab
 what is not here, or is here at another revision, is made from the bytes of the store.
 
 Only a few are kept. Dictionaries take many times the memory of their bytes, and each of them
-is one more thing for the garbage collector to look at.
+is one more thing for the garbage collector to look at; so an object that is not recent any more
+goes on without them, whoever still has it.
 """
 
 from allot.api import Fields, Object
@@ -23,10 +24,12 @@ class Recent:
         """What has just been stored. `fields` belong to the object from now on: nobody changes them."""
         fields["metadata"]["resourceVersion"] = str(revision)
         written = Object(stored, revision, fields)
-        self._objects.pop(key, None)
+        before = self._objects.pop(key, None)
         self._objects[key] = written
-        if len(self._objects) > self._kept_max:
-            del self._objects[next(iter(self._objects))]
+        if before is not None:
+            before.forget_fields()
+        elif len(self._objects) > self._kept_max:
+            self._objects.pop(next(iter(self._objects))).forget_fields()
         return written
 
     def at(self, key: str, revision: int) -> Object | None:
