@@ -1,12 +1,15 @@
 """Many watchers, one history (S2). bench/watchers.py does it with 200 connections."""
 
 import asyncio
+import json
 import ssl
 import tempfile
 
-from allot.api import Request, User
+import pytest
+
+from allot.api import Request, User, errors
 from allot.apiserver import ApiServer, ServingOptions, identities, serve
-from allot.client import Client, HttpsTransport, kubeconfig
+from allot.client import Client, HttpsTransport, Socket, kubeconfig
 from allot.store import MemoryStore
 
 CONFIGS = "/api/v1/namespaces/default/configmaps"
@@ -142,6 +145,44 @@ def test_a_watcher_that_does_not_read_is_cut_off_and_nobody_else_notices(tmp_pat
         await serving.close()
 
     asyncio.run(story())
+
+
+def test_a_watch_over_the_socket_that_is_not_read_is_cut_off_and_its_connection_goes_on(tmp_path):
+    """Both watches share a connection, and so do the writes."""
+
+    async def story():
+        serving = await serve(ServingOptions(tmp_path / "data", "memory"))
+        api = serving.api
+        cache = await api.caches.of(api.registry.kind("", "configmaps"))
+        cache.history._window = 50
+        client = Client(Socket(serving.socket).transport(identities.ADMIN))
+        configs = client.resource("", "v1", "configmaps")
+        query = {"watch": "true", "resourceVersion": "1"}
+        silent = await client.send("GET", CONFIGS, query)
+        seen: list[str] = []
+
+        async def watch() -> None:
+            async for event in configs.watch("default", resource_version="1"):
+                seen.append(event.object.name)
+
+        watching = asyncio.create_task(watch())
+        await until(lambda: len(api.laggards) == 2)
+        for start in range(0, 200, 20):
+            names = [f"o-{number}" for number in range(start, start + 20)]
+            await asyncio.gather(
+                *(configs.create(json.loads(body(name, 40_000)), "default") for name in names)
+            )
+            await until(lambda due=start: len(seen) >= due)
+        await until(lambda: len(seen) == 200 and api.laggards.cut == 1)
+        with pytest.raises(errors.Unavailable, match="broke off"):
+            async for _ in silent.stream:
+                pass
+        assert (await configs.get("o-0", "default")).name == "o-0"
+        watching.cancel()
+        await client.close()
+        await serving.close()
+
+    asyncio.run(asyncio.wait_for(story(), 60))
 
 
 async def until(holds, timeout_s: float = 20.0) -> None:

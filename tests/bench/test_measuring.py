@@ -30,10 +30,11 @@ def test_every_pod_is_bound_and_every_write_counted():
     assert figures["controllers"] == ["resourceclaim-controller"]
 
 
-def test_the_same_over_https_with_a_server_of_its_own():
-    figures = measured("fast", transport="https").figures()
+@pytest.mark.parametrize("transport", ["socket", "https"])
+def test_the_same_with_a_server_in_a_process_of_its_own(transport):
+    figures = measured("fast", transport=transport).figures()
     assert figures["pods"] == 10 and figures["wrong"] == 0
-    assert figures["transport"] == "https"
+    assert figures["transport"] == transport
     assert set(figures["processes"]) == {"bench", "apiserver"}
 
 

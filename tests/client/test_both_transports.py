@@ -370,13 +370,20 @@ def test_a_service_account_gets_a_token(tell):
     tell(story)
 
 
-def test_a_client_survives_its_server(tmp_path):
+WAYS = {
+    "https": lambda serving: HttpsTransport(kubeconfig.load(serving.kubeconfig)),
+    "socket": lambda serving: Socket(serving.socket).transport(identities.ADMIN),
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_a_client_survives_its_server(tmp_path, way):
     """Kept connections are stale after a restart; nobody but the watch need notice."""
 
     async def story() -> None:
         serving = await serve(ServingOptions(tmp_path / "data", store="sqlite"))
         port = int(serving.url.rpartition(":")[2])
-        client = Client(HttpsTransport(kubeconfig.load(serving.kubeconfig)))
+        client = Client(way(serving))
         maps = maps_of(client)
         made = await maps.create(config_map("m", a="1"))
         broken = asyncio.ensure_future(_drain(maps.watch(NS, resource_version=made.resource_version)))

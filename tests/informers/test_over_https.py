@@ -1,11 +1,13 @@
-"""Informers over HTTPS, while the server and its SQLite store are stopped and started again."""
+"""Informers over HTTPS and the socket, while the server and its SQLite store stop and start again."""
 
 import asyncio
 import random
 from pathlib import Path
 
-from allot.apiserver import Serving, ServingOptions, serve
-from allot.client import Client, HttpsTransport, kubeconfig
+import pytest
+
+from allot.apiserver import Serving, ServingOptions, identities, serve
+from allot.client import Client, HttpsTransport, Socket, kubeconfig
 from allot.informers import Change, Informers
 from components import free_ports
 from informers.world import MAPS, NS, QUICK, config_map, soon, told
@@ -15,13 +17,20 @@ async def started(folder: Path, port: int) -> Serving:
     return await serve(ServingOptions(folder / "data", store="sqlite", port=port))
 
 
-def test_a_server_that_restarts_is_followed_again_with_nothing_missed(tmp_path):
+WAYS = {
+    "https": lambda serving: Client(HttpsTransport(kubeconfig.load(serving.kubeconfig))),
+    "socket": lambda serving: Client(Socket(serving.socket).transport(identities.ADMIN)),
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_a_server_that_restarts_is_followed_again_with_nothing_missed(tmp_path, way):
     """Three restarts, with changes right before and right after each; some resume, some list anew."""
 
     async def story() -> None:
         (port,) = free_ports(1)
         serving = await started(tmp_path, port)
-        reader = Client(HttpsTransport(kubeconfig.load(serving.kubeconfig)))
+        reader = way(serving)
         async with Informers(reader, random.Random(1), pace=QUICK) as informers:
             maps = informers.use(MAPS)
             await informers.synced(maps)
@@ -29,7 +38,7 @@ def test_a_server_that_restarts_is_followed_again_with_nothing_missed(tmp_path):
             maps.handle(heard.append)
             heard.clear()
             for n in range(3):
-                writer = Client(HttpsTransport(kubeconfig.load(serving.kubeconfig)))
+                writer = way(serving)
                 writing = writer.resource("", "v1", "configmaps")
                 await writing.create({**config_map(f"kept{n}", a="1"), "fromTheFuture": {"n": n}})
                 await writing.create(config_map(f"lost{n}"))
@@ -39,7 +48,7 @@ def test_a_server_that_restarts_is_followed_again_with_nothing_missed(tmp_path):
                 await asyncio.sleep(0.05)
 
                 serving = await started(tmp_path, port)
-                writer = Client(HttpsTransport(kubeconfig.load(serving.kubeconfig)))
+                writer = way(serving)
                 writing = writer.resource("", "v1", "configmaps")
                 await writing.patch(f"kept{n}", {"data": {"a": "2"}}, NS)
                 await writing.delete(f"lost{n}", NS)

@@ -252,8 +252,10 @@ class _Connection(asyncio.Protocol):
                 response = await self._listener.handle(request, user)
             finally:
                 self._listener.being_answered -= 1
+            if request.method == "HEAD":
+                response = await _only_head(response)
             if response.stream is None and len(response.body) <= PIECE_BYTES:
-                self._answer(number, response, only_head=request.method == "HEAD")
+                self._answer(number, response)
             else:
                 await self._stream(number, response)
         except asyncio.CancelledError:
@@ -264,10 +266,8 @@ class _Connection(asyncio.Protocol):
         finally:
             self._answering.pop(number, None)
 
-    def _answer(
-        self, number: int, response: Response, *, only_head: bool = False, streams: bool = False
-    ) -> None:
-        body = b"" if only_head or streams else response.body
+    def _answer(self, number: int, response: Response, *, streams: bool = False) -> None:
+        body = b"" if streams else response.body
         head = frames.Answer(response.status, body, response.content_type, response.headers, streams)
         self._outbox.head(frames.ANSWER, number, head)
 
@@ -296,6 +296,12 @@ class _Connection(asyncio.Protocol):
     def _write(self, ready: bytearray) -> None:
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(ready)
+
+
+async def _only_head(response: Response) -> Response:
+    if response.stream is not None:
+        await cast(Any, response.stream).aclose()
+    return Response(response.status, b"", response.content_type, response.headers)
 
 
 async def _pieces(response: Response) -> AsyncGenerator[bytes | memoryview, None]:

@@ -1,0 +1,496 @@
+"""The socket in front of the handler, tried with bytes that no good client sends."""
+
+import asyncio
+import contextlib
+import os
+import stat
+
+import pytest
+
+from allot.api import Request, Response, User, errors, frames
+from allot.apiserver import socketlistener
+from allot.apiserver.socketlistener import SocketListener
+from allot.client import Socket, SocketLimits
+from allot.client import link as linking
+
+SOMEBODY = User("somebody", ("system:authenticated",))
+GET = Request("GET", "/x")
+
+
+@contextlib.asynccontextmanager
+async def ground(folder, handle):
+    """A listener in front of a handler that the test chooses, and the way to it."""
+    listener = SocketListener(handle)
+    await listener.open(folder / "api.sock")
+    try:
+        yield listener, Socket(folder / "api.sock")
+    finally:
+        await listener.close()
+
+
+def told(story):
+    asyncio.run(asyncio.wait_for(story, 20))
+
+
+async def until(holds):
+    for _ in range(500):
+        if holds():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it never came true")
+
+
+async def fine(request, user):
+    return Response(200, b"%d" % len(request.body), headers=(("Warning", user.name),))
+
+
+class Raw:
+    """The other end, byte by byte."""
+
+    async def open(self, path):
+        self.reader, self.writer = await asyncio.open_unix_connection(path)
+        self.outbox = frames.Outbox(self.writer.write, lambda call: None, 1 << 30)
+        self.inbox = frames.Inbox(1 << 30)
+        self.unread: list[frames.Frame] = []
+        return self
+
+    def meet(self, number=1, name="somebody"):
+        self.outbox.head(frames.MEET, number, frames.Meet(name))
+        return self
+
+    def ask(self, number, method="GET", body=b"", user=1, path="/x"):
+        self.outbox.head(frames.ASK, number, frames.Ask(user, method, path, {}, {}, body))
+        return self
+
+    async def next(self):
+        self.outbox.flush()
+        while not self.unread:
+            data = await asyncio.wait_for(self.reader.read(65536), 5)
+            if not data:
+                raise EOFError
+            self.unread += self.inbox.feed(data)
+        return self.unread.pop(0)
+
+    async def answer(self):
+        return frames.read_answer((await self.next()).payload)
+
+
+def test_the_socket_is_for_its_owner_alone(tmp_path):
+    async def story():
+        async with ground(tmp_path, fine):
+            found = (tmp_path / "api.sock").stat()
+            assert stat.S_ISSOCK(found.st_mode) and stat.S_IMODE(found.st_mode) == 0o600
+        assert not (tmp_path / "api.sock").exists()
+
+    told(story())
+
+
+def test_another_user_gets_no_answer(tmp_path, monkeypatch):
+    """U1. Should the file be opened to others by mistake, they still do not get in."""
+    us = os.getuid()
+    monkeypatch.setattr(socketlistener.os, "getuid", lambda: us + 1)
+
+    async def story():
+        async with ground(tmp_path, fine):
+            raw = await Raw().open(tmp_path / "api.sock")
+            with pytest.raises((EOFError, ConnectionError)):
+                await raw.meet().ask(1).next()
+
+    told(story())
+
+
+def test_what_an_earlier_server_left_gives_way_and_anything_else_does_not(tmp_path):
+    async def story():
+        path = tmp_path / "api.sock"
+        first = SocketListener(fine)
+        await first.open(path)
+        async with ground(tmp_path, fine) as (_, shared):
+            await first.close()  # it leaves the other one's socket alone
+            client = shared.transport(SOMEBODY)
+            assert (await client.send(GET)).status == 200
+            await client.close()
+        path.write_text("something")
+        with pytest.raises(FileExistsError, match="in the way"):
+            await SocketListener(fine).open(path)
+
+    told(story())
+
+
+def test_whoever_is_named_is_an_authenticated_user(tmp_path):
+    async def who(request, user):
+        return Response(200, f"{user.name} {','.join(user.groups)}".encode())
+
+    async def story():
+        async with ground(tmp_path, who):
+            raw = await Raw().open(tmp_path / "api.sock")
+            raw.outbox.head(frames.MEET, 7, frames.Meet("ann", ("staff",)))
+            raw.outbox.head(frames.MEET, 8, frames.Meet("bob", ("system:authenticated",)))
+            raw.ask(1, user=7).ask(2, user=8)
+            assert (await raw.answer()).body == b"ann staff,system:authenticated"
+            assert (await raw.answer()).body == b"bob system:authenticated"
+
+    told(story())
+
+
+def test_answers_come_in_the_order_in_which_they_are_ready(tmp_path):
+    gate = asyncio.Event()
+
+    async def slow_first(request, user):
+        if request.path == "/slow":
+            await gate.wait()
+        return Response(200, request.path.encode())
+
+    async def story():
+        async with ground(tmp_path, slow_first):
+            raw = await Raw().open(tmp_path / "api.sock")
+            raw.meet().ask(1, path="/slow").ask(2, path="/quick")
+            assert (await raw.next()).number == 2
+            gate.set()
+            assert (await raw.next()).number == 1
+
+    told(story())
+
+
+BAD = {
+    "noise": lambda raw: raw.writer.write(os.urandom(3) + b"\xff" * 100),
+    "a frame that is too long": lambda raw: raw.writer.write(b"\xff\xff\xff\xff" + b"x" * 20),
+    "another kind of frame": lambda raw: raw.outbox.raw(99, 1),
+    "a frame for clients": lambda raw: raw.outbox.raw(frames.PIECE, 1),
+    "a head that is none": lambda raw: raw.outbox.raw(frames.ASK, 1, b"\x91\x01"),
+    "more behind the head": lambda raw: raw.outbox.raw(frames.MEET, 1, b"\x91\xa1xy"),
+    "a user nobody knows": lambda raw: raw.ask(2, user=5),
+    "a user without a name": lambda raw: raw.meet(3, ""),
+    "one number twice": lambda raw: raw.ask(50).ask(50),
+}
+
+
+@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
+def test_what_cannot_be_read_ends_its_connection_and_no_other(tmp_path, bad):
+    """U2."""
+
+    async def story():
+        async with ground(tmp_path, fine) as (listener, shared):
+            client = shared.transport(SOMEBODY)
+            assert (await client.send(GET)).status == 200
+            raw = await Raw().open(tmp_path / "api.sock")
+            raw.meet()
+            bad(raw)
+            with pytest.raises((EOFError, ConnectionError)):
+                await raw.next()
+            assert (await client.send(GET)).status == 200
+            await until(lambda: len(listener.connections) == 1)
+            assert listener.being_answered == 0
+            await client.close()
+
+    told(story())
+
+
+def test_what_is_too_large_is_refused(tmp_path):
+    async def story():
+        async with ground(tmp_path, fine) as (_, shared):
+            client = shared.transport(SOMEBODY)
+            largest = Request("POST", "/", {}, {}, b"x" * frames.BODY_BYTES_MAX)
+            assert (await client.send(largest)).body == b"%d" % frames.BODY_BYTES_MAX
+            larger = Request("POST", "/", {}, {}, b"x" * (frames.BODY_BYTES_MAX + 1))
+            assert (await client.send(larger)).status == 413
+            with pytest.raises(errors.TooLarge):
+                await client.send(Request("POST", "/", {}, {}, b"x" * (frames.REQUEST_BYTES_MAX + 1)))
+            long_head = Request("GET", "/", {"q": "x" * frames.HEAD_BYTES_MAX})
+            assert (await client.send(long_head)).status == 400
+            assert (await client.send(GET)).status == 200
+            await client.close()
+
+    told(story())
+
+
+def test_more_than_fits_is_told_to_come_back(tmp_path, monkeypatch):
+    """U3, by number: requests, streams, users, connections."""
+    monkeypatch.setattr(socketlistener, "REQUESTS_MAX", 2)
+    monkeypatch.setattr(socketlistener, "USERS_MAX", 2)
+    monkeypatch.setattr(socketlistener, "CONNECTIONS_MAX", 2)
+    gate = asyncio.Event()
+
+    async def slow(request, user):
+        await gate.wait()
+        return Response(200)
+
+    async def story():
+        async with ground(tmp_path, slow):
+            raw = await Raw().open(tmp_path / "api.sock")
+            refused = await raw.meet().ask(1).ask(2).ask(3).answer()
+            assert refused.status == 429 and dict(refused.headers)["Retry-After"] == "1"
+            gate.set()
+            assert [(await raw.answer()).status for _ in range(2)] == [200, 200]
+            other = await Raw().open(tmp_path / "api.sock")
+            assert (await other.meet().ask(1).answer()).status == 200
+            third = await Raw().open(tmp_path / "api.sock")
+            with pytest.raises((EOFError, ConnectionError)):
+                await third.meet().ask(1).next()
+            with pytest.raises((EOFError, ConnectionError)):
+                await other.meet(2).meet(3).next()
+
+    told(story())
+
+
+def endless(ended, size=300_000):
+    async def pieces():
+        try:
+            while True:
+                yield b"x" * size
+                await asyncio.sleep(0)
+        finally:
+            ended.set()
+
+    async def streaming(request, user):
+        if request.path == "/stream":
+            return Response(200, stream=pieces())
+        return Response(200, b"plain")
+
+    return streaming
+
+
+def test_a_stream_waits_for_its_reader_and_nobody_else_waits_for_it(tmp_path, monkeypatch):
+    """W4, K3, and the end of patience (U3)."""
+    monkeypatch.setattr(socketlistener, "_UNREAD_S", 0.5)
+    ended = asyncio.Event()
+
+    async def story():
+        async with ground(tmp_path, endless(ended)) as (_, shared):
+            client = shared.transport(SOMEBODY)
+            watch = await client.send(Request("GET", "/stream", {"watch": "true"}))
+            await asyncio.sleep(0.1)
+            waiting = sum(map(len, watch.stream._pieces))
+            assert frames.WINDOW_BYTES <= waiting <= frames.WINDOW_BYTES + 300_000
+            assert (await client.send(GET)).body == b"plain"
+            taken = 0
+            while taken < 5 * frames.WINDOW_BYTES:
+                taken += len(await anext(watch.stream))
+            assert not ended.is_set()
+            await asyncio.wait_for(ended.wait(), 5)  # now nobody reads
+            assert (await client.send(GET)).body == b"plain"
+            with pytest.raises(errors.Unavailable, match="not read"):
+                async for _ in watch.stream:
+                    pass
+            await client.close()
+
+    told(story())
+
+
+def test_a_process_that_reads_nothing_loses_its_connection(tmp_path, monkeypatch):
+    monkeypatch.setattr(socketlistener, "_UNREAD_S", 0.3)
+
+    async def large(request, user):
+        return Response(200, b"x" * 900_000)
+
+    async def story():
+        async with ground(tmp_path, large) as (listener, _):
+            raw = await Raw().open(tmp_path / "api.sock")
+            raw.writer.transport.pause_reading()
+            raw.meet()
+            for number in range(50):
+                raw.ask(number)
+            raw.outbox.flush()
+            await until(lambda: listener.connections)
+            await until(lambda: not listener.connections)
+            raw.writer.close()
+
+    told(story())
+
+
+@pytest.mark.parametrize("leaving", ["the stream", "the connection"])
+def test_a_stream_ends_when_its_reader_leaves(tmp_path, leaving):
+    ended = asyncio.Event()
+
+    async def story():
+        async with ground(tmp_path, endless(ended, 10)) as (listener, shared):
+            client = shared.transport(SOMEBODY)
+            watch = await client.send(Request("GET", "/stream", {"watch": "true"}))
+            await anext(watch.stream)
+            await (watch.stream.aclose() if leaving == "the stream" else client.close())
+            await asyncio.wait_for(ended.wait(), 5)
+            await until(lambda: not any(one._answering for one in listener.connections))
+            await client.close()
+
+    told(story())
+
+
+def test_a_write_that_has_begun_is_carried_out_and_a_read_is_not(tmp_path):
+    """U4: whoever sent it may have left; what was asked for holds."""
+    gate, done, cancelled = asyncio.Event(), [], []
+
+    async def slow(request, user):
+        try:
+            await gate.wait()
+        except asyncio.CancelledError:
+            cancelled.append(request.method)
+            raise
+        done.append(request.method)
+        return Response(200)
+
+    async def story():
+        async with ground(tmp_path, slow) as (listener, shared):
+            client = shared.transport(SOMEBODY)
+            asking = [
+                asyncio.ensure_future(client.send(Request(method, "/"))) for method in ("PUT", "GET", "POST")
+            ]
+            await until(lambda: listener.being_answered == 3)
+            asking[0].cancel()
+            asking[1].cancel()
+            await until(lambda: cancelled == ["GET"])
+            raw = await Raw().open(tmp_path / "api.sock")
+            raw.meet().ask(1, "DELETE").outbox.flush()
+            await until(lambda: listener.being_answered == 3)
+            raw.writer.transport.abort()
+            await asyncio.sleep(0.05)
+            gate.set()
+            assert (await asking[2]).status == 200
+            await until(lambda: sorted(done) == ["DELETE", "POST", "PUT"])
+            assert listener.being_answered == 0
+            await client.close()
+
+    told(story())
+
+
+def test_a_request_whose_end_never_came_is_not_carried_out(tmp_path):
+    handled = []
+
+    async def note(request, user):
+        handled.append(request.method)
+        return Response(200)
+
+    async def story():
+        async with ground(tmp_path, note) as (listener, _):
+            raw = await Raw().open(tmp_path / "api.sock")
+            raw.meet().ask(1, "DELETE", b"preconditions")
+            raw.outbox._ready = raw.outbox._ready[:-1]
+            raw.outbox.flush()
+            await raw.writer.drain()
+            await until(lambda: listener.connections)
+            raw.writer.transport.abort()
+            await until(lambda: not listener.connections)
+        assert handled == []
+
+    told(story())
+
+
+def test_a_handler_that_fails_is_an_answer(tmp_path):
+    async def failing(request, user):
+        raise RuntimeError("a bug")
+
+    async def story():
+        async with ground(tmp_path, failing) as (listener, shared):
+            client = shared.transport(SOMEBODY)
+            assert (await client.send(GET)).status == 500
+            assert listener.being_answered == 0
+            await client.close()
+
+    told(story())
+
+
+@pytest.mark.parametrize("size", [5, 3_000_000, 70_000_000])
+def test_an_answer_is_whole_whatever_its_size(tmp_path, size):
+    async def large(request, user):
+        return Response(200, b"x" * size, headers=(("A", "b"),))
+
+    async def story():
+        async with ground(tmp_path, large) as (_, shared):
+            client = shared.transport(SOMEBODY)
+            answer = await client.send(GET)
+            assert len(answer.body) == size and answer.stream is None and answer.headers == (("A", "b"),)
+            assert (await client.send(Request("HEAD", "/x"))).body == b""
+            await client.close()
+
+    told(story())
+
+
+def test_closing_lets_what_is_being_answered_finish_and_ends_streams(tmp_path):
+    gate, ended = asyncio.Event(), asyncio.Event()
+    streaming = endless(ended, 10)
+
+    async def slow(request, user):
+        if request.path == "/slow":
+            await gate.wait()
+            return Response(200, b"slow")
+        return await streaming(request, user)
+
+    async def story():
+        async with ground(tmp_path, slow) as (listener, shared):
+            client = shared.transport(SOMEBODY)
+            watch = await client.send(Request("GET", "/stream", {"watch": "true"}))
+            answer = asyncio.ensure_future(client.send(Request("GET", "/slow")))
+            await until(lambda: listener.being_answered == 1)
+            closing = asyncio.ensure_future(listener.close())
+            await asyncio.wait_for(ended.wait(), 5)
+            gate.set()
+            assert (await answer).body == b"slow"
+            with pytest.raises(errors.Unavailable, match="the server ended it"):
+                async for _ in watch.stream:
+                    pass
+            await closing
+            with pytest.raises(errors.Unavailable):
+                await client.send(GET)
+            await client.close()
+
+    told(story())
+
+
+def test_a_deadline_is_kept_though_there_is_one_timer_for_all(tmp_path):
+    """K1, K2: the late answer is dropped, and the connection goes on."""
+    gate = asyncio.Event()
+
+    async def slow(request, user):
+        if request.path == "/slow":
+            await gate.wait()
+        return Response(200, request.path.encode())
+
+    async def story():
+        async with ground(tmp_path, slow) as (_, shared):
+            quick = Socket(shared.path, SocketLimits(answer_s=0.2))
+            client = quick.transport(SOMEBODY)
+            for _ in range(3):
+                with pytest.raises(errors.Timeout, match="no answer in time"):
+                    await client.send(Request("PUT", "/slow"))
+                assert (await client.send(GET)).body == b"/x"
+            gate.set()
+            await asyncio.sleep(0.05)
+            assert (await client.send(GET)).body == b"/x"
+            await client.close()
+
+    told(story())
+
+
+def test_a_server_that_says_nonsense_loses_the_client(tmp_path):
+    """Whoever waited does not know what became of it; whoever comes later connects anew."""
+    answers = [b"\xff" * 40, b""]
+
+    async def nonsense(reader, writer):
+        await reader.read(100)
+        writer.write(answers.pop(0))
+        await asyncio.sleep(0.05)
+        writer.close()
+
+    async def story():
+        server = await asyncio.start_unix_server(nonsense, tmp_path / "api.sock")
+        client = Socket(tmp_path / "api.sock").transport(SOMEBODY)
+        for why in ("does not speak", "closed the connection"):
+            with pytest.raises(errors.Timeout, match=why):
+                await client.send(GET)
+        await client.close()
+        server.close()
+
+    told(story())
+
+
+def test_an_answer_that_is_endless_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(linking, "BODY_BYTES_MAX", 2_000_000)
+    ended = asyncio.Event()
+
+    async def story():
+        async with ground(tmp_path, endless(ended)) as (_, shared):
+            client = shared.transport(SOMEBODY)
+            with pytest.raises(errors.TooLarge):
+                await client.send(Request("GET", "/stream"))
+            await asyncio.wait_for(ended.wait(), 5)
+            await client.close()
+
+    told(story())

@@ -1,0 +1,140 @@
+"""Over the server's socket anybody can be named, and nobody may more than their role allows."""
+
+import asyncio
+import contextlib
+
+import pytest
+
+from allot.api import Request, User, errors, frames
+from allot.apiserver import ServingOptions, identities, serve
+from allot.client import Client, Socket, SocketLimits
+
+CONFIG = {"metadata": {"name": "m"}}
+
+
+@contextlib.asynccontextmanager
+async def server(folder):
+    serving = await serve(ServingOptions(folder / "data", store="memory"))
+    try:
+        yield serving
+    finally:
+        await serving.close()
+
+
+def told(story):
+    asyncio.run(asyncio.wait_for(story, 30))
+
+
+def maps_of(transport):
+    return Client(transport).resource("", "v1", "configmaps")
+
+
+def test_everybody_on_a_connection_has_their_own_rights(tmp_path):
+    async def story():
+        async with server(tmp_path) as serving:
+            shared = Socket(serving.socket)
+            users = (identities.ADMIN, identities.SCHEDULER, User("nobody-special"))
+            admin, scheduler, stranger = (shared.transport(user) for user in users)
+            await maps_of(admin).create(CONFIG, "default")
+            for one in (scheduler, stranger):
+                with pytest.raises(errors.Forbidden):
+                    await maps_of(one).create(CONFIG, "default")
+            await Client(scheduler).resource("", "v1", "pods").list()
+            with pytest.raises(errors.Forbidden, match="nobody-special"):
+                await Client(stranger).resource("", "v1", "pods").list()
+            for one in (admin, scheduler, stranger):
+                await one.close()
+
+    told(story())
+
+
+def test_impersonation_is_an_action_here_too(tmp_path):
+    async def story():
+        async with server(tmp_path) as serving:
+            shared = Socket(serving.socket)
+            asked = Request("GET", "/api/v1/pods", {}, {"impersonate-user": identities.ADMIN_NAME})
+            scheduler = shared.transport(identities.SCHEDULER)
+            assert (await scheduler.send(asked)).status == 403
+            await scheduler.close()
+
+    told(story())
+
+
+def test_closing_one_of_several_ends_only_what_is_theirs(tmp_path):
+    """H4."""
+
+    async def story():
+        async with server(tmp_path) as serving:
+            shared = Socket(serving.socket)
+            staying, leaving = (shared.transport(identities.ADMIN) for _ in range(2))
+            watches = [maps_of(one).watch("default", initial_events=True) for one in (staying, leaving)]
+            for watch in watches:
+                await anext(watch)
+            link = await shared.link()
+            await leaving.close()
+            async for _ in watches[1]:  # it ends
+                pass
+            with pytest.raises(errors.Unavailable, match="closed"):
+                await maps_of(leaving).list("default")
+            await maps_of(staying).create(CONFIG, "default")
+            while (await anext(watches[0])).object.name != "m":
+                pass
+            assert await shared.link() is link
+            await staying.close()
+            assert not link.is_open
+
+    told(story())
+
+
+def test_nothing_listening_means_unavailable(tmp_path):
+    async def story():
+        client = Socket(tmp_path / "none", SocketLimits(connect_waits_s=(0.01,))).transport(identities.ADMIN)
+        with pytest.raises(errors.Unavailable, match="none"):
+            await client.send(Request("GET", "/version"))
+        await client.close()
+
+    told(story())
+
+
+def test_many_who_come_at_once_share_one_connection(tmp_path):
+    async def story():
+        async with server(tmp_path) as serving:
+            shared = Socket(serving.socket, SocketLimits(requests_max=5))
+            users = [shared.transport(identities.node(f"n{number}")) for number in range(20)]
+            answers = await asyncio.gather(*(user.send(Request("GET", "/version")) for user in users))
+            assert {answer.status for answer in answers} == {200}
+            assert len(serving._local.connections) == 1
+            for user in users:
+                await user.close()
+
+    told(story())
+
+
+def test_a_server_without_a_socket_has_none(tmp_path):
+    async def story():
+        serving = await serve(ServingOptions(tmp_path / "data", store="memory", socket=False))
+        assert not serving.socket.exists()
+        await serving.close()
+
+    told(story())
+
+
+def test_a_watch_whose_server_hangs_ends_after_its_own_time(tmp_path):
+    async def silent(reader, writer):
+        await reader.read(1000)
+        outbox = frames.Outbox(writer.write, lambda call: None, 1000)
+        outbox.head(frames.ANSWER, 1, frames.Answer(200, b"", "application/json", (), True))
+        outbox.flush()
+        await asyncio.sleep(5)
+        writer.close()
+
+    async def story():
+        hanging = await asyncio.start_unix_server(silent, tmp_path / "api.sock")
+        shared = Socket(tmp_path / "api.sock", SocketLimits(stream_grace_s=0.1))
+        client = shared.transport(identities.ADMIN)
+        watch = await client.send(Request("GET", "/x", {"watch": "true", "timeoutSeconds": "0"}))
+        assert [piece async for piece in watch.stream] == []
+        await client.close()
+        hanging.close()
+
+    told(story())
