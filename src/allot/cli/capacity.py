@@ -23,7 +23,10 @@ from allot.client import Client
 
 from . import asking
 
-_KINDS = ("ResourceClaim", "ResourceClaimTemplate")
+_KINDS = {
+    "ResourceClaim": resource.RESOURCE_CLAIM,
+    "ResourceClaimTemplate": resource.RESOURCE_CLAIM_TEMPLATE,
+}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -83,18 +86,34 @@ def _file(path: Path) -> dict[str, Any]:
 
 
 def _spec(fields: dict[str, Any]) -> resource.ResourceClaimSpec:
-    spec = fields.get("spec") or {}
-    if fields.get("kind") == "ResourceClaimTemplate":
-        spec = spec.get("spec") or {}
+    """In the hub form, whichever version it was written for."""
+    kind = _KINDS[fields["kind"]]
+    name = str(fields.get("apiVersion") or "").rpartition("/")[2]
+    version = kind.version(name)
+    if version is None:
+        served = ", ".join(f"{kind.group}/{one.name}" for one in kind.versions)
+        raise _NotAClaim(f"apiVersion {fields.get('apiVersion')!r} is none of {served}")
     try:
+        spec = version.to_hub(fields).get("spec") or {}
+        if kind is resource.RESOURCE_CLAIM_TEMPLATE:
+            spec = spec.get("spec") or {}
         return msgspec.convert(spec, resource.ResourceClaimSpec)
-    except msgspec.ValidationError as wrong:
-        raise _NotAClaim(str(wrong)) from None
+    except (msgspec.ValidationError, AttributeError, TypeError) as wrong:
+        raise _NotAClaim(f"this is no {fields['kind']}: {wrong}") from None
 
 
 def _text(room: scheduler.Room) -> str:
     width = max((len(name) for name in room.by_node), default=0)
-    marks = dict.fromkeys(room.cordoned, "  cordoned")
-    lines = [f"{name:<{width}}  {count}{marks.get(name, '')}" for name, count in room.by_node.items()]
+    lines = [f"{name:<{width}}  {_count(count)}{_mark(name, room)}" for name, count in room.by_node.items()]
     shared = ", since nodes share devices" if room.is_shared else ""
-    return "\n".join([*lines, f"{room.total} more fit in all{shared}"])
+    fit = "any number fits" if room.total is None else f"{room.total} more fit"
+    return "\n".join([*lines, f"{fit} in all{shared}"])
+
+
+def _count(count: int | None) -> str:
+    return "any number" if count is None else str(count)
+
+
+def _mark(name: str, room: scheduler.Room) -> str:
+    closed = f"  {room.closed[name]}: not counted" if name in room.closed else ""
+    return closed + ("  at least: it takes too long to tell" if name in room.undecided else "")

@@ -53,7 +53,7 @@ def _why(reading: scheduler.Reading, kind: str, key: Key) -> scheduler.Why | Non
     if kind == "claim":
         claim = snapshot.claim(key)
         return scheduler.why_claim(claim, snapshot, reading.pending) if claim is not None else None
-    pod = reading.pod(*key)
+    pod = reading.pods.get(key)
     if pod is None:
         return None
     ids = RandomIds(random.Random(0))

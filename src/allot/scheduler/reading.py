@@ -4,12 +4,13 @@ A running scheduler follows the cluster; a person asks about one moment. What th
 not read is left out and said, since the answer may then be wrong.
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from allot.allocation import BadSlice, Features
 from allot.api import Gates, Object, errors, resource
 from allot.client import Client
-from allot.informers import ResourceId
+from allot.informers import Key, ResourceId
 
 from .intake import CLAIMS, CLASSES, NODES, PODS, SLICES, TAINT_RULES
 from .node import NodeInfo
@@ -20,14 +21,13 @@ from .snapshot import Snapshot
 @dataclass(frozen=True, slots=True)
 class Reading:
     snapshot: Snapshot
-    pending: tuple[PodInfo, ...]  # pods that have no node
+    pods: Mapping[Key, PodInfo]
     unread: tuple[str, ...]  # what may not be read, and why
 
-    def pod(self, namespace: str, name: str) -> PodInfo | None:
-        """A pod that waits, or that is on a node."""
-        waiting = (one for one in self.pending if one.key == (namespace, name))
-        placed = (one for node in self.snapshot.nodes() for one in node.pods.values())
-        return next(waiting, None) or next((one for one in placed if one.key == (namespace, name)), None)
+    @property
+    def pending(self) -> Iterator[PodInfo]:
+        """Pods that wait for a node."""
+        return (one for one in self.pods.values() if not one.spec.node_name and not one.view.is_finished)
 
 
 async def read(client: Client, gates: Gates) -> Reading:
@@ -57,13 +57,8 @@ async def read(client: Client, gates: Gates) -> Reading:
         snapshot.inventory.apply_taint_rule(object.view(resource.DeviceTaintRule))
     for object in await every(CLAIMS):
         snapshot.put_claim(object)
-    pending = []
-    for object in await every(PODS):
-        pod = PodInfo.of(object)
-        if pod.view.is_finished:
-            continue
-        if pod.spec.node_name:
+    pods = [PodInfo.of(object) for object in await every(PODS)]
+    for pod in pods:
+        if pod.spec.node_name and not pod.view.is_finished:
             snapshot.place(pod, pod.spec.node_name)
-        else:
-            pending.append(pod)
-    return Reading(snapshot, tuple(pending), tuple(unread))
+    return Reading(snapshot, {pod.key: pod for pod in pods}, tuple(unread))

@@ -4,7 +4,7 @@ The same checks as in a cycle, put to every node, with the allocator's explanati
 that lack devices. Nodes with the same story are told together.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -14,9 +14,10 @@ from allot.allocation import Explanation, explain
 from .board import first_rejection
 from .claim import ClaimInfo
 from .cycle import Cycle
+from .extended import read_asked
 from .framework import CycleState, Rejection
 from .plugins.devices import attempts
-from .pod import PodInfo, claims_of
+from .pod import DEFAULT_SCHEDULER, PodInfo, claims_of
 from .snapshot import Snapshot
 
 EXPLAINED_MAX = 64
@@ -72,7 +73,7 @@ class _Stories:
     devices: dict[tuple[str, str, str], Explanation] = field(default_factory=dict)
 
     def add(self, node: str, rejection: Rejection | None, devices: Explanation | None) -> None:
-        words = _without_node(devices) if devices is not None else ""
+        words = _alike(devices) if devices is not None else ""
         key = (rejection.reason, rejection.plugin, words) if rejection is not None else ("", "", "")
         self.found.setdefault(key, []).append(node)
         if devices is not None:
@@ -88,16 +89,17 @@ def why_pod(
 ) -> Why:
     about = f"pod {pod.key}"
     claims = tuple(_claim_line(one) for one in _claims_of(pod, snapshot))
-    place = snapshot.place_of(pod.uid)
-    if place is not None:
-        return Why(about, f"on node {place}", claims)
+    settled = _settled(pod, snapshot)
+    if settled:
+        return Why(about, settled, claims)
+    notes = tuple(_notes(pod, snapshot))
     gate = cycle.gate(pod, snapshot)
     if gate is not None:
-        return Why(about, f"cannot be tried yet: {gate}", claims)
+        return Why(about, f"cannot be tried yet: {gate}", claims, notes=notes)
     state = CycleState(pod, now)
     signed = cycle.sign(state, snapshot)
     if isinstance(signed, Rejection):
-        return Why(about, f"cannot be tried yet: {signed.reason}", claims)
+        return Why(about, f"cannot be tried yet: {signed.reason}", claims, notes=notes)
     checks, only = cycle.checks(state, snapshot)
     stories = _Stories()
     explained = 0
@@ -115,8 +117,28 @@ def why_pod(
     verdict = (
         f"{fitting} of {total} nodes would take it now" if fitting else f"none of {total} nodes takes it"
     )
-    notes = () if only is None else (f"its claims or its spec leave {_counted(tuple(sorted(only)))} only",)
+    if only is not None:
+        notes = (f"its claims or its spec leave {_counted(tuple(sorted(only))) or 'no node'} only", *notes)
     return Why(about, verdict, claims, told, notes)
+
+
+def _settled(pod: PodInfo, snapshot: Snapshot) -> str:
+    """Where it is, if nothing is to be decided any more."""
+    name = pod.spec.node_name or snapshot.place_of(pod.uid)
+    if pod.view.is_finished:
+        return f"has ended ({pod.status.phase})" + (f", on node {name}" if name else "")
+    if name:
+        return f"on node {name}" + ("" if snapshot.node(name) is not None else ", which is not there")
+    return "is being deleted" if pod.is_deleting else ""
+
+
+def _notes(pod: PodInfo, snapshot: Snapshot) -> Iterator[str]:
+    if pod.scheduler != DEFAULT_SCHEDULER:
+        yield f"it is for the scheduler {pod.scheduler}, which may see it differently"
+    for name in read_asked(pod.spec).names:
+        offered = any(name in node.allocatable for node in snapshot.nodes())
+        if not offered and snapshot.extended.class_for(name) is None:
+            yield f"no node offers {name} and no DeviceClass serves it"
 
 
 def why_claim(claim: ClaimInfo, snapshot: Snapshot, pending: Iterable[PodInfo]) -> Why:
@@ -125,20 +147,22 @@ def why_claim(claim: ClaimInfo, snapshot: Snapshot, pending: Iterable[PodInfo]) 
     if claim.allocation is not None:
         users = ", ".join(one.name for one in claim.reserved_for) or "nobody"
         return Why(about, f"has its devices, used by {users}", (_claim_line(claim),))
-    waiting = [str(pod.key) for pod in pending if claim.key in {one.key for one in _claims_of(pod, snapshot)}]
+    waiting = [pod.key.name for pod in pending if claim.key in {one.key for one in _claims_of(pod, snapshot)}]
     if not waiting:
         return Why(about, "has no devices: they are found when a pod that uses it is placed, and none waits")
     return Why(
         about,
         f"has no devices yet; it waits with {', '.join(waiting)}",
-        notes=("allot explain pod/NAME says why",),
+        notes=(f"`allot explain pod/{waiting[0]}` says why",),
     )
 
 
 def _claims_of(pod: PodInfo, snapshot: Snapshot) -> list[ClaimInfo]:
-    found = [claim for key in claims_of(pod) if (claim := snapshot.claim(key)) is not None]
+    found = {claim.uid: claim for key in claims_of(pod) if (claim := snapshot.claim(key)) is not None}
     extended = snapshot.extended_claim_of(pod.uid)
-    return [*found, extended] if extended is not None else found
+    if extended is not None:
+        found.setdefault(extended.uid, extended)
+    return list(found.values())
 
 
 def _claim_line(claim: ClaimInfo) -> str:
@@ -150,9 +174,19 @@ def _claim_line(claim: ClaimInfo) -> str:
     return f"claim {claim.key.name}: {', '.join(got) or 'asks for none'}"
 
 
-def _without_node(devices: Explanation) -> str:
-    """The story of a node without its name, so that equal ones can be told together."""
-    return devices.text().replace(devices.node, "NODE")
+def _alike(devices: Explanation) -> str:
+    """The story of a node without names of devices and holders, so that equal ones are told together."""
+    requests = [
+        (
+            one.claim,
+            one.request,
+            one.wanted,
+            [(group.reason, group.devices, group.detail) for group in one.groups],
+        )
+        for one in devices.requests
+    ]
+    changes = [one.kind for one in devices.changes]
+    return repr((devices.verdict, devices.error, requests, len(devices.pools), devices.conflicts, changes))
 
 
 def _counted(nodes: tuple[str, ...]) -> str:
