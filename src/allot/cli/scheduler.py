@@ -1,8 +1,9 @@
 """allot scheduler: place pods, on our API server or on a real Kubernetes.
 
-Several schedulers may run beside each other under different names (`spec.schedulerName`).
-Our API server refuses a device that another scheduler has given away. Where the server is
-another's, nobody does: let all that allocate devices stand for one lease (`--lease`).
+Several schedulers may run under different names (`spec.schedulerName`). They stand for one
+lease, so that one of them works at a time: where the server does not guard devices, two would
+give one device away twice. Our API server does, so there they may run side by side
+(`--no-leader-elect`).
 """
 
 import argparse
