@@ -1,0 +1,213 @@
+"""The tree behind the one line of a condition: pods that wait, run, have ended, and claims."""
+
+import json
+import random
+
+from allot.api import Gates
+from allot.base import RandomIds, SystemClock
+from allot.informers import Key
+from allot.scheduler import (
+    Cycle,
+    Settings,
+    Why,
+    default_plugins,
+    names_of,
+    read,
+    why_claim,
+    why_pod,
+)
+
+from .cluster import NS, Cluster, tell
+
+
+async def why(here: Cluster, name: str) -> Why:
+    reading = await read(here.client, here.gates)
+    key = Key(NS, name)
+    cycle = Cycle(default_plugins(RandomIds(random.Random(1)), Settings()))
+    named = names_of(reading.snapshot, NS)
+    found = why_pod(reading.pods[key], reading.snapshot, cycle, SystemClock().now(), named)
+    assert json.loads(json.dumps(found.as_json()))["verdict"] == found.verdict
+    return found
+
+
+async def why_of_claim(here: Cluster, name: str) -> Why:
+    reading = await read(here.client, here.gates)
+    claim = reading.snapshot.claim(Key(NS, name))
+    assert claim is not None
+    return why_claim(claim, reading.snapshot, reading.pending)
+
+
+async def furnish(here: Cluster) -> None:
+    for name in "ab":
+        await here.node(name)
+        await here.devices(name, 1, attributes={"memory": {"int": 40}})
+    await here.node("plain")
+    await here.device_class(extendedResourceName="example.com/gpu")
+    await here.template()
+
+
+# -- pods that wait -----------------------------------------------------------------------------------
+
+
+def test_a_pod_that_fits_nowhere_is_told_why_by_groups_of_nodes():
+    async def story(here: Cluster) -> None:
+        await furnish(here)
+        large = {"cel": {"expression": 'device.attributes["gpu.example.com"].memory >= 80'}}
+        await here.template("large", selectors=[large])
+        await here.pod("p", template="large", nodeSelector={"zone": "x"})
+        await here.pod("q", template="large")
+        await here.condition("q")
+        assert (await why(here, "p")).text().splitlines()[0] == "pod default/p: none of 3 nodes takes it"
+        told = await why(here, "q")
+        assert told.verdict == "none of 3 nodes takes it"
+        by_nodes = {one.nodes: one for one in told.nodes}
+        assert set(by_nodes) == {("a", "b"), ("plain",)}
+        assert "memory is 40" in told.text()
+        assert "none is offered to this node" in told.text()
+
+    tell(story)
+
+
+def test_who_holds_the_devices_is_said_by_name():
+    async def story(here: Cluster) -> None:
+        await furnish(here)
+        for name in ("x", "y"):
+            await here.claim(f"of-{name}")
+            await here.pod(name, claim=f"of-{name}")
+        await here.bound("x", "y")
+        await here.pod("late", template="one")
+        await here.condition("late")
+        text = (await why(here, "late")).text()
+        assert "in use by of-x" in text or "in use by of-y" in text
+        assert "a, b: cannot allocate all claims" in text  # the same, with other holders
+
+    tell(story)
+
+
+def test_a_pod_that_would_fit_is_told_where():
+    """Nobody has looked at it yet."""
+
+    async def story(here: Cluster) -> None:
+        await furnish(here)
+        await here.claim("c")
+        await here.pod("p", claim="c")
+        told = await why(here, "p")
+        assert told.verdict == "2 of 3 nodes would take it now"
+        assert [one.nodes for one in told.nodes if not one.reason] == [("a", "b")]
+        assert told.claims == ("claim c: no devices yet",)
+
+    tell(story, started=False)
+
+
+def test_a_pod_of_another_scheduler_says_whose_it_is():
+    async def story(here: Cluster) -> None:
+        await furnish(here)
+        await here.pod("p", schedulerName="theirs")
+        assert "it is for the scheduler theirs" in (await why(here, "p")).text()
+
+    tell(story, started=False)
+
+
+def test_a_gated_pod_says_what_it_waits_for():
+    async def story(here: Cluster) -> None:
+        await furnish(here)
+        await here.pod("gate", schedulingGates=[{"name": "example.com/wait"}])
+        await here.pod("claim", claim="missing")
+        await here.pod("template", template="missing")
+        assert "example.com/wait" in (await why(here, "gate")).verdict
+        assert 'resourceclaim "missing" not found' in (await why(here, "claim")).verdict
+        assert 'from its template "missing"' in (await why(here, "template")).verdict
+
+    tell(story, started=False)
+
+
+def test_a_pod_that_wants_more_extended_resources_than_there_are_is_told_what_would_do():
+    async def story(here: Cluster) -> None:
+        await furnish(here)
+        await here.pod("p", requests={"example.com/gpu": "2"})
+        assert "it would fit with 1 instead of 2" in (await why(here, "p")).text()
+
+    tell(story, started=False)
+
+
+def test_a_name_that_nobody_serves_is_pointed_out():
+    async def story(here: Cluster) -> None:
+        await furnish(here)
+        await here.pod("p", requests={"example.com/gpux": "1"})
+        told = await why(here, "p")
+        assert told.notes == ("no node offers example.com/gpux and no DeviceClass serves it",)
+
+    tell(story, started=False)
+
+
+def test_a_pod_whose_claim_has_its_devices_is_told_which_nodes_are_left():
+    async def story(here: Cluster) -> None:
+        await furnish(here)
+        await here.claim("shared")
+        await here.pod("first", claim="shared")
+        (node,) = await here.bound("first")
+        other = "ab".replace(node, "")
+        await here.pod("second", claim="shared", nodeSelector={"kubernetes.io/hostname": other})
+        await here.condition("second")
+        told = await why(here, "second")
+        assert told.verdict == "none of 3 nodes takes it"
+        assert any(node in note for note in told.notes)
+
+    tell(story)
+
+
+# -- pods that do not wait ------------------------------------------------------------------------------
+
+
+def test_a_pod_that_runs_says_where_and_with_what_each_claim_once():
+    async def story(here: Cluster) -> None:
+        await furnish(here)
+        await here.pod("p", requests={"example.com/gpu": "1"})
+        (node,) = await here.bound("p")
+        told = await why(here, "p")
+        assert told.verdict == f"on node {node}"
+        assert len(told.claims) == 1 and f"gpu.example.com/{node}/gpu-0" in told.claims[0]
+
+    tell(story)
+
+
+def test_a_pod_that_has_ended_or_whose_node_is_gone_is_still_known():
+    async def story(here: Cluster) -> None:
+        await furnish(here)
+        for name in ("ended", "orphan"):
+            await here.pod(name, nodeName="plain" if name == "ended" else "gone")
+        ended = {"status": {"phase": "Succeeded"}}
+        await here.resource("pods").patch("ended", ended, NS, subresource="status")
+        assert (await why(here, "ended")).verdict == "has ended (Succeeded), on node plain"
+        assert (await why(here, "orphan")).verdict == "on node gone, which is not there"
+
+    tell(story, started=False)
+
+
+# -- claims -------------------------------------------------------------------------------------------
+
+
+def test_a_claim_says_who_uses_it_or_who_waits_with_it():
+    async def story(here: Cluster) -> None:
+        await furnish(here)
+        for name in ("used", "wide", "idle"):
+            await here.claim(name, count=9 if name == "wide" else 1)
+        await here.pod("p", claim="used")
+        await here.pod("q", claim="wide")
+        await here.bound("p")
+        assert (await why_of_claim(here, "used")).verdict == "has its devices, used by p"
+        wide = await why_of_claim(here, "wide")
+        assert wide.verdict == "has no devices yet; it waits with q"
+        assert wide.notes == ("`allot explain pod/q` says why",)
+        assert "none waits" in (await why_of_claim(here, "idle")).verdict
+
+    tell(story)
+
+
+def test_without_the_gate_no_class_serves_extended_resources():
+    async def story(here: Cluster) -> None:
+        await furnish(here)
+        await here.pod("p", requests={"example.com/gpu": "1"})
+        assert "no DeviceClass serves it" in (await why(here, "p")).text()
+
+    tell(story, started=False, gates=Gates({"DRAExtendedResource": False}))
