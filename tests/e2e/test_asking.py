@@ -1,0 +1,186 @@
+"""`allot explain` and `allot capacity` against a server in another process, with various rights."""
+
+import asyncio
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from allot.cli import main
+from allot.client import Client, HttpsTransport, kubeconfig
+from e2e.process import ServerProcess
+from e2e.scheduling import DEVICES, NODES, furnish, pod
+
+TEMPLATE_FILE = """
+apiVersion: resource.k8s.io/v1beta1
+kind: ResourceClaimTemplate
+metadata: {name: old}
+spec: {spec: {devices: {requests: [{name: gpu, deviceClassName: gpu}]}}}
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory) -> Iterator[ServerProcess]:
+    """Nobody places pods here."""
+    server = ServerProcess(tmp_path_factory.mktemp("asking") / "data")
+
+    async def fill() -> None:
+        await furnish(server)
+        client = Client(HttpsTransport(kubeconfig.load(server.kubeconfig)))
+        pods = client.resource("", "v1", "pods")
+        await pods.create(pod("asks", 2), "default")
+        await pods.create(pod("extended", 1), "default")
+        await pods.create(pod("gated", 2, schedulingGates=[{"name": "example.com/gate"}]), "default")
+        await pods.create(pod("bound", 2, nodeName="n0"), "default")
+        await client.close()
+
+    try:
+        asyncio.run(fill())
+        yield server
+    finally:
+        server.kill()
+
+
+@pytest.fixture
+def ask(server, capsys):
+    """Run a command; returns exit status, output and errors."""
+
+    def run(*arguments: str, access: Path | None = None) -> tuple[int, str, str]:
+        code = main([*arguments, "--kubeconfig", str(access or server.kubeconfig)])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def nobody(server) -> Path:
+    """The access of somebody who may do nothing in particular."""
+    out = server.data_dir.parent / "nobody"
+    command = [sys.executable, "-m", "allot.cli", "credentials", "nobody"]
+    options = ["--data-dir", str(server.data_dir), "--out", str(out)]
+    subprocess.run([*command, *options], check=True, stdout=subprocess.DEVNULL)
+    return out
+
+
+# -- explain ------------------------------------------------------------------------------------------
+
+
+def test_a_pod_is_explained_in_words_and_as_json(ask):
+    code, text, errors = ask("explain", "pod/asks")
+    assert (code, errors) == (0, "")
+    assert text.splitlines()[0] == f"pod default/asks: {NODES} of {NODES} nodes would take it now"
+    code, text, _ = ask("explain", "pod/asks", "--json")
+    told: dict[str, Any] = json.loads(text)
+    assert code == 0 and told["about"] == "pod default/asks"
+    assert sum(len(one["nodes"]) for one in told["nodes"]) == NODES
+
+
+@pytest.mark.parametrize(
+    "name, words",
+    [
+        ("extended", f"{NODES} of {NODES} nodes would take it now"),
+        ("gated", "example.com/gate"),
+        ("bound", "on node n0"),
+    ],
+)
+def test_every_kind_of_pod_has_its_answer(ask, name, words):
+    code, text, _ = ask("explain", f"po/{name}")
+    assert code == 0 and words in text
+
+
+def test_a_claim_is_explained_too(ask):
+    code, text, _ = ask("explain", "resourceclaim/shared")
+    assert code == 0 and "it waits with asks" in text
+
+
+@pytest.mark.parametrize("what", ["pod/nobody", "claim/nothing"])
+def test_what_is_not_there_is_said_and_has_its_own_status(ask, what):
+    code, text, errors = ask("explain", what, "-n", "kube-system")
+    kind, _, name = what.partition("/")
+    assert (code, text) == (2, "")
+    assert errors == f'allot explain: there is no {kind} "{name}" in namespace kube-system\n'
+
+
+@pytest.mark.parametrize("what", ["", "pod", "pod/", "node/n0", "asks"])
+def test_what_cannot_be_explained_is_refused_at_once(ask, what, capsys):
+    with pytest.raises(SystemExit):
+        ask("explain", what)
+    assert "neither pod/NAME nor claim/NAME" in capsys.readouterr().err
+
+
+def test_who_may_not_read_is_told_what_was_not_looked_at(ask, nobody):
+    code, _, errors = ask("explain", "pod/asks", access=nobody)
+    assert code == 2
+    assert "not looked at, so the answer may be wrong: pods" in errors
+    assert "not looked at, so the answer may be wrong: resourceslices" in errors
+
+
+def test_a_server_that_is_away_is_said_in_a_line(ask, tmp_path, server):
+    config = server.kubeconfig.read_text()
+    away = tmp_path / "away"
+    away.write_text(config.replace(server.url, "https://127.0.0.1:9"))
+    code, _, errors = ask("explain", "pod/asks", access=away)
+    assert code == 1 and "127.0.0.1:9" in errors and "Traceback" not in errors
+
+
+# -- capacity -----------------------------------------------------------------------------------------
+
+
+def test_room_is_told_by_node_and_in_all(ask):
+    code, text, errors = ask("capacity", "--template", "one")
+    assert (code, errors) == (0, "")
+    assert text.splitlines() == [
+        *(f"n{n}  {DEVICES}" for n in range(NODES)),
+        f"{NODES * DEVICES} more fit in all",
+    ]
+    _, text, _ = ask("capacity", "--template", "one", "--json")
+    assert json.loads(text)["total"] == NODES * DEVICES
+
+
+def test_a_claim_from_a_file_or_from_stdin_will_do_in_any_served_version(ask, tmp_path, monkeypatch):
+    path = tmp_path / "claim.yaml"
+    path.write_text(TEMPLATE_FILE)
+    assert ask("capacity", "--claim", str(path))[0] == 0
+    monkeypatch.setattr("sys.stdin", io.StringIO(TEMPLATE_FILE))
+    code, text, _ = ask("capacity", "--claim", "-")
+    assert code == 0 and f"{NODES * DEVICES} more fit" in text
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("a: [", "while parsing"),
+        ("a: 1", "neither a ResourceClaim nor a ResourceClaimTemplate"),
+        (TEMPLATE_FILE.replace("v1beta1", "v1alpha2"), "resource.k8s.io/v1alpha2"),
+        (TEMPLATE_FILE.replace("deviceClassName: gpu", "deviceClassName: nope"), "device class nope"),
+        (
+            TEMPLATE_FILE.replace("[{name", "{name").replace("gpu}]", "gpu}"),
+            "this is no ResourceClaimTemplate",
+        ),
+        (TEMPLATE_FILE.replace("v1beta1", "v1"), "neither exactly nor firstAvailable"),
+    ],
+)
+def test_a_file_that_is_no_claim_is_refused_with_what_is_wrong(ask, tmp_path, text, words):
+    path = tmp_path / "claim.yaml"
+    path.write_text(text)
+    code, said, errors = ask("capacity", "--claim", str(path))
+    assert (code, said) == (1, "") and words in errors
+
+
+def test_a_template_or_a_file_that_is_not_there_is_said(ask):
+    assert ask("capacity", "--template", "nope")[0] == 2
+    code, _, errors = ask("capacity", "--claim", "/nowhere/claim.yaml")
+    assert code == 1 and "/nowhere/claim.yaml" in errors
+    with pytest.raises(SystemExit):
+        ask("capacity")
+
+
+def test_who_may_not_read_templates_is_told(ask, nobody):
+    code, _, errors = ask("capacity", "--template", "one", access=nobody)
+    assert code == 1 and "cannot get" in errors
