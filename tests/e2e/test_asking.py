@@ -121,6 +121,28 @@ def test_who_may_not_read_is_told_what_was_not_looked_at(ask, nobody):
     assert "not looked at, so the answer may be wrong: resourceslices" in errors
 
 
+def test_who_may_read_one_namespace_is_told_what_that_shows(ask, server):
+    """A tenant: pods and claims of one namespace, and neither nodes nor devices."""
+    out = server.data_dir.parent / "tenant"
+    command = [sys.executable, "-m", "allot.cli", "credentials", "tenant"]
+    options = ["--data-dir", str(server.data_dir), "--out", str(out)]
+    subprocess.run([*command, *options], check=True, stdout=subprocess.DEVNULL)
+
+    async def allow() -> None:
+        client = Client(HttpsTransport(kubeconfig.load(server.kubeconfig)))
+        group = "rbac.authorization.k8s.io"
+        user = {"apiGroup": group, "kind": "User", "name": "tenant"}
+        role = {"apiGroup": group, "kind": "ClusterRole", "name": "cluster-admin"}
+        binding = {"metadata": {"name": "tenant"}, "subjects": [user], "roleRef": role}
+        await client.resource(group, "v1", "rolebindings").create(binding, "default")
+        await client.close()
+
+    asyncio.run(allow())
+    code, text, errors = ask("explain", "pod/bound", access=out)
+    assert code == 0 and text.startswith("pod default/bound: on node n0\n")
+    assert "pods of namespaces other than default" in errors
+
+
 def test_a_server_that_is_away_is_said_in_a_line(ask, tmp_path, server):
     config = server.kubeconfig.read_text()
     away = tmp_path / "away"

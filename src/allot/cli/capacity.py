@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
         except _NotAClaim as wrong:
             print(f"allot capacity: {wrong}", file=sys.stderr)
             return 1
-        reading = await scheduler.read(client, gates)
+        reading = await scheduler.read(client, gates, namespace)
         asking.tell_unread("capacity", reading.unread)
         claim = resource.ResourceClaim(metadata=meta.ObjectMeta(name="one", namespace=namespace), spec=spec)
         room = scheduler.room_for([claim], reading.snapshot, RandomIds(random.Random(0)))

@@ -36,11 +36,14 @@ def run(options: argparse.Namespace) -> int:
     kind, name = options.what
 
     async def question(client: Client, gates: Gates, namespace: str) -> int:
-        reading = await scheduler.read(client, gates)
+        reading = await scheduler.read(client, gates, namespace)
         asking.tell_unread("explain", reading.unread)
         why = _why(reading, kind, Key(namespace, name))
         if why is None:
-            print(f'allot explain: there is no {kind} "{name}" in namespace {namespace}', file=sys.stderr)
+            seen = "" if not reading.unread else " among what could be read"
+            print(
+                f'allot explain: there is no {kind} "{name}" in namespace {namespace}{seen}', file=sys.stderr
+            )
             return 2
         print(json.dumps(why.as_json(), indent=2) if options.json else why.text())
         return 0

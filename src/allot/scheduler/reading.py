@@ -1,7 +1,8 @@
 """The cluster read once, with the rights of whoever asks: for questions from outside.
 
 A running scheduler follows the cluster; a person asks about one moment. What the person may
-not read is left out and said, since the answer may then be wrong.
+not read is left out and said, since the answer may then be wrong. Whoever may read one
+namespace only gets as far as that goes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,18 +31,27 @@ class Reading:
         return (one for one in self.pods.values() if not one.spec.node_name and not one.view.is_finished)
 
 
-async def read(client: Client, gates: Gates) -> Reading:
+async def read(client: Client, gates: Gates, namespace: str = "") -> Reading:
+    """The namespace is the one that is asked about."""
     unread: list[str] = []
 
     async def every(what: ResourceId) -> list[Object]:
-        found: list[Object] = []
-        listing = client.resource(what.group, what.version, what.plural, namespaced=what.namespaced)
         try:
-            async for page in listing.pages():
-                found += page.objects
+            return await _listed(client, what)
         except (errors.Forbidden, errors.NotFound) as refused:
-            unread.append(f"{what.plural}: {refused}")
-        return found
+            return await some(what, refused)
+
+    async def some(what: ResourceId, refused: errors.ApiError) -> list[Object]:
+        if what.namespaced and namespace:
+            try:
+                found = await _listed(client, what, namespace)
+            except (errors.Forbidden, errors.NotFound):
+                pass
+            else:
+                unread.append(f"{what.plural} of namespaces other than {namespace}: {refused}")
+                return found
+        unread.append(f"{what.plural}: {refused}")
+        return []
 
     snapshot = Snapshot(Features.from_gates(gates), extended=gates["DRAExtendedResource"])
     for object in await every(CLASSES):
@@ -62,3 +72,11 @@ async def read(client: Client, gates: Gates) -> Reading:
         if pod.spec.node_name and not pod.view.is_finished:
             snapshot.place(pod, pod.spec.node_name)
     return Reading(snapshot, {pod.key: pod for pod in pods}, tuple(unread))
+
+
+async def _listed(client: Client, what: ResourceId, namespace: str = "") -> list[Object]:
+    listing = client.resource(what.group, what.version, what.plural, namespaced=what.namespaced)
+    found: list[Object] = []
+    async for page in listing.pages(namespace):
+        found += page.objects
+    return found

@@ -112,14 +112,17 @@ def why_pod(
                 devices = explain(attempt, answer, named)
         stories.add(node.name, rejection, devices)
     told = stories.told()
-    fitting = sum(len(one.nodes) for one in told if not one.reason)
-    total = sum(len(one.nodes) for one in told)
-    verdict = (
-        f"{fitting} of {total} nodes would take it now" if fitting else f"none of {total} nodes takes it"
-    )
     if only is not None:
         notes = (f"its claims or its spec leave {_counted(tuple(sorted(only))) or 'no node'} only", *notes)
-    return Why(about, verdict, claims, told, notes)
+    return Why(about, _verdict(told), claims, told, notes)
+
+
+def _verdict(stories: tuple[NodeStory, ...]) -> str:
+    fitting = sum(len(one.nodes) for one in stories if not one.reason)
+    total = sum(len(one.nodes) for one in stories)
+    if fitting:
+        return f"{fitting} of {total} nodes would take it now"
+    return f"none of {total} nodes takes it" if total else "there are no nodes"
 
 
 def _settled(pod: PodInfo, snapshot: Snapshot) -> str:
@@ -128,7 +131,8 @@ def _settled(pod: PodInfo, snapshot: Snapshot) -> str:
     if pod.view.is_finished:
         return f"has ended ({pod.status.phase})" + (f", on node {name}" if name else "")
     if name:
-        return f"on node {name}" + ("" if snapshot.node(name) is not None else ", which is not there")
+        is_gone = snapshot.node(name) is None and any(snapshot.node_names())  # else nodes could not be read
+        return f"on node {name}" + (", which is not there" if is_gone else "")
     return "is being deleted" if pod.is_deleting else ""
 
 
