@@ -62,10 +62,34 @@ class LabelSelectorRequirement(View, frozen=True):
     operator: str = ""  # In, NotIn, Exists, DoesNotExist
     values: tuple[str, ...] = ()
 
+    def holds(self, value: str | None) -> bool:
+        """Of the label's value; None where there is no such label."""
+        match self.operator:
+            case "In":
+                return value in self.values
+            case "NotIn":
+                return value not in self.values
+            case "Exists":
+                return value is not None
+            case "DoesNotExist":
+                return value is None
+            case _:
+                return False
+
 
 class LabelSelector(View, frozen=True):
     match_labels: Mapping[str, str] = {}
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.match_labels and not self.match_expressions
+
+    def selects(self, labels: Mapping[str, str]) -> bool:
+        """An empty selector selects everything."""
+        if any(labels.get(key) != value for key, value in self.match_labels.items()):
+            return False
+        return all(one.holds(labels.get(one.key)) for one in self.match_expressions)
 
 
 class NodeSelectorRequirement(View, frozen=True):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from allot.api import core, meta
+from allot.api import core
 from allot.informers import Key
 
 from ...pod import PodInfo
@@ -41,26 +41,6 @@ class Budgets:
                 for key, budget in self._by_namespace.get(pod.key.namespace, ())
                 if pod.key.name not in budget.status.disrupted_pods
                 and budget.spec.selector is not None
-                and _accepts(budget.spec.selector, pod.labels)
+                and budget.spec.selector.selects(pod.labels)
             )
         return self._known[pod.uid]
-
-
-def _accepts(selector: meta.LabelSelector, labels: Mapping[str, str]) -> bool:
-    if any(labels.get(key) != value for key, value in selector.match_labels.items()):
-        return False
-    return all(_holds(one, labels.get(one.key)) for one in selector.match_expressions)
-
-
-def _holds(need: meta.LabelSelectorRequirement, value: str | None) -> bool:
-    match need.operator:
-        case "In":
-            return value in need.values
-        case "NotIn":
-            return value not in need.values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-        case _:
-            return False
