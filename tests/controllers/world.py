@@ -48,6 +48,7 @@ class World:
     controllers: Sequence[Controller]
     metrics: Metrics = field(default_factory=Metrics)
     gates: Gates = field(default_factory=Gates)
+    authorities: str = ""
     wires: dict[str, Record] = field(default_factory=dict)
     _running: asyncio.Task[None] | None = None
 
@@ -89,7 +90,8 @@ class World:
         reader = Client(InProcessTransport(self.server.api.handle, identities.CONTROLLER_MANAGER))
         async with Informers(reader, rng, pace=QUICK) as informers:
             ids = RandomIds(rng)
-            process = Process.of(informers, self._client_of, clock, rng, ids, self.metrics, self.gates)
+            told = (self.metrics, self.gates, self.authorities)
+            process = Process.of(informers, self._client_of, clock, rng, ids, *told)
             await run(process, self.controllers, leading=ready.set)
 
     def _client_of(self, controller: Controller) -> Client:
@@ -122,10 +124,12 @@ class World:
 
 
 @asynccontextmanager
-async def world(*controllers: Controller, gates: Gates | None = None) -> AsyncIterator[World]:
+async def world(
+    *controllers: Controller, gates: Gates | None = None, authorities: str = ""
+) -> AsyncIterator[World]:
     gates = gates or Gates()
     async with api_server(options=Options(gates=gates)) as server:
-        here = World(server, server.client(), controllers, gates=gates)
+        here = World(server, server.client(), controllers, gates=gates, authorities=authorities)
         try:
             yield here
         finally:
@@ -137,9 +141,10 @@ def tell(
     *controllers: Controller,
     started: bool = True,
     gates: Gates | None = None,
+    authorities: str = "",
 ) -> None:
     async def whole() -> None:
-        async with world(*controllers, gates=gates) as here:
+        async with world(*controllers, gates=gates, authorities=authorities) as here:
             if started:
                 await here.start()
             await asyncio.wait_for(story(here), 40)

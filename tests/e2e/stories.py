@@ -245,6 +245,23 @@ class AccountsAreMade(Story):
         )
 
 
+class CertificatesAreTold(Story):
+    """Every namespace says who signs the server's certificate."""
+
+    controller = "root-ca-certificate-publisher-controller"
+
+    async def give(self, here: Telling, names: Sequence[str]) -> None:
+        await _all(here.api.namespaces, (_named(f"trusting-{one}") for one in names), "")
+
+    async def done(self, here: Telling) -> int:
+        told = [
+            one.fields["data"]["ca.crt"]
+            for one in (await here.api.configs.list()).objects
+            if one.namespace.startswith(f"trusting-{here.run}-") and one.name == "kube-root-ca.crt"
+        ]
+        return sum(text.startswith("-----BEGIN CERTIFICATE-----") for text in told)
+
+
 class DeploymentsRollOut(Story):
     """Every deployment has one replica set, and says how it stands."""
 
@@ -432,6 +449,7 @@ STORIES: tuple[Story, ...] = (
     NamespacesAreEmptied(),
     LostPodsEnd(),
     AccountsAreMade(),
+    CertificatesAreTold(),
     DeploymentsRollOut(),
     ReplicasAreMade(),
     DaemonsAreEverywhere(),

@@ -20,7 +20,10 @@ def run(options: argparse.Namespace) -> int:
 async def _work(on: Running) -> None:
     clients = AccountClients(on.access.server, on.client, on.clock, on.metrics)
     try:
-        process = Process.of(on.informers, clients, on.clock, on.rng, on.ids, on.metrics, on.gates)
+        authorities = on.access.server.authorities.decode()
+        process = Process.of(
+            on.informers, clients, on.clock, on.rng, on.ids, on.metrics, on.gates, authorities
+        )
         await run_controllers(process, ALL, on.election, standing=on.ready, leading=on.leading)
     finally:
         await clients.close()

@@ -103,6 +103,7 @@ async def _parts(running: Cluster) -> AsyncIterator[list[_Part]]:
             RandomIds(rng),
             metrics,
             running.options.serving.server.gates,
+            running.serving.authority.ca.certificate.decode(),
         )
         yield [
             _controllers(running, process),

@@ -4,6 +4,7 @@
     garbagecollection/    what nobody owns any more
     namespaces/           the end of a namespace
     serviceaccounts/      the default account of each namespace
+    rootcertificates/     whom pods may trust, told in each namespace
     devicetainteviction/  pods leave devices that are tainted
     daemonsets/           one pod on every node that suits
     finishedjobs/         jobs that have ended, and whose time is up
@@ -60,6 +61,7 @@ from . import (
     quota,
     replicasets,
     resourceclaims,
+    rootcertificates,
     serviceaccounts,
 )
 from .accounts import AccountClients
@@ -72,6 +74,7 @@ ALL: tuple[Controller, ...] = (
     garbagecollection.CONTROLLER,
     namespaces.CONTROLLER,
     serviceaccounts.CONTROLLER,
+    rootcertificates.CONTROLLER,
     deployments.CONTROLLER,
     replicasets.CONTROLLER,
     daemonsets.CONTROLLER,

@@ -30,6 +30,7 @@ class World:
     telemetry: Telemetry
     events: Events
     gates: Gates = field(default_factory=Gates)
+    authorities: str = ""  # who signs the server's certificate, as PEM; "" if nobody told
     _used: list[Informer] = field(default_factory=list)
     _stops: list[Callable[[], None]] = field(default_factory=list)
 

@@ -34,6 +34,7 @@ class Process:
     metrics: Metrics
     telemetry: Telemetry
     gates: Gates = field(default_factory=Gates)
+    authorities: str = ""  # who signs the server's certificate, as PEM; "" if nobody told
 
     @classmethod
     def of(
@@ -45,9 +46,10 @@ class Process:
         ids: Ids,
         metrics: Metrics,
         gates: Gates | None = None,
+        authorities: str = "",
     ) -> "Process":
         telemetry = Telemetry(metrics, clock)
-        return cls(informers, client_of, clock, rng, ids, metrics, telemetry, gates or Gates())
+        return cls(informers, client_of, clock, rng, ids, metrics, telemetry, gates or Gates(), authorities)
 
 
 async def run(
@@ -125,4 +127,5 @@ def _world(process: Process, controller: Controller) -> World:
         process.telemetry,
         events,
         process.gates,
+        process.authorities,
     )
