@@ -23,7 +23,7 @@ GPU = "example.com/gpu"
 FINALIZER = "resource.kubernetes.io/delete-protection"
 NODES, DEVICES = 6, 8
 SHARED = "shared"
-SOON_S = 15.0
+SOON_S = 40.0
 
 Fields = dict[str, Any]
 
