@@ -212,3 +212,43 @@ def test_stopping_waits_for_what_is_in_progress_to_end():
         assert ended
 
     tell(story)
+
+
+def test_keys_that_never_wait_leave_others_their_turn():
+    """A worker takes one key after another; in between, the loop is free."""
+
+    async def story() -> None:
+        turns: list[str] = []
+
+        async def reconcile(key: str) -> None:
+            turns.append(key)
+
+        async with Running(reconcile, workers=1) as loop:
+            for n in range(5):
+                loop.add(f"k{n}")
+            while len(turns) < 5:
+                turns.append("other")
+                await asyncio.sleep(0)
+            await soon(lambda: loop.queue.idle)
+        done = [turn for turn in turns if turn != "other"]
+        assert done == [f"k{n}" for n in range(len(done))]
+        assert any(turns[at] == "other" for at in range(turns.index("k0"), turns.index(done[-1])))
+
+    tell(story)
+
+
+def test_a_sooner_moment_is_heard_while_the_loop_sleeps_towards_a_later_one():
+    async def story() -> None:
+        done: list[str] = []
+
+        async def reconcile(key: str) -> None:
+            done.append(key)
+
+        async with Running(reconcile) as loop:
+            loop.add_after("late", 30.0)
+            await asyncio.sleep(0.01)
+            loop.add_after("later", 60.0)
+            loop.add_after("soon", 0.01)
+            await soon(lambda: done == ["soon"])
+
+    tell(story)

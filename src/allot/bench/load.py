@@ -39,7 +39,7 @@ class Tally:
 
     @property
     def began_s(self) -> float:
-        return min(self.accepted_s.values(), default=0.0)
+        return next(iter(self.accepted_s.values()), 0.0)  # they are noted as they happen
 
     @property
     def ended_s(self) -> float:

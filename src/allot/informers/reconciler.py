@@ -17,8 +17,8 @@ for it to end.
 """
 
 import asyncio
-import contextlib
 import logging
+import math
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -107,38 +107,66 @@ class Reconciler(Generic[K]):
         self._free = workers
         self.queue: WorkQueue[K] = WorkQueue(limits)
         self._woken = asyncio.Event()
+        self._sleeps_until_s = math.inf
         telemetry.watch(name, self.queue)  # type: ignore[arg-type]
 
     def add(self, key: K) -> None:
         adds = self.queue.adds
         self.queue.add(key, self._clock.monotonic_s())
-        self._telemetry.adds.add(self.queue.adds - adds, self.name)
-        self._woken.set()
+        if self.queue.adds != adds:
+            self._telemetry.adds.add(self.queue.adds - adds, self.name)
+            self._woken.set()
 
     def add_after(self, key: K, wait_s: float) -> None:
-        self.queue.add_at(key, self._clock.monotonic_s() + wait_s)
-        self._woken.set()
+        at_s = self._clock.monotonic_s() + wait_s
+        self.queue.add_at(key, at_s)
+        if at_s < self._sleeps_until_s:
+            self._woken.set()
 
     async def run(self) -> None:
         """Until cancelled, or until an invariant breaks."""
         async with asyncio.TaskGroup() as workers:
             while True:
                 self._woken.clear()
-                while self._free and (taken := self.queue.take(self._clock.monotonic_s())) is not None:
+                while self._free and (taken := self._take()) is not None:
                     self._free -= 1
-                    self._telemetry.waited.observe(taken.waited_s, self.name)
-                    workers.create_task(self._work(taken.key), name=f"{self.name} {taken.key}")
+                    workers.create_task(self._work(taken), name=f"{self.name} {taken}")
                 await self._wait()
+
+    def _take(self) -> K | None:
+        taken = self.queue.take(self._clock.monotonic_s())
+        if taken is None:
+            return None
+        self._telemetry.waited.observe(taken.waited_s, self.name)
+        return taken.key
 
     async def _wait(self) -> None:
         """For something to do and somebody to do it."""
         moment_s = self.queue.next_moment_s() if self._free else None
-        left_s = None if moment_s is None else max(0.0, moment_s - self._clock.monotonic_s())
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(left_s):
-                await self._woken.wait()
+        if moment_s is None:
+            self._sleeps_until_s = math.inf
+            await self._woken.wait()
+            return
+        self._sleeps_until_s = moment_s
+        left_s = max(0.0, moment_s - self._clock.monotonic_s())
+        alarm = asyncio.get_running_loop().call_later(left_s, self._woken.set)
+        try:
+            await self._woken.wait()
+        finally:
+            alarm.cancel()
 
-    async def _work(self, key: K) -> None:
+    async def _work(self, taken: K | None) -> None:
+        """One key, and then whatever is due: a task serves a rush of keys and not only one of them."""
+        try:
+            while taken is not None:
+                await self._settle(taken)
+                await asyncio.sleep(0)  # a reconcile that never waits does not hold the loop
+                taken = self._take()
+        finally:
+            self._free += 1
+            self._woken.set()
+
+    async def _settle(self, key: K) -> None:
         began_s = self._clock.monotonic_s()
         try:
             self._went_well(key, await self._reconcile(key))
@@ -153,9 +181,7 @@ class Reconciler(Generic[K]):
             log.exception("a bug in %s: %s", self.name, key)
         finally:
             self.queue.done(key)
-            self._free += 1
             self._telemetry.worked.observe(self._clock.monotonic_s() - began_s, self.name)
-            self._woken.set()
 
     def _went_well(self, key: K, answer: Again | None) -> None:
         self.queue.forget(key)

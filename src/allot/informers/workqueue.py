@@ -21,6 +21,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+import msgspec
+
 from allot.base import require
 
 K = TypeVar("K", bound=Hashable)
@@ -44,8 +46,7 @@ class Limits:
         return min(longest_s, self.first_s * 2.0 ** min(times, 40))
 
 
-@dataclass(frozen=True, slots=True)
-class Taken(Generic[K]):
+class Taken(msgspec.Struct, Generic[K], frozen=True):
     key: K
     waited_s: float
 

@@ -262,11 +262,15 @@ class Scheduler:
         self._woken.clear()
         if self._box:
             return
+        if moment_s is None:
+            await self._woken.wait()
+            return
+        left_s = max(0.0, moment_s - self._now_s())
+        alarm = asyncio.get_running_loop().call_later(left_s, self._woken.set)
         try:
-            async with asyncio.timeout(None if moment_s is None else max(0.0, moment_s - self._now_s())):
-                await self._woken.wait()
-        except TimeoutError:
-            pass
+            await self._woken.wait()
+        finally:
+            alarm.cancel()
 
     async def _empty_box(self) -> None:
         """Take in all that has become known; others have their turn in between."""
