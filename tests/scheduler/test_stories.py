@@ -1,5 +1,7 @@
 """Pods and their devices, end to end: what a person sees."""
 
+import asyncio
+
 from .cluster import NS, Cluster, tell
 
 
@@ -127,5 +129,38 @@ def test_what_is_wrong_with_a_claim_is_not_said_in_the_name_of_another_pods():
             assert (
                 "a claim of the pod, request gpu: could not retrieve device class missing" in told["message"]
             )
+
+    tell(story)
+
+
+def test_the_selector_that_kept_the_nearest_devices_away_is_named_with_the_best_that_was_seen():
+    """What users of selectors ask for most: which part, and how far off."""
+
+    async def story(here: Cluster) -> None:
+        await here.node("a")
+        await here.devices("a", 2, attributes={"memory": {"int": 40}})
+        await here.node("b")
+        await here.devices("b", 3, driver="nic.example.com")
+        await here.device_class()
+        large = {"cel": {"expression": 'device.attributes["gpu.example.com"].memory >= 80'}}
+        await here.template("large", selectors=[large])
+        await here.pod("p", template="large")
+        assert (await here.condition("p"))["message"] == (
+            "0/2 nodes are available: 2 cannot allocate all claims. Devices on the 2 nodes looked at: "
+            "request gpu wants 1, and of 5 devices 5 not selected (the nearest 2 by "
+            '`device.attributes["gpu.example.com"].memory >= 80`: memory is 40).'
+        )
+
+    tell(story)
+
+
+def test_a_pod_with_scheduling_gates_is_the_servers_to_tell():
+    """kubectl shows SchedulingGated; the scheduler has nothing to add."""
+
+    async def story(here: Cluster) -> None:
+        await here.pod("p", schedulingGates=[{"name": "example.com/wait"}])
+        await asyncio.sleep(2.5)  # longer than a gate that opens in a moment is waited for
+        condition = await here.condition("p")
+        assert condition["reason"] == "SchedulingGated"
 
     tell(story)

@@ -36,7 +36,7 @@ ledger can be forked (`fork()`): what-if questions pay for what they change.
 
 from .answer import Answer, NoFit, Pick, Plan, Refused, Undecided
 from .demand import Alternative, ClaimDemand, Clause, Constraint, Demand, Request, Want, read_demand
-from .explanation import Explanation, explain
+from .explanation import Explanation, Group, explain
 from .features import FIELD_BY_NAME, Features
 from .inventory import Inventory, NodeView
 from .kind import BadSlice, Device, DeviceId, Kind, PoolId
@@ -49,6 +49,7 @@ from .problem import BYTES_MAX as PROBLEM_BYTES_MAX
 from .problem import NotAProblem, Problem, problem_of, read_problem
 from .question import Question, Row, Standing, ask
 from .ranking import Ranked, Ranker, rank
+from .reasons import Reason
 from .remedies import Attempt, Change
 from .search import BUDGET_STEPS, allocate, answer
 from .solving import Solved, solve
@@ -77,6 +78,7 @@ __all__ = [
     "DeviceId",
     "Explanation",
     "Features",
+    "Group",
     "Hold",
     "Inventory",
     "Kind",
@@ -97,6 +99,7 @@ __all__ = [
     "Question",
     "Ranked",
     "Ranker",
+    "Reason",
     "Refused",
     "Request",
     "Row",

@@ -38,6 +38,7 @@ class Group:
     detail: str
     examples: tuple[str, ...]
     holders: tuple[str, ...] = ()
+    passed: int = 0  # parts of selectors that said yes before one said no
 
     @property
     def text(self) -> str:
@@ -228,7 +229,7 @@ def _grouped(found: Sequence[Finding], named: Callable[[str], str]) -> Iterator[
             detail = f"`{key}`: {seen}" if seen else f"`{key}`"
         holders = dict.fromkeys(named(holder) for one in members for holder in one.holders)
         examples = tuple(str(one.device.id) for one in members[:EXAMPLES_MAX])
-        yield Group(reason, len(members), detail, examples, tuple(holders))
+        yield Group(reason, len(members), detail, examples, tuple(holders), members[0].passed)
 
 
 def _key(one: Finding) -> str:

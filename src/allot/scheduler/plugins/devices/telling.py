@@ -7,9 +7,10 @@ what would help, is what `allot explain` recomputes with the rights of whoever a
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import islice
 
-from allot.allocation import Attempt, NoFit, Undecided, explain
+from allot.allocation import Attempt, Group, NoFit, Reason, Undecided, explain
 
 from ...extended import Lacking
 from ...framework import CycleState
@@ -19,6 +20,7 @@ from .checking import NAME, DeviceCheck
 
 NODES_MAX = 32
 REQUESTS_MAX = 3
+DETAIL_MAX = 240
 
 
 def attempts(
@@ -38,25 +40,55 @@ def attempts(
             yield Attempt(node.place, snapshot.inventory, snapshot.ledger, claims, snapshot.classes), answer
 
 
+@dataclass(slots=True)
+class _Tally:
+    """What became of the devices that one request was offered."""
+
+    wanted: str
+    counts: Counter[Reason] = field(default_factory=Counter)
+    near: Counter[str] = field(default_factory=Counter)  # the selectors that the nearest misses failed
+    passed: int = -1  # parts of selectors that those passed
+
+    def add(self, group: Group) -> None:
+        self.counts[group.reason] += group.devices
+        if group.reason is not Reason.SELECTOR or group.passed < self.passed:
+            return
+        if group.passed > self.passed:
+            self.passed = group.passed
+            self.near.clear()
+        self.near[group.detail] += group.devices
+
+    def text(self, request: str) -> str:
+        total = _devices(self.counts.total())
+        parts = [f"{count} {self._because(reason)}" for reason, count in self.counts.most_common()]
+        return (
+            f"request {request} wants {self.wanted}, and of {total} {', '.join(parts) or 'none is offered'}"
+        )
+
+    def _because(self, reason: Reason) -> str:
+        words: str = reason.value
+        if reason is not Reason.SELECTOR:
+            return words
+        (detail, count), *_ = self.near.most_common()
+        short = detail if len(detail) <= DETAIL_MAX else f"{detail[:DETAIL_MAX]}…"
+        only = f"the nearest {count} " if count < self.counts[reason] else ""
+        return f"{words} ({only}by {short})"
+
+
 def told(state: CycleState, snapshot: Snapshot, nodes: Iterable[NodeInfo]) -> str:
     """Empty where devices are not the trouble."""
-    found: dict[str, Counter[str]] = {}
-    wanted: dict[str, str] = {}
+    found: dict[str, _Tally] = {}
     looked_at = 0
     for attempt, answer in islice(attempts(state, snapshot, nodes), NODES_MAX):
         looked_at += 1
         for report in explain(attempt, answer, suggest=False).requests:
-            counts = found.setdefault(report.request, Counter())
-            wanted[report.request] = "all" if report.wanted is None else str(report.wanted)
+            wanted = "all" if report.wanted is None else str(report.wanted)
+            tally = found.setdefault(report.request, _Tally(wanted))
             for group in report.groups:
-                counts[group.reason.value] += group.devices
+                tally.add(group)
     if not found:
         return ""
-    parts = [
-        f"request {request} wants {wanted[request]}, and of {_devices(sum(counts.values()))} "
-        f"{', '.join(f'{count} {why}' for why, count in counts.most_common()) or 'none is offered'}"
-        for request, counts in islice(found.items(), REQUESTS_MAX)
-    ]
+    parts = [tally.text(request) for request, tally in islice(found.items(), REQUESTS_MAX)]
     more = [f"and {len(found) - REQUESTS_MAX} more requests"] if len(found) > REQUESTS_MAX else []
     where = f"on the {looked_at} nodes looked at" if looked_at > 1 else "on the node looked at"
     return f"Devices {where}: {'; '.join([*parts, *more])}."
