@@ -97,6 +97,9 @@ class Component:
         assert self.process.stdout is not None
         assert self.process.stdout.readline() == "ready\n", Path(self._log.name).read_text()
 
+    def log_text(self) -> str:
+        return Path(self._log.name).read_text()
+
     def pause(self) -> None:
         """Between two instructions, wherever that is. `resume`, or `end` with SIGKILL."""
         self.process.send_signal(signal.SIGSTOP)

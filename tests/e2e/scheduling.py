@@ -34,7 +34,6 @@ class Sightings:
 
     nodes: dict[str, str] = field(default_factory=dict)
     moved: list[str] = field(default_factory=list)
-    started_over: int = 0
 
     def see(self, pod: Object) -> None:
         before, now = self.nodes.get(pod.uid, ""), node_of(pod)
@@ -58,7 +57,6 @@ class Sightings:
                         version = event.object.resource_version
                 except errors.Gone:
                     version = ""
-                    self.started_over += 1
             await asyncio.sleep(0.05)
 
 
