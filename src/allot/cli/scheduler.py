@@ -10,6 +10,7 @@ import argparse
 
 from allot import scheduler
 from allot.allocation import LEAST_WASTE, POLICIES
+from allot.apiserver import identities
 from allot.informers import Telemetry
 
 from . import component
@@ -57,4 +58,4 @@ def run(options: argparse.Namespace) -> int:
         )
         await scheduler.run(surroundings, settings, on.election, standing=on.ready, leading=on.leading)
 
-    return component.run("scheduler", options.lease, options, work)
+    return component.run("scheduler", options.lease, identities.SCHEDULER, options, work)
