@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allot.api import Object, core, encode
-from allot.controllers import daemonsets
+from allot.client import Propagation
+from allot.controllers import daemonsets, garbagecollection
 from allot.controllers.daemonsets.plan import plan, situation
+from allot.controllers.daemonsets.revisions import hash_of
 from allot.controllers.daemonsets.suiting import Suits, for_node, node_of, suits
 from controllers.kubelet import Kubelet
 from controllers.world import NS, World, tell
@@ -132,6 +134,91 @@ def test_an_update_goes_node_by_node():
             for one in (await revisions.list(NS)).objects
         }
         assert found == {"driver:1": 1, "driver:2": 2}
+
+    tell(story, daemonsets.CONTROLLER)
+
+
+def revisions(here: World):
+    return here.client.resource("apps", "v1", "controllerrevisions")
+
+
+async def history(here: World) -> dict[str, tuple[int, str]]:
+    """Name -> number and the uid of whose it is."""
+    found = (await revisions(here).list(NS)).objects
+    owners = {one.name: one.fields["metadata"].get("ownerReferences") or [{"uid": ""}] for one in found}
+    return {one.name: (one.fields["revision"], owners[one.name][0]["uid"]) for one in found}
+
+
+def test_what_a_set_left_behind_is_adopted_with_its_history():
+    """`kubectl delete --cascade=orphan`, and the set is made again: pods go on, and `undo` still works."""
+
+    async def story(here: World) -> None:
+        await add_node(here, "n")
+        first = await sets(here).create(daemon_set())
+        async with Kubelet(here.client):
+            await settled(here, "n")
+            await sets(here).patch("driver", {"spec": daemon_set("driver:2")["spec"]}, NS)
+            await settled(here, "n", image="driver:2")
+            (pod,) = (await here.pods.list(NS)).objects
+            before = await history(here)
+            assert sorted(before.values()) == [(1, first.uid), (2, first.uid)]
+            await sets(here).delete("driver", NS, propagation=Propagation.ORPHAN)
+
+            async def is_gone() -> bool:
+                return await here.find(sets(here), "driver") is None
+
+            await here.until(is_gone)
+            again = await sets(here).create(daemon_set("driver:2"))
+            await settled(here, "n", image="driver:2")
+
+            async def adopted() -> bool:
+                return {owner for _, owner in (await history(here)).values()} == {again.uid}
+
+            await here.until(adopted)
+            assert (await history(here)).keys() == before.keys()
+            assert [one.uid for one in (await here.pods.list(NS)).objects] == [pod.uid]
+            await here.quiet()
+            asked = here.wires["daemon-set-controller"].count("POST", "/controllerrevisions")
+            await add_node(here, "m")
+            await settled(here, "n", "m", image="driver:2")
+            assert here.wires["daemon-set-controller"].count("POST", "/controllerrevisions") == asked
+
+    tell(story, daemonsets.CONTROLLER, garbagecollection.CONTROLLER)
+
+
+def test_a_revision_of_somebody_else_is_left_alone_and_another_name_is_taken():
+    async def story(here: World) -> None:
+        await add_node(here, "n")
+        made = await sets(here).create(daemon_set())
+        name = f"driver-{hash_of(made)}"
+        owner = {"apiVersion": "v1", "kind": "Other", "name": "x", "uid": "theirs", "controller": True}
+        metadata = {"name": name, "namespace": NS, "ownerReferences": [owner]}
+        theirs = await revisions(here).create({"metadata": metadata, "revision": 7})
+        await here.start()
+        async with Kubelet(here.client):
+            await settled(here, "n")
+        live = await sets(here).get("driver", NS)
+        assert live.fields["status"]["collisionCount"] == 1
+        found = await history(here)
+        assert found.pop(name) == (7, "theirs")
+        assert [*found.values()] == [(1, made.uid)]
+        assert (await revisions(here).get(name, NS)).resource_version == theirs.resource_version
+
+    tell(story, daemonsets.CONTROLLER, started=False)
+
+
+def test_a_set_whose_name_is_as_long_as_may_be_has_its_pods():
+    async def story(here: World) -> None:
+        await add_node(here, "n")
+        wanted = daemon_set()
+        await sets(here).create({**wanted, "metadata": {"name": f"{'d' * 222}.{'d' * 30}", "namespace": NS}})
+
+        async def has_pod() -> bool:
+            return len((await here.pods.list(NS)).objects) == 1
+
+        await here.until(has_pod)
+        (name,) = await history(here)
+        assert name.startswith("d" * 222 + "-")
 
     tell(story, daemonsets.CONTROLLER)
 

@@ -2,6 +2,7 @@
 
     suiting     which nodes, and how a pod is made for one
     revisions   every template the set ever had
+    history     keeps them
     plan        which nodes lack a pod, which pods go, and rolling updates
     loop        does it
 
@@ -10,7 +11,8 @@ Pods are made for a node and bound by the scheduler, like all others.
 
 from ..controller import Controller
 from ..workloads import PODS
-from .loop import DAEMON_SETS, NODES, REVISIONS, make
+from .history import REVISIONS
+from .loop import DAEMON_SETS, NODES, make
 
 CONTROLLER = Controller(
     "daemonset-controller", "daemon-set-controller", (DAEMON_SETS, REVISIONS, NODES, PODS), make

@@ -3,27 +3,16 @@
 from collections.abc import Sequence
 
 from allot.api import Object, errors
-from allot.informers import (
-    OWNER_INDEX,
-    Again,
-    Change,
-    Key,
-    Reconciler,
-    ResourceId,
-    Updated,
-    controller_of,
-    owner_uids,
-)
+from allot.informers import Again, Change, Key, Reconciler, ResourceId, Updated
 
 from ..controller import Loop, World
 from ..workloads import Keeper, later, pod_from, slow_start
-from . import revisions
+from .history import History
 from .plan import Plan, look_again_s, plan, situation, status
 from .suiting import for_node
 from .views import HASH_LABEL, set_of
 
 DAEMON_SETS = ResourceId("apps", "v1", "daemonsets")
-REVISIONS = ResourceId("apps", "v1", "controllerrevisions")
 NODES = ResourceId("", "v1", "nodes", namespaced=False)
 _SUFFIX = 5
 
@@ -36,22 +25,14 @@ class Daemons:
     def __init__(self, world: World) -> None:
         self._world = world
         self._sets, self._nodes = world.informer(DAEMON_SETS), world.informer(NODES)
-        known = world.informer(REVISIONS)
-        self._revisions = known.cache.index(OWNER_INDEX, owner_uids)
         self._writing = world.client.resource("apps", "v1", "daemonsets")
-        self._writing_revisions = world.client.resource("apps", "v1", "controllerrevisions")
         self.loop: Reconciler[Key] = Reconciler("daemonset", self.reconcile, world.clock, world.telemetry)
         self._keeper = Keeper(
             world, "DaemonSet", self._sets, lambda one: set_of(one).spec.selector, self.loop.add
         )
+        self._history = History(world, self.loop.add)
         world.on(self._sets, lambda change: self.loop.add(Key.of(change.object)))
-        world.on(known, self._revision_changed)
         world.on(self._nodes, self._node_changed)
-
-    def _revision_changed(self, change: Change) -> None:
-        controller = controller_of(change.object)
-        if controller is not None and controller.kind == "DaemonSet":
-            self.loop.add(Key(change.object.namespace, controller.name))
 
     def _node_changed(self, change: Change) -> None:
         """A heartbeat is no reason to look: only what decides which pods suit."""
@@ -65,7 +46,7 @@ class Daemons:
         if daemon_set is None:
             return None
         pods = await self._keeper.of(daemon_set)
-        mark = await self._current(daemon_set, pods)
+        mark = await self._history.mark(daemon_set, pods)
         nodes = self._nodes.cache.objects()
         here = situation(daemon_set, mark, pods, nodes, self._world.clock.now())
         # What was told to end a moment ago counts as leaving, though the cache may not show it.
@@ -103,34 +84,6 @@ class Daemons:
 
         await slow_start(delete, steps.delete)
         await slow_start(create, steps.create)
-
-    async def _current(self, daemon_set: Object, pods: Sequence[Object]) -> str:
-        """The hash of the template, after its revision was made or numbered, and old ones forgotten."""
-        known = self._revisions[daemon_set.uid]
-        if daemon_set.metadata.deletion_timestamp is not None:
-            return revisions.hash_of(daemon_set)
-        found = revisions.current(daemon_set, known)
-        if found is None:
-            wanted = revisions.new_revision(daemon_set, known)
-            try:
-                found = await self._writing_revisions.create(wanted)
-            except errors.AlreadyExists:  # the cache is behind
-                found = await self._writing_revisions.get(wanted["metadata"]["name"], daemon_set.namespace)
-        others = [one for one in known if one.uid != found.uid]
-        if revisions.number(found) < revisions.next_number(others):
-            same = {"uid": found.uid, "resourceVersion": found.resource_version}
-            patch = {"metadata": same, "revision": revisions.next_number(others)}
-            await self._writing_revisions.patch(found.name, patch, found.namespace)
-        used = {(pod.metadata.labels or {}).get(HASH_LABEL, "") for pod in pods}
-        for one in revisions.outdated(set_of(daemon_set).spec.revision_history_limit, others, used):
-            await self._forget(one)
-        return str((found.metadata.labels or {}).get(HASH_LABEL, ""))
-
-    async def _forget(self, one: Object) -> None:
-        try:
-            await self._writing_revisions.delete(one.name, one.namespace, uid=one.uid)
-        except errors.NotFound:
-            return
 
 
 def _suitability(node: Object) -> object:

@@ -12,9 +12,11 @@ from typing import Any
 from allot.api import Object
 
 from ..workloads import reference
-from .views import HASH_LABEL
+from .views import HASH_LABEL, set_of
 
 _LETTERS = 10
+_PREFIX_MAX = 223
+"""Of a revision's name, before the hash; room is left under the 253 letters that a name may have."""
 
 
 def data_of(owner: Object) -> dict[str, Any]:
@@ -23,7 +25,8 @@ def data_of(owner: Object) -> dict[str, Any]:
 
 
 def hash_of(owner: Object) -> str:
-    said = json.dumps(data_of(owner), sort_keys=True)
+    """Short, the same for the same template, and another one after each collision."""
+    said = json.dumps([data_of(owner), set_of(owner).status.collision_count], sort_keys=True)
     return hashlib.sha256(said.encode()).hexdigest()[:_LETTERS]
 
 
@@ -44,7 +47,7 @@ def new_revision(owner: Object, known: Sequence[Object]) -> dict[str, Any]:
     mark = hash_of(owner)
     template = owner.fields["spec"].get("template") or {}
     metadata = {
-        "name": f"{owner.name}-{mark}",
+        "name": f"{owner.name[:_PREFIX_MAX].rstrip('-.')}-{mark}",
         "namespace": owner.namespace,
         "labels": {**((template.get("metadata") or {}).get("labels") or {}), HASH_LABEL: mark},
         "annotations": dict(owner.metadata.annotations or {}),

@@ -27,9 +27,14 @@ class DaemonSetSpec(meta.View, frozen=True):
     revision_history_limit: int = 10
 
 
+class DaemonSetStatus(meta.View, frozen=True):
+    collision_count: int = 0
+
+
 class DaemonSet(meta.View, frozen=True):
     metadata: meta.ObjectMeta = meta.ObjectMeta()
     spec: DaemonSetSpec = DaemonSetSpec()
+    status: DaemonSetStatus = DaemonSetStatus()
 
     def unavailable(self, nodes: int) -> int:
         return _count(self.spec.update_strategy.rolling_update.max_unavailable, nodes)
