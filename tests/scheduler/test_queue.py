@@ -493,12 +493,12 @@ class Queueing(RuleBasedStateMachine):
             return
         self.count += 1
         one.where, one.group, one.since = Where.ASLEEP, group, (self.now_s, self.count)
-        self.hears[group] = EVENTS[by]
+        events = self.hears[group] = EVENTS[by] | {Event.NODE_GONE}
         carried, one.carries = one.carries, None
         if carried is not None and carried != group:
             self.rouse(carried)
-        if one.missed & EVENTS[by]:  # U4
-            self.wake(one) if self.own_news(one) & EVENTS[by] else self.rouse(group)
+        if one.missed & events:  # U4
+            self.wake(one) if self.own_news(one) & events else self.rouse(group)
 
     def own_news(self, one: Known) -> set[Event]:
         return {event for event in one.missed if event is Event.CLAIM_CHANGED}

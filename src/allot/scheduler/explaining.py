@@ -4,10 +4,14 @@ A pod that cannot be placed is told in the blink of an eye (by then it may have 
 after all), and then again when the answer changes, at most every few seconds. A pod that
 cannot even be tried, most often because its claim is still being made, is told only when that
 has lasted. One that is bound is not told anything any more.
+
+Of pods that are alike only one is tried when something changes (`asleep`). What it is told then
+holds for the others, so they are told the same, a moment later and one after the other (P3).
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, field
 from typing import Any
 
 from allot.api import Object, age, core, errors
@@ -24,9 +28,21 @@ from .snapshot import Snapshot
 EVERY_S = 5.0
 BLINK_S = 0.25
 PATIENCE_S = 2.0
+ALIKE_AFTER_S = 1.0
+ALIKE_EVERY_S = 0.01
 REASONS_MAX = 12
 MESSAGE_MAX = 1024
 UNSCHEDULABLE, FAILED = "Unschedulable", "SchedulerError"
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class _Alike:
+    """Pods that fit in the same places, by uid, and what one of them was told last."""
+
+    signature: Hashable
+    pods: dict[str, None] = field(default_factory=dict)
+    told: str = ""
+    heard: int = 0
 
 
 @dataclass(slots=True)
@@ -34,6 +50,8 @@ class _Known:
     pod: PodInfo
     reason: str
     why: Unplaced | str | None  # None: nothing to say at present
+    heard: int = 0  # what came later is truer
+    alike: _Alike | None = None
     written: tuple[str, str] | None = None
     written_s: float = float("-inf")
 
@@ -76,7 +94,11 @@ class Explainer:
         self._events = events
         self._snapshot = snapshot
         self._known: dict[str, _Known] = {}
-        self._writing = Reconciler("scheduler_explanations", self._write, clock, telemetry, workers=4)
+        self._alike: dict[Hashable, _Alike] = {}
+        self._heard = 0
+        self._writing: Reconciler[str | _Alike] = Reconciler(
+            "scheduler_explanations", self._tell, clock, telemetry, workers=4
+        )
 
     def unplaced(self, outcome: Unplaced) -> None:
         """No node takes the pod now."""
@@ -97,7 +119,9 @@ class Explainer:
             known.why = None
 
     def forget(self, uid: str) -> None:
-        self._known.pop(uid, None)
+        known = self._known.pop(uid, None)
+        if known is not None:
+            self._part(known)
 
     async def run(self) -> None:
         await self._writing.run()
@@ -106,9 +130,41 @@ class Explainer:
         known = self._known.get(pod.uid)
         if known is None:
             known = self._known[pod.uid] = _Known(pod, reason, why)
-        known.pod, known.reason, known.why = pod, reason, why
-        now_s = self._clock.monotonic_s()
-        self._writing.add_after(pod.uid, max(after_s, known.written_s + EVERY_S - now_s))
+        self._heard += 1
+        known.pod, known.reason, known.why, known.heard = pod, reason, why, self._heard
+        self._part(known)
+        if isinstance(why, Unplaced):
+            known.alike = self._alike.setdefault(why.signature, _Alike(why.signature))
+            known.alike.pods[pod.uid] = None
+        self._writing.add_after(pod.uid, max(after_s, self._due_s(known)))
+
+    def _due_s(self, known: _Known) -> float:
+        """How long from now until it may be told again."""
+        return known.written_s + EVERY_S - self._clock.monotonic_s()
+
+    def _part(self, known: _Known) -> None:
+        alike, known.alike = known.alike, None
+        if alike is not None:
+            del alike.pods[known.pod.uid]
+            if not alike.pods:
+                del self._alike[alike.signature]
+
+    async def _tell(self, key: str | _Alike) -> Again | None:
+        if isinstance(key, str):
+            return await self._write(key)
+        self._spread(key)
+        return None
+
+    def _spread(self, alike: _Alike) -> None:
+        """Those who were not tried are told what the one was told who was."""
+        number = 0
+        for uid in alike.pods:
+            known = self._known[uid]
+            if known.heard < alike.heard and known.why is not None:
+                known.reason, known.why, known.heard = UNSCHEDULABLE, alike.told, alike.heard
+                if known.written != (known.reason, known.why):
+                    number += 1
+                    self._writing.add_after(uid, max(number * ALIKE_EVERY_S, self._due_s(known)))
 
     async def _write(self, uid: str) -> Again | None:
         known = self._known.get(uid)
@@ -116,34 +172,47 @@ class Explainer:
             return None
         why = known.why
         message = explained(why, self._snapshot) if isinstance(why, Unplaced) else why[:MESSAGE_MAX]
+        if isinstance(why, Unplaced) and known.alike is not None:
+            self._learn(known.alike, message, known.heard)
         if known.written == (known.reason, message):
             return None
         pod, reason = known.pod, known.reason
-        if not await self._patch(pod, reason, message):
-            self._known.pop(uid, None)
+        patched = await self._patch(pod, reason, message)
+        if patched is None:
+            if self._known.get(uid) is known:
+                self.forget(uid)
             return None
         self._events.record(pod.object, WARNING, "FailedScheduling", message)
         known.written, known.written_s = (reason, message), self._clock.monotonic_s()
-        return None if known.why is why else Again(EVERY_S)
+        if known.why is why:
+            known.pod = PodInfo.of(patched)
+            return None
+        return Again(EVERY_S)
 
-    async def _patch(self, pod: PodInfo, reason: str, message: str) -> bool:
-        """False when the pod is gone, another, or bound by now: a binding must not be denied afterwards."""
+    def _learn(self, alike: _Alike, message: str, heard: int) -> None:
+        if heard > alike.heard:
+            alike.heard = heard
+            if message != alike.told:
+                alike.told = message
+                self._writing.add_after(alike, ALIKE_AFTER_S)
+
+    async def _patch(self, pod: PodInfo, reason: str, message: str) -> Object | None:
+        """None when the pod is gone, another, or bound by now: a binding must not be denied afterwards."""
         now = pod.object
         while now.uid == pod.uid and not now.view(core.Pod).spec.node_name:
             patch = self._condition(now, reason, message)
             try:
-                await self._pods.patch(
+                return await self._pods.patch(
                     now.name, patch, now.namespace, type=Patch.STRATEGIC, subresource="status"
                 )
-                return True
             except errors.NotFound:
-                return False
+                return None
             except (errors.Conflict, errors.Invalid):  # it changed since, or is another
                 try:
                     now = await self._pods.get(pod.key.name, pod.key.namespace)
                 except errors.NotFound:
-                    return False
-        return False
+                    return None
+        return None
 
     def _condition(self, pod: Object, reason: str, message: str) -> dict[str, Any]:
         condition = {

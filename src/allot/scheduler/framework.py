@@ -39,10 +39,11 @@ if TYPE_CHECKING:
 
 
 class Event(Enum):
-    """What happened in the cluster that may help a pod that did not fit."""
+    """What happened in the cluster that may help a pod that did not fit, or changes why it does not."""
 
     NODE_ADDED = "a node was added"
     NODE_CHANGED = "a node's labels, taints or capacity changed"
+    NODE_GONE = "a node is gone; whoever was told about it hears this"
     POD_GONE = "a pod left its node"
     POD_CHANGED = "the pod itself changed"
     CLAIM_ADDED = "a claim was created"

@@ -123,6 +123,7 @@ class Intake:
     def _node(self, change: Change, now_s: float) -> None:
         if isinstance(change, Deleted):
             self._snapshot.drop_node(change.object.name)
+            self._queue.happened(Event.NODE_GONE, now_s)
             return
         is_new = self._snapshot.node(change.object.name) is None
         if self._snapshot.put_node(NodeInfo.of(change.object)):

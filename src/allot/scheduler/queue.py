@@ -41,6 +41,7 @@ from .framework import Event
 from .pod import PodInfo, claims_of
 
 ALL_EVENTS = frozenset(Event)
+TELLING = frozenset({Event.NODE_GONE})
 
 
 class Where(Enum):
@@ -383,10 +384,13 @@ class Queue:
         return min(self._backoff_longest_s, self._backoff_first_s * 2.0 ** min(attempts - 1, 40))
 
     def _heard(self, rejected_by: frozenset[str]) -> frozenset[Event]:
-        """What may help. Where nobody in particular said no, or one who does not tell: anything."""
+        """What may help. Where nobody in particular said no, or one who does not tell: anything.
+
+        That a node is gone helps nobody, and yet what the pod was told is not so any more (P3).
+        """
         if not rejected_by:
             return ALL_EVENTS
-        return frozenset().union(*(self._events.get(one, ALL_EVENTS) for one in rejected_by))
+        return TELLING.union(*(self._events.get(one, ALL_EVENTS) for one in rejected_by))
 
     @staticmethod
     def _link(index: dict[Key, dict[str, None]], keys: Iterable[Key], uid: str) -> None:
