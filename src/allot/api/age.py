@@ -14,12 +14,12 @@ _YEAR = 365 * _DAY
 
 def timestamp(moment: datetime) -> str:
     """Whole seconds, as metadata.creationTimestamp is written."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment.astimezone(UTC).isoformat(timespec="seconds")[:19] + "Z"  # strftime takes twice as long
 
 
 def micro_timestamp(moment: datetime) -> str:
     """Microseconds, as Lease and Event times are written."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"
 
 
 def moment(text: str) -> datetime | None:

@@ -1,17 +1,16 @@
 """A claim as the scheduler reads it."""
 
-from dataclasses import dataclass, field
+import msgspec
 
 from allot.api import Object, resource
 from allot.informers import Key
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ClaimInfo:
+class ClaimInfo(msgspec.Struct, frozen=True, eq=False, gc=False):
     object: Object
     uid: str
     key: Key
-    view: resource.ResourceClaim = field(repr=False)
+    view: resource.ResourceClaim
 
     @classmethod
     def of(cls, object: Object) -> "ClaimInfo":
@@ -34,6 +33,9 @@ class ClaimInfo:
 
     def is_controlled_by(self, uid: str) -> bool:
         return any(one.controller and one.uid == uid for one in self.view.metadata.owner_references)
+
+    def __repr__(self) -> str:
+        return f"ClaimInfo({self.key} {self.uid})"
 
     def is_newer_than(self, other: "ClaimInfo") -> bool:
         return is_newer(self.object, other.object)

@@ -5,7 +5,9 @@ moment the scheduler decides, not from the moment the server hears of it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from allot import allocation
 from allot.api import Object, core
@@ -16,8 +18,7 @@ from .pod import PodInfo
 NO_PODS: Mapping[str, PodInfo] = {}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NodeInfo:
+class NodeInfo(msgspec.Struct, frozen=True, eq=False, gc=False):
     name: str
     place: allocation.Node  # as far as devices care
     taints: tuple[core.Taint, ...]

@@ -1,7 +1,8 @@
 """A pod as the scheduler reads it: once, when it arrives."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from allot.api import Object, core
 from allot.informers import Key
@@ -11,16 +12,15 @@ from .amounts import Amounts, pod_requests
 DEFAULT_SCHEDULER = "default-scheduler"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PodInfo:
+class PodInfo(msgspec.Struct, frozen=True, eq=False, gc=False):
     """Pods are told apart by uid: a later one of the same name is another."""
 
     object: Object
     uid: str
     key: Key
     priority: int
-    view: core.Pod = field(repr=False)
-    requests: Amounts = field(repr=False)
+    view: core.Pod
+    requests: Amounts
 
     @classmethod
     def of(cls, object: Object) -> "PodInfo":
