@@ -7,7 +7,7 @@ import pytest
 
 from allot.api import Object, age, encode
 from allot.controllers import finishedjobs, garbagecollection
-from allot.controllers.finishedjobs.plan import expires_at
+from allot.controllers.finishedjobs.plan import stays_s
 from controllers.world import NS, World, tell
 
 ENDED = datetime(2026, 1, 1, tzinfo=UTC)
@@ -27,15 +27,17 @@ def job(ttl: int | None, *conditions: dict[str, Any], **metadata: Any) -> Object
 @pytest.mark.parametrize("end", ["Complete", "Failed"])
 def test_a_job_stays_as_long_after_its_end_as_it_says(end):
     decided = condition("SuccessCriteriaMet", ENDED - timedelta(minutes=5))
-    assert expires_at(job(60, decided, condition(end))) == ENDED + timedelta(minutes=1)
-    assert expires_at(job(0, condition(end))) == ENDED
+    now = ENDED + timedelta(seconds=20)
+    assert stays_s(job(60, decided, condition(end)), now) == 40
+    assert stays_s(job(0, condition(end)), now) == -20
+    assert stays_s(job(60, condition(end, datetime.max.replace(tzinfo=UTC))), now) > 10**11
 
 
 def test_whoever_has_not_ended_or_names_no_time_stays():
-    assert expires_at(job(0)) is None
-    assert expires_at(job(0, condition("Complete", status="False"), condition("FailureTarget"))) is None
-    assert expires_at(job(None, condition("Complete"))) is None
-    assert expires_at(job(0, condition("Complete"), deletionTimestamp="2026-01-01T00:00:00Z")) is None
+    assert stays_s(job(0), ENDED) is None
+    assert stays_s(job(0, condition("Complete", status="False"), condition("FailureTarget")), ENDED) is None
+    assert stays_s(job(None, condition("Complete")), ENDED) is None
+    assert stays_s(job(0, condition("Complete"), deletionTimestamp=age.timestamp(ENDED)), ENDED) is None
 
 
 async def create(here: World, name: str, ttl: int | None, *conditions: dict[str, Any]) -> Object:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from allot.api import Object, age, encode, meta
 from allot.controllers.jobs import indexes
 from allot.controllers.jobs.counting import tally
-from allot.controllers.jobs.plan import backoff_s
+from allot.controllers.jobs.plan import backoff_s, plan
 from allot.controllers.jobs.views import TRACKING, Job
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -35,6 +35,17 @@ def test_failures_in_a_row_double_the_wait():
     assert backoff_s(failed[:1], False, NOW) == 5
     assert backoff_s(failed, False, NOW) == 35
     assert backoff_s([*failed, pod("ok", "Succeeded", ended_s=1)], False, NOW) == 0
+    assert backoff_s([pod(f"f{n}", "Failed") for n in range(2000)], False, NOW) == 600
+
+
+def test_a_deadline_beyond_the_last_date_is_no_deadline():
+    """Any number that the API accepts."""
+    started = {"startTime": age.timestamp(NOW - timedelta(seconds=5))}
+    spec = {"completions": 1, "activeDeadlineSeconds": 2**63 - 1}
+    job = Object(encode({"metadata": {"name": "j", "uid": "u"}, "spec": spec, "status": started}))
+    steps = plan(job, [], NOW)
+    assert steps.create == (None,)
+    assert steps.again_s is not None and steps.again_s > 10**18
 
 
 class Server:

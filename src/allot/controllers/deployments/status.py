@@ -7,7 +7,7 @@ ReplicaFailure  a replica set cannot make its pods
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from allot.api import Object, age
@@ -159,7 +159,7 @@ def _has_moved(wish: Deployment, found: Counts) -> bool:
 
 def _left_s(current: DeploymentCondition, deadline_s: int, now: datetime) -> float:
     since = age.moment(current.last_update_time or current.last_transition_time) or now
-    return (since + timedelta(seconds=deadline_s) - now).total_seconds()
+    return deadline_s - (now - since).total_seconds()
 
 
 def _find(conditions: Sequence[DeploymentCondition], type: str) -> DeploymentCondition | None:

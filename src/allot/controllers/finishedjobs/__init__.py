@@ -1,6 +1,6 @@
 """Jobs that have ended are kept to be read, for as long as they say (`ttlSecondsAfterFinished`).
 
-    plan   when a job's time is up
+    plan   how long a job may still stay
     loop   waits for it, and deletes the job with its pods
 
 What it promises

@@ -9,7 +9,7 @@ from allot.informers import Again, Key, Reconciler, ResourceId
 
 from ..controller import Loop, World
 from ..workloads import later
-from .plan import expires_at
+from .plan import stays_s
 
 JOBS = ResourceId("batch", "v1", "jobs")
 _LATENCY_S = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
@@ -26,10 +26,9 @@ def make(world: World) -> Sequence[Loop]:
 
     async def reconcile(key: Key) -> Again | None:
         job = jobs.cache.get(key.name, key.namespace)
-        due = expires_at(job) if job is not None else None
-        if job is None or due is None:
+        left_s = stays_s(job, world.clock.now()) if job is not None else None
+        if job is None or left_s is None:
             return None
-        left_s = (due - world.clock.now()).total_seconds()
         if left_s > 0:
             return later(left_s)
         with contextlib.suppress(errors.NotFound):

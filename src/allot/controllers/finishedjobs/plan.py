@@ -1,6 +1,6 @@
-"""When the time of a job is up. Pure."""
+"""How long a job may still stay. Pure."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from allot.api import Object, age, meta
 
@@ -20,12 +20,12 @@ class Job(meta.View, frozen=True):
     status: JobStatus = JobStatus()
 
 
-def expires_at(object: Object) -> datetime | None:
-    """None: it has not ended, or may stay, or is going already."""
+def stays_s(object: Object, now: datetime) -> float | None:
+    """0 or less when its time is up. None: it has not ended, or may stay, or is going already."""
     job = object.view(Job)
     kept_s = job.spec.ttl_seconds_after_finished
     if kept_s is None or object.metadata.deletion_timestamp is not None:
         return None
     ends = [c for c in job.status.conditions if c.type in _ENDS and c.status == "True"]
     ended = age.moment(ends[0].last_transition_time) if ends else None
-    return None if ended is None else ended + timedelta(seconds=kept_s)
+    return None if ended is None else kept_s - (now - ended).total_seconds()

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from allot.api import Object, age
@@ -13,6 +13,7 @@ from .counting import Tally, tally
 from .views import Job, has_failed, has_succeeded, index_of, job_of, pod_of
 
 BACKOFF_S, BACKOFF_S_MAX = 10.0, 600.0
+_DOUBLINGS_MAX = 10  # more than enough for the longest wait, whatever the number of failures
 BURST = 500
 
 
@@ -176,7 +177,7 @@ def backoff_s(pods: Sequence[Object], only_failed: bool, now: datetime) -> float
     last = age.moment(ends[-1][0]) if failures else None
     if last is None:
         return 0.0
-    wait_s = min(BACKOFF_S_MAX, BACKOFF_S * 2.0 ** (failures - 1))
+    wait_s = min(BACKOFF_S_MAX, BACKOFF_S * 2.0 ** min(failures - 1, _DOUBLINGS_MAX))
     return wait_s - (now - last).total_seconds()
 
 
@@ -196,7 +197,7 @@ def _deadline_in_s(job: Job, now: datetime) -> float | None:
     limit, start = job.spec.active_deadline_seconds, age.moment(job.status.start_time)
     if limit is None or start is None:
         return None
-    return (start + timedelta(seconds=limit) - now).total_seconds()
+    return limit - (now - start).total_seconds()  # no date: the limit may lie beyond the last one
 
 
 def _soonest(*waits: float | None) -> float | None:
