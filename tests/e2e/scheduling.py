@@ -236,7 +236,11 @@ def pod(name: str, way: int, **spec: Any) -> Fields:
     resources = {"claims": [{"name": "gpu"}]} if uses else {"requests": {GPU: "1"}, "limits": {GPU: "1"}}
     claims = {"resourceClaims": [{"name": "gpu", **uses}]} if uses else {}
     containers = [{"name": "main", "image": "example/app:1", "resources": resources}]
-    return {"metadata": {"name": name}, "spec": {"containers": containers, **claims, **spec}}
+    anywhere = [{"operator": "Exists"}]  # nodes without a machine are found to be unreachable after a while
+    return {
+        "metadata": {"name": name},
+        "spec": {"containers": containers, "tolerations": anywhere, **claims, **spec},
+    }
 
 
 def _wanted() -> Fields:
