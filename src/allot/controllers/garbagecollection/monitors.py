@@ -114,7 +114,7 @@ class Monitors:
         return Again(_NOT_YET_S) if lacking else None
 
     def _start(self, served: Served) -> None:
-        log.info("garbage collection follows %s", served.what)
+        log.debug("garbage collection follows %s", served.what)
 
         def hear(change: Change) -> None:
             if isinstance(change, Deleted):
@@ -126,7 +126,7 @@ class Monitors:
         self._monitors[served.what] = _Monitor(informer, informer.handle(hear))
 
     def _stop(self, what: ResourceId) -> None:
-        log.info("garbage collection leaves %s", what)
+        log.debug("garbage collection leaves %s", what)
         monitor = self._monitors.pop(what)
         monitor.stop()
         self._world.informers.leave(monitor.informer)
