@@ -105,9 +105,11 @@ class Object:
         """This object with `changes` laid over it; None removes a field, lists are replaced."""
         return Object(_encoder.encode(_laid_over(self.fields, changes)))
 
+    # What follows is asked for so often that a call less is felt.
+
     @property
     def metadata(self) -> Metadata:
-        return self._read_outline().metadata
+        return (self._outline or self._read_outline()).metadata
 
     @property
     def kind(self) -> str:
@@ -119,15 +121,15 @@ class Object:
 
     @property
     def name(self) -> str:
-        return self._read_outline().metadata.name
+        return (self._outline or self._read_outline()).metadata.name
 
     @property
     def namespace(self) -> str:
-        return self._read_outline().metadata.namespace
+        return (self._outline or self._read_outline()).metadata.namespace
 
     @property
     def uid(self) -> str:
-        return self._read_outline().metadata.uid
+        return (self._outline or self._read_outline()).metadata.uid
 
     @property
     def resource_version(self) -> str:

@@ -23,6 +23,7 @@ IN_FLIGHT = 64
 
 STALL_S = 30.0
 _LOOK_S = 1.0
+_POLL_S = 0.02
 _MESSAGES = 5
 
 
@@ -145,7 +146,7 @@ class Load:
         said_s = moved_s
         try:
             while not done():
-                await asyncio.sleep(0.005)
+                await asyncio.sleep(_POLL_S)
                 now_s = self._clock.monotonic_s()
                 self._check()
                 for task in tasks:

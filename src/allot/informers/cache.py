@@ -80,7 +80,8 @@ class Index:
 
     def put(self, key: Key, object: Object) -> None:
         before = self._values.get(key, ())
-        now = tuple(dict.fromkeys(self.function(object)))
+        found = tuple(self.function(object))
+        now = found if len(found) < 2 else tuple(dict.fromkeys(found))
         if now == before:  # as nearly always
             for value in now:
                 self._members[value][key] = object
