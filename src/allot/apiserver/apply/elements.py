@@ -4,7 +4,8 @@
     v:"kubernetes.io/pvc-protection"        an element of a set
 
 Keys are in alphabetical order. A key that an element leaves out takes the
-default that the schema knows, else it is left out of the edge as well.
+default that the schema knows, else it is left out of the edge as well. A null
+is an element that leaves everything out.
 """
 
 from collections.abc import Callable
@@ -39,7 +40,7 @@ def _made(schema: shapes.Schema) -> Edge:
     def edge(element: Any) -> str:
         found = {}
         for key in keys:
-            value = element.get(key)
+            value = element.get(key) if element is not None else None
             if value is None:
                 value = assumed[key]
             if value is not shapes.MISSING:
@@ -57,7 +58,7 @@ def _single_key_edge(key: str) -> Edge:
     start = 'k:{"' + key + '":'
 
     def edge(element: Any) -> str:
-        value = element.get(key)
+        value = element.get(key) if element is not None else None
         if (
             type(value) is str
             and value.isascii()
