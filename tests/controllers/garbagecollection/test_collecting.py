@@ -1,5 +1,6 @@
 """Garbage collection over the real server: owners go in three ways, and dependents accordingly."""
 
+import asyncio
 from typing import Any
 
 from allot.api import Object, errors
@@ -272,6 +273,25 @@ def test_custom_resources_are_followed_from_the_moment_they_are_served():
                 return False
 
             await here.until(all_gone)
+
+    tell(story, CONTROLLER)
+
+
+def test_a_definition_that_serves_no_version_is_not_waited_for():
+    """Issue 4, must hold 4: it is established, is never served, and costs nothing."""
+
+    async def story(here: World) -> None:
+        definitions = here.client.resource(
+            "apiextensions.k8s.io", "v1", "customresourcedefinitions", namespaced=False
+        )
+        (version,) = DEFINITION["spec"]["versions"]
+        await definitions.create(
+            {**DEFINITION, "spec": {**DEFINITION["spec"], "versions": [{**version, "served": False}]}}
+        )
+        await asyncio.sleep(0.5)
+        before = len(here.wire.requests)
+        await asyncio.sleep(1.5)
+        assert here.wire.requests[before:] == []
 
     tell(story, CONTROLLER)
 

@@ -39,9 +39,14 @@ class _Names(meta.View, frozen=True):
     kind: str = ""
 
 
+class _Version(meta.View, frozen=True):
+    served: bool = False
+
+
 class _DefinitionSpec(meta.View, frozen=True):
     group: str = ""
     names: _Names = _Names()
+    versions: tuple[_Version, ...] = ()
 
 
 class _DefinitionStatus(meta.View, frozen=True):
@@ -54,9 +59,11 @@ class _Definition(meta.View, frozen=True):
     status: _DefinitionStatus = _DefinitionStatus()
 
     @property
-    def is_established(self) -> bool:
+    def is_to_be_served(self) -> bool:
+        """Some definitions are kept and serve no version: whoever waits for those waits for ever."""
         established = any(c.type == "Established" and c.status == "True" for c in self.status.conditions)
-        return established and not self.metadata.deletion_timestamp
+        is_offered = any(one.served for one in self.spec.versions)
+        return established and is_offered and not self.metadata.deletion_timestamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,4 +148,4 @@ def _is_served(definition: Object, catalogue: Catalogue) -> bool:
     """The server may have said that a definition is established a moment before it serves it."""
     view = definition.view(_Definition)
     known = catalogue.of_kind(f"{view.spec.group}/any", view.spec.names.kind) is not None
-    return known or not view.is_established
+    return known or not view.is_to_be_served
