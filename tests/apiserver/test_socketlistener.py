@@ -4,8 +4,11 @@ import asyncio
 import contextlib
 import os
 import stat
+import struct
 
+import msgspec
 import pytest
+import uvloop
 
 from allot.api import Request, Response, User, errors, frames
 from allot.apiserver import socketlistener
@@ -26,6 +29,14 @@ async def ground(folder, handle):
         yield listener, Socket(folder / "api.sock")
     finally:
         await listener.close()
+
+
+@pytest.fixture(autouse=True, params=[asyncio.DefaultEventLoopPolicy, uvloop.EventLoopPolicy])
+def loops(request):
+    """Python's own, and the one that servers run on."""
+    asyncio.set_event_loop_policy(request.param())
+    yield
+    asyncio.set_event_loop_policy(None)
 
 
 def told(story):
@@ -461,7 +472,8 @@ def test_a_deadline_is_kept_though_there_is_one_timer_for_all(tmp_path):
 
 def test_a_server_that_says_nonsense_loses_the_client(tmp_path):
     """Whoever waited does not know what became of it; whoever comes later connects anew."""
-    answers = [b"\xff" * 40, b""]
+    answer = msgspec.msgpack.encode([200, b"", "", [], False])
+    answers = [b"\xff" * 40, struct.pack(">IBQ", len(answer), frames.ANSWER, 77) + answer, b""]
 
     async def nonsense(reader, writer):
         await reader.read(100)
@@ -472,7 +484,7 @@ def test_a_server_that_says_nonsense_loses_the_client(tmp_path):
     async def story():
         server = await asyncio.start_unix_server(nonsense, tmp_path / "api.sock")
         client = Socket(tmp_path / "api.sock").transport(SOMEBODY)
-        for why in ("does not speak", "closed the connection"):
+        for why in ("does not speak", "nobody asked for", "closed the connection"):
             with pytest.raises(errors.Timeout, match=why):
                 await client.send(GET)
         await client.close()
@@ -492,5 +504,62 @@ def test_an_answer_that_is_endless_is_given_up(tmp_path, monkeypatch):
                 await client.send(Request("GET", "/stream"))
             await asyncio.wait_for(ended.wait(), 5)
             await client.close()
+
+    told(story())
+
+
+def test_a_request_that_is_taken_back_at_once_leaves_no_trace(tmp_path):
+    """Both frames come in one chunk: it is unwanted before it has begun."""
+
+    async def slow(request, user):
+        await asyncio.sleep(3600)
+
+    async def story():
+        async with ground(tmp_path, slow) as (listener, _):
+            raw = await Raw().open(tmp_path / "api.sock")
+            raw.meet().ask(1)
+            raw.outbox.raw(frames.LEAVE, 1)
+            raw.outbox.flush()
+            await until(lambda: listener.connections)
+            await asyncio.sleep(0.1)
+            (connection,) = listener.connections
+            assert listener.being_answered == 0 and not connection._answering
+
+    told(story())
+
+
+def test_there_are_only_so_many_streams_on_a_connection(tmp_path, monkeypatch):
+    monkeypatch.setattr(socketlistener, "STREAMS_MAX", 1)
+
+    async def story():
+        async with ground(tmp_path, endless(asyncio.Event(), 10)):
+            raw = await Raw().open(tmp_path / "api.sock")
+            assert (await raw.meet().ask(1, path="/stream").answer()).streams
+            raw.ask(2, path="/stream")
+            while (frame := await raw.next()).kind != frames.ANSWER:
+                assert frame.number == 1
+            assert frames.read_answer(frame.payload).status == 429
+
+    told(story())
+
+
+def test_a_large_piece_is_cut_so_that_others_have_a_turn(tmp_path):
+    async def one():
+        yield bytes(range(256)) * 10_000
+
+    async def streaming(request, user):
+        return Response(200, stream=one())
+
+    async def story():
+        async with ground(tmp_path, streaming):
+            raw = await Raw().open(tmp_path / "api.sock")
+            raw.meet().ask(1, path="/stream")
+            pieces = []
+            while (frame := await raw.next()).kind != frames.END:
+                if frame.kind == frames.PIECE:
+                    pieces.append(bytes(frame.payload))
+                    raw.outbox.taken(1, len(frame.payload))
+            assert b"".join(pieces) == bytes(range(256)) * 10_000
+            assert max(map(len, pieces)) <= socketlistener.PIECE_BYTES
 
     told(story())

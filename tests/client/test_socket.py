@@ -5,8 +5,9 @@ import contextlib
 
 import pytest
 
-from allot.api import Request, User, errors, frames
+from allot.api import Request, Response, User, errors, frames
 from allot.apiserver import ServingOptions, identities, serve
+from allot.apiserver.socketlistener import SocketListener
 from allot.client import Client, Socket, SocketLimits
 
 CONFIG = {"metadata": {"name": "m"}}
@@ -136,5 +137,33 @@ def test_a_watch_whose_server_hangs_ends_after_its_own_time(tmp_path):
         assert [piece async for piece in watch.stream] == []
         await client.close()
         hanging.close()
+
+    told(story())
+
+
+def test_closing_ends_the_waiting_of_those_who_asked_and_of_nobody_else(tmp_path):
+    """H4, H2: what became of the request is not known."""
+    gate, begun = asyncio.Event(), asyncio.Semaphore(0)
+
+    async def slow(request, user):
+        begun.release()
+        await gate.wait()
+        return Response(200)
+
+    async def story():
+        listener = SocketListener(slow)
+        await listener.open(tmp_path / "api.sock")
+        shared = Socket(tmp_path / "api.sock")
+        staying, leaving = (shared.transport(identities.ADMIN) for _ in range(2))
+        asked = [asyncio.ensure_future(one.send(Request("PUT", "/x"))) for one in (staying, leaving)]
+        for _ in asked:
+            await begun.acquire()
+        await leaving.close()
+        with pytest.raises(errors.Timeout, match="closed"):
+            await asyncio.wait_for(asked[1], 1)
+        gate.set()
+        assert (await asked[0]).status == 200
+        await staying.close()
+        await listener.close()
 
     told(story())
