@@ -242,6 +242,29 @@ def test_custom_resources_are_counted_from_the_day_they_are_defined():
     tell(story, CONTROLLER)
 
 
+@pytest.mark.parametrize("more", [{"scope": "Cluster"}, {"served": False}])
+def test_a_kind_that_will_never_be_counted_is_not_waited_for(more):
+    """Issue 4, must hold 4: it is defined, and outside of namespaces, or not served."""
+
+    async def story(here: World) -> None:
+        await quota(here, {"count/widgets.example.com": "1"})
+        names = {"plural": "widgets", "singular": "widget", "kind": "Widget"}
+        version = {"name": "v1", "served": more.get("served", True), "storage": True}
+        version["schema"] = {"openAPIV3Schema": {"type": "object"}}
+        scope = more.get("scope", "Namespaced")
+        spec = {"group": "example.com", "scope": scope, "names": names, "versions": [version]}
+        definitions = here.client.resource(
+            "apiextensions.k8s.io", "v1", "customresourcedefinitions", namespaced=False
+        )
+        await definitions.create({"metadata": {"name": "widgets.example.com"}, "spec": spec})
+        await asyncio.sleep(0.5)
+        before = len(here.wire.requests)
+        await asyncio.sleep(loop.NOT_YET_SERVED_S + 0.5)
+        assert here.wire.requests[before:] == []
+
+    tell(story, CONTROLLER)
+
+
 def test_what_is_charged_while_the_controller_counts_is_not_forgotten():
     """Between its list and its write somebody makes another object: the write is refused, not the object."""
 

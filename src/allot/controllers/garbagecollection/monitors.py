@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from allot.api import Object, meta
+from allot.api import Object
 from allot.informers import (
     Again,
     Catalogue,
@@ -23,6 +23,7 @@ from allot.informers import (
 )
 
 from ..controller import World
+from ..definitions import definition_of
 from .graph import Graph, Member
 
 log = logging.getLogger(__name__)
@@ -33,37 +34,6 @@ IGNORED = (("", "events"), ("events.k8s.io", "events"))
 
 _EVERYTHING = "what is served"
 _NOT_YET_S = 1.0
-
-
-class _Names(meta.View, frozen=True):
-    kind: str = ""
-
-
-class _Version(meta.View, frozen=True):
-    served: bool = False
-
-
-class _DefinitionSpec(meta.View, frozen=True):
-    group: str = ""
-    names: _Names = _Names()
-    versions: tuple[_Version, ...] = ()
-
-
-class _DefinitionStatus(meta.View, frozen=True):
-    conditions: tuple[meta.Condition, ...] = ()
-
-
-class _Definition(meta.View, frozen=True):
-    metadata: meta.ObjectMeta = meta.ObjectMeta()
-    spec: _DefinitionSpec = _DefinitionSpec()
-    status: _DefinitionStatus = _DefinitionStatus()
-
-    @property
-    def is_to_be_served(self) -> bool:
-        """Some definitions are kept and serve no version: whoever waits for those waits for ever."""
-        established = any(c.type == "Established" and c.status == "True" for c in self.status.conditions)
-        is_offered = any(one.served for one in self.spec.versions)
-        return established and is_offered and not self.metadata.deletion_timestamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +116,6 @@ def _is_collected(served: Served) -> bool:
 
 def _is_served(definition: Object, catalogue: Catalogue) -> bool:
     """The server may have said that a definition is established a moment before it serves it."""
-    view = definition.view(_Definition)
+    view = definition_of(definition)
     known = catalogue.of_kind(f"{view.spec.group}/any", view.spec.names.kind) is not None
     return known or not view.is_to_be_served

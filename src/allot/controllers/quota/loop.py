@@ -19,6 +19,7 @@ from allot.informers import (
 )
 
 from ..controller import Loop, World
+from ..definitions import definition_of
 from . import contexts, plan
 from .counts import Counts, Found, listed
 from .following import Following
@@ -148,13 +149,19 @@ class Counting:
         return self._wait_for(key, unserved)
 
     def _wait_for(self, key: Key, unserved: list[quota.Source]) -> Again | None:
-        """A kind that is defined and not served yet will be in a moment."""
+        """A kind that is defined and not served yet will be in a moment, if it is one that counts."""
         if not unserved:
             self._unserved.pop(key, None)
             return None
         self._unserved[key] = unserved
-        defined = any(self._definitions.cache.get(f"{one.plural}.{one.group}") for one in unserved)
-        return Again(NOT_YET_SERVED_S) if defined else None
+        return Again(NOT_YET_SERVED_S) if any(map(self._is_coming, unserved)) else None
+
+    def _is_coming(self, source: quota.Source) -> bool:
+        found = self._definitions.cache.get(f"{source.plural}.{source.group}")
+        if found is None:
+            return False
+        definition = definition_of(found)
+        return definition.is_to_be_served and definition.is_namespaced
 
     def _have_heard(self, names: Iterable[str], version: str) -> bool:
         """Whether the caches show all that was charged up to that version of the quota."""
