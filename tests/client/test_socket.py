@@ -9,6 +9,7 @@ from allot.api import Request, Response, User, errors, frames
 from allot.apiserver import ServingOptions, identities, serve
 from allot.apiserver.socketlistener import SocketListener
 from allot.client import Client, Socket, SocketLimits
+from components import free_ports
 
 CONFIG = {"metadata": {"name": "m"}}
 
@@ -116,6 +117,22 @@ def test_a_server_without_a_socket_has_none(tmp_path):
         serving = await serve(ServingOptions(tmp_path / "data", store="memory", socket=False))
         assert not serving.socket.exists()
         await serving.close()
+
+    told(story())
+
+
+def test_a_server_that_cannot_have_its_socket_does_not_start(tmp_path):
+    """And leaves nothing behind: the port is free again."""
+
+    async def story():
+        (port,) = free_ports(1)
+        (tmp_path / "data").mkdir()
+        (tmp_path / "data" / "api.sock").write_text("something else")
+        options = ServingOptions(tmp_path / "data", store="memory", port=port)
+        with pytest.raises(OSError, match=r"api\.sock is in the way"):
+            await serve(options)
+        (tmp_path / "data" / "api.sock").unlink()
+        await (await serve(options)).close()
 
     told(story())
 

@@ -113,10 +113,8 @@ async def serve(options: ServingOptions) -> Serving:
         context = server_context(files, authority.ca.certificate)
         await api.start()
         listener = Listener(Application(api.handle, _authenticate(api)), context)
-        await listener.open(options.host, options.port)
         local = SocketListener(api.handle)
-        if options.socket:
-            await local.open(data_dir / SOCKET_NAME)
+        await _listen(listener, local, options)
     except BaseException:
         if api is not None:
             await api.close()
@@ -131,6 +129,17 @@ async def serve(options: ServingOptions) -> Serving:
     gc.collect()
     gc.freeze()
     return serving
+
+
+async def _listen(listener: Listener, local: SocketListener, options: ServingOptions) -> None:
+    """On both or on none."""
+    await listener.open(options.host, options.port)
+    if options.socket:
+        try:
+            await local.open(options.data_dir / SOCKET_NAME)
+        except OSError:
+            await listener.close()
+            raise
 
 
 def _reached_as(options: ServingOptions) -> tuple[str, ...]:
