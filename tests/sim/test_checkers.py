@@ -321,6 +321,7 @@ BROKEN = [
     ("P2", [pod(node="", claims=["c"], why="no"), claim(allocated=False)]),
     ("P2", [pod(node="", why="no")]),
     ("P3", [pod(node="")]),
+    ("P3", [pod(node="", why="0/2 nodes are available: 2 Insufficient cpu.")]),
     ("P4", [pod(node="n"), pod(node="m")]),
     ("Q1", [LIMITED, new(pod()), new(pod("q"))]),
     ("Q1", [LIMITED, new(claim(allocated=False)), new(claim("d", allocated=False))]),

@@ -1,15 +1,15 @@
 """Nobody waits for ever.
 
 P2  Once things are quiet, a pod for which a fitting node exists is on a node.
-P3  A pod that waits says why.
+P3  A pod that waits says why, and what it says of nodes is about those that are there now.
 
 A fitting node, read here for what made-up worlds ask: it is there and has no taints, every claim of
 the pod that is allocated is on it, and as many devices are free as the others ask for. Only pods
 whose claims ask for any devices of the class are judged by P2, and only where the scheduler is ours.
 """
 
+import re
 from collections.abc import Iterator
-from typing import Any
 
 from ..recording import Seen
 from .reading import (
@@ -26,6 +26,7 @@ from .reading import (
 from .standing import Standing
 
 CLASS, DRIVER = "gpu", "gpu.example.com"
+NODES_COUNTED = re.compile(r"0/(\d+) nodes are available")
 
 
 class Placed:
@@ -45,8 +46,13 @@ class Placed:
             node = self._fitting(pod)
             if node:
                 yield f"P2: pod {name_of(pod)} waits, and {node} has room for it"
-            if not _explanation(pod):
+            why = _explanation(pod)
+            counted = NODES_COUNTED.match(why)
+            nodes = sum(1 for _ in self._now.all("nodes"))
+            if not why:
                 yield f"P3: pod {name_of(pod)} waits and does not say why"
+            elif counted and int(counted[1]) != nodes:
+                yield f"P3: pod {name_of(pod)} waits and says {why!r}, where there are {nodes}"
 
     def _fitting(self, pod: Fields) -> str:
         namespace, _ = place_of(pod)
@@ -92,6 +98,6 @@ def _asks_for_extended(pod: Fields) -> bool:
     return any("/" in name for amount in amounts for name in amount)
 
 
-def _explanation(pod: Fields) -> Any:
+def _explanation(pod: Fields) -> str:
     conditions = (pod.get("status") or {}).get("conditions") or ()
-    return next((one.get("message") for one in conditions if one["type"] == "PodScheduled"), "")
+    return next((one.get("message") or "" for one in conditions if one["type"] == "PodScheduled"), "")
