@@ -62,6 +62,21 @@ def test_the_claim_behind_an_extended_resource_counts_too():
         of(pod(status=extended))
 
 
+def test_a_claim_that_went_with_an_attempt_at_another_node_is_not_waited_for():
+    """Where the node counts the resource itself, a device plugin serves the pod, and no claim does."""
+    mapping = {"containerName": "main", "resourceName": "example.com/gpu", "requestName": "r"}
+    left = {"extendedResourceClaimStatus": {"resourceClaimName": "x", "requestMappings": [mapping]}}
+    view = pod(status=left).view(core.Pod)
+    assert claims_of(view, {}.get, {"example.com/gpu": "8"}) == ()
+    for counted in ({}, {"example.com/gpu": "0"}, {"example.com/nic": "8"}):
+        with pytest.raises(NotReady, match="claim x does not exist"):
+            claims_of(view, {}.get, counted)
+    with pytest.raises(NotReady, match="claim x is not reserved"):
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "uid-p", "controller": True}
+        there = claim("x", reserved=(), metadata={"ownerReferences": [owner]})
+        claims_of(view, {"x": there}.get, {"example.com/gpu": "8"})
+
+
 def test_of_a_pod_that_runs_what_is_left_is_known():
     known = {"c": claim("c")}
     running = pod(spec=direct("c", "gone"), status={"phase": "Running"})

@@ -1,9 +1,9 @@
 """N1: which claims a pod uses, and whether all of them are there for it. Pure."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from allot.api import Object, core, resource
+from allot.api import Object, Quantity, core, resource
 
 Lookup = Callable[[str], Object | None]
 """The claim of a name in the pod's namespace, as last told."""
@@ -19,11 +19,16 @@ class NotReady(Exception):
     """The pod must not start. The message says which claim it waits for, and for what."""
 
 
-def claims_of(pod: core.Pod, lookup: Lookup) -> tuple[ClaimRef, ...]:
-    """The pod's claims: every one allocated, and reserved for this pod. Raises NotReady."""
+def claims_of(pod: core.Pod, lookup: Lookup, counted: Mapping[str, str] = {}) -> tuple[ClaimRef, ...]:
+    """The pod's claims: every one allocated, and reserved for this pod. Raises NotReady.
+
+    `counted` is what the node has to give out by itself, device plugins included.
+    """
     found = []
     for name, is_generated in _names(pod):
         claim = lookup(name)
+        if claim is None and _is_left_over(pod, name, counted):
+            continue
         if claim is None:
             raise NotReady(f"claim {name} does not exist")
         require_ready(pod, claim, is_generated)
@@ -68,6 +73,18 @@ def _names(pod: core.Pod) -> Iterator[tuple[str, bool]]:
     extended = pod.status.extended_resource_claim_status
     if extended is not None and extended.resource_claim_name:
         yield extended.resource_claim_name, True
+
+
+def _is_left_over(pod: core.Pod, name: str, counted: Mapping[str, str]) -> bool:
+    """Whether an attempt at another node put the name there, and its claim went with it.
+
+    The server lets the name be replaced and not removed, and where device plugins serve the
+    pod no attempt replaces it.
+    """
+    extended = pod.status.extended_resource_claim_status
+    if extended is None or extended.resource_claim_name != name or not extended.request_mappings:
+        return False
+    return all(Quantity.parse(counted.get(one.resource_name, "0")) for one in extended.request_mappings)
 
 
 def _ref(claim: Object) -> ClaimRef:

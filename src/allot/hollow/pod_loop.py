@@ -164,7 +164,9 @@ class Pods:
 
     def _needs(self, pod: core.Pod) -> tuple[str, tuple[ClaimRef, ...]]:
         try:
-            return "", claims_of(pod, self._lookup(pod))
+            node = self._nodes.cache.get(pod.spec.node_name)
+            counted = node.view(core.Node).status.allocatable if node is not None else {}
+            return "", claims_of(pod, self._lookup(pod), counted)
         except NotReady as why:
             return str(why), ()
 
