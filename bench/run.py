@@ -20,6 +20,7 @@ RESULTS = HERE / "results"
 BENCHMARKS = {
     "apiserver": ["apiserver.py", "--objects", "33000"],
     "inprocess": ["inprocess.py"],
+    "carrying": ["carrying.py"],
     "profile-writes": ["profile_writes.py"],
     "watchers": ["watchers.py"],
     "store": ["store.py"],
