@@ -6,7 +6,7 @@ Read in the order in which a request travels:
     server       handle(request, user): the path, the caller's rights, the verb
     target       what a path names
     reading      get, list, watch        cache, history, watching: what watchers see
-    writing      create, update, patch   body, metadata, admission, ownership, guard; recent: shared with readers
+    writing      create, update, patch   body, metadata, admission, ownership, guard; recent: for readers
     deleting     delete                  collection: many at once
     discovery    what is served          pages: health, version, metrics, OpenAPI
     security/    identities, certificates, tokens, roles, what nodes may do
