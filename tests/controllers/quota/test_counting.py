@@ -314,6 +314,28 @@ def test_nothing_is_given_back_on_the_word_of_a_cache_that_is_behind():
     tell(story, CONTROLLER)
 
 
+def test_a_claim_that_nobody_has_heard_of_pays_when_its_pod_no_longer_does():
+    """The claim of an extended resource is made without a charge, since its pod has paid, so the quota's
+    version tells nothing about it. The pod ends while the cache of claims is behind (seed 244)."""
+
+    async def story(here: World) -> None:
+        hard = {DEVICES: "9", EXTENDED: "9"}
+        await device_class(here, "example.com/gpu")
+        await quota(here, hard)
+        await used(here, dict.fromkeys(hard, "0"))
+        asker = await pod(here, gpu="2")
+        await here.quiet()
+        await freeze(here, "resourceclaims")
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": asker.uid, "controller": True}
+        mark = {"resource.kubernetes.io/extended-resource-claim": "true"}
+        await claim(here, "p-extended", 2, ownerReferences=[owner], annotations=mark)
+        await finish(here)
+        await here.quiet()
+        await used(here, dict.fromkeys(hard, "2"))
+
+    tell(story, CONTROLLER)
+
+
 def test_what_goes_costs_one_write_however_much_stays():
     """The cache has heard of more than the last charge, so it need not be asked what is left."""
 

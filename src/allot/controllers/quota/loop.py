@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from allot import quota
-from allot.api import Object, errors, resource
+from allot.api import Object, errors, podresources, resource
 from allot.informers import (
     OWNER_INDEX,
     Again,
@@ -49,6 +49,9 @@ class Counting:
         self._owned = claims.cache.index(OWNER_INDEX, owner_uids)
         self._counts = Counts(contexts.from_caches(self._extended_names, pods, claims))
         self._unserved: dict[Key, list[quota.Source]] = {}
+        self._unsure: set[Key] = set()
+        """Quotas of pods whose devices a claim may pay from now on. That claim was made without
+        a charge, since the pod paid, so the quota's version does not tell whether a cache shows it."""
         self._write = world.client.resource("", "v1", "resourcequotas")
         self._loop: Reconciler[Key] = Reconciler(
             "resourcequota_primary", self.reconcile, world.clock, world.telemetry
@@ -88,10 +91,11 @@ class Counting:
         object = change.object
         if not self._counts.counts_in(object.namespace):
             return
-        if isinstance(change, Deleted):
-            self._look_soon(self._counts.remove(source, object))
-        else:
-            self._look_soon(self._counts.put(source, object))
+        gone = isinstance(change, Deleted)
+        touched = self._counts.remove(source, object) if gone else self._counts.put(source, object)
+        self._look_soon(touched)
+        if source == quota.PODS and _asks_for_devices(object):
+            self._unsure.update(touched)
         for claim in self._claims_that_depend_on(source, object):
             self._look_soon(self._counts.put(quota.CLAIMS, claim))
 
@@ -138,9 +142,11 @@ class Counting:
             self._counts.begin(key, spec, sources, self._cached(key.namespace, sources))
         counted = self._counts.total(key)
         names = plan.doubtful(found.fields, counted)
-        if plan.are_less(found.fields, names, counted) and self._have_heard(names, found.resource_version):
+        may_believe = key not in self._unsure and plan.are_less(found.fields, names, counted)
+        if may_believe and self._have_heard(names, found.resource_version):
             recounted = quota.mask(counted, names)
         else:
+            self._unsure.discard(key)  # what comes from now on puts it back
             recounted = await self._recount(key.namespace, spec, names)
         status = plan.status(found.fields, recounted)
         if status is not None:
@@ -199,3 +205,8 @@ class Counting:
             if informer.served:  # one server may not have heard of a definition yet
                 raise
         return found
+
+
+def _asks_for_devices(pod: Object) -> bool:
+    requests = podresources.pod_needs(pod.fields.get("spec") or {}, "requests")
+    return any(map(podresources.is_extended_resource, requests))
