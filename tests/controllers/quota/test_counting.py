@@ -64,7 +64,7 @@ async def finish(here: World, name: str = "p") -> None:
 async def claim(here: World, name: str, count: int = 1, **metadata: Any) -> None:
     request = {"name": "r", "exactly": {"deviceClassName": "gpu.example.com", "count": count}}
     spec = {"devices": {"requests": [request]}}
-    await here.claims.create({"metadata": {"name": name, **metadata}, "spec": spec}, NS)
+    await here.claims.create({"metadata": {"name": name, "namespace": NS, **metadata}, "spec": spec})
 
 
 async def device_class(here: World, extended: str | None) -> None:
@@ -324,6 +324,8 @@ def test_a_claim_that_nobody_has_heard_of_pays_when_its_pod_no_longer_does():
         await quota(here, hard)
         await used(here, dict.fromkeys(hard, "0"))
         asker = await pod(here, gpu="2")
+        await here.quiet()
+        await claim(here, "elsewhere", namespace="kube-public")  # claims are heard of beyond the charge
         await here.quiet()
         await freeze(here, "resourceclaims")
         owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": asker.uid, "controller": True}
