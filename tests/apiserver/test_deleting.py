@@ -97,3 +97,14 @@ def test_a_delete_of_a_body_that_is_no_options_is_refused(api):
     assert api("DELETE", f"{CONFIGS}/a", {"kind": "Pod"}).status == 400
     assert api("DELETE", f"{CONFIGS}/a", b"{").status == 400
     assert api("GET", f"{CONFIGS}/a").status == 200
+
+
+def test_a_grace_beyond_the_calendar_is_as_long_as_the_calendar(api):
+    """S4: a number that no clock reaches is no reason to fail."""
+    api("POST", PODS, pod(nodeName="n", terminationGracePeriodSeconds=2**63 - 1))
+    held = api("DELETE", f"{PODS}/web")
+    assert held.status == 200
+    assert held.body["metadata"]["deletionTimestamp"].startswith("9999-12-31")
+    assert held.body["metadata"]["deletionGracePeriodSeconds"] == 2**63 - 1
+    assert api("DELETE", f"{PODS}/web?gracePeriodSeconds=0").status == 200
+    assert api("GET", f"{PODS}/web").status == 404

@@ -6,7 +6,7 @@ objects get a deletionTimestamp and go with the write that removes the last hold
 """
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from allot.api import Fields, Kind, Object, Response, encode, errors, field, schema, stored_form
@@ -186,13 +186,21 @@ def _mark(kind: Kind, fields: Fields, options: DeleteOptions, now_text: str, now
     first = not metadata.get("deletionTimestamp")
     shorter = not first and grace < (metadata.get("deletionGracePeriodSeconds") or 0)
     if first or shorter:
-        metadata["deletionTimestamp"] = timestamp(now + timedelta(seconds=grace)) if grace else now_text
+        metadata["deletionTimestamp"] = _end(now, grace) if grace else now_text
         metadata["deletionGracePeriodSeconds"] = grace
         if metadata.get("generation"):
             metadata["generation"] += 1
     if is_namespace:
         fields["status"] = {**(fields.get("status") or {}), "phase": "Terminating"}
     return True
+
+
+def _end(now: datetime, grace_s: int) -> str:
+    """When the grace is over; one that outlasts the calendar ends with it."""
+    try:
+        return timestamp(now + timedelta(seconds=grace_s))
+    except OverflowError:
+        return timestamp(datetime.max.replace(tzinfo=UTC))
 
 
 def _set_policy(metadata: Fields, policy: str) -> None:
