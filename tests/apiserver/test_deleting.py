@@ -106,5 +106,5 @@ def test_a_grace_beyond_the_calendar_is_as_long_as_the_calendar(api):
     assert held.status == 200
     assert held.body["metadata"]["deletionTimestamp"].startswith("9999-12-31")
     assert held.body["metadata"]["deletionGracePeriodSeconds"] == 2**63 - 1
-    assert api("DELETE", f"{PODS}/web?gracePeriodSeconds=0").status == 200
+    assert api("DELETE", f"{PODS}/web", {"gracePeriodSeconds": 0}).status == 200
     assert api("GET", f"{PODS}/web").status == 404
