@@ -37,7 +37,7 @@ _SHAPE = from_structural(
                         "items": _CLAIM,
                         "x-kubernetes-list-type": "map",
                         "x-kubernetes-list-map-keys": ["uid"],
-                    }
+                    },
                 },
             }
         },
