@@ -14,7 +14,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,7 @@ async def in_process(requests: int) -> dict[str, Any]:
             await store.close()
 
 
-def elsewhere(client_of: Callable[[Server], Client]) -> Callable[[int], Awaitable[dict[str, Any]]]:
+def elsewhere(client_of: Callable[[Server], Client]) -> Callable[[int], Coroutine[Any, Any, dict[str, Any]]]:
     async def run(requests: int) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as folder:
             server = Server(Path(folder), "sqlite")

@@ -158,7 +158,7 @@ _POD = {
 def measure(nodes: int, pods: int, busy: float) -> dict[str, Any]:
     decider = Decider(nodes, busy)
     began = time.process_time()
-    placed = decider.place("first")
+    placed = int(decider.place("first"))
     first_s = time.process_time() - began
     began = time.process_time()
     placed += sum(decider.place(f"pod-{at}") for at in range(pods))
