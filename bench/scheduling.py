@@ -1,9 +1,10 @@
 """How many pods a second the whole control plane places, shape by shape.
 
-    bench/scheduling.py [--short] [--only TEXT] [--resume]
+    bench/scheduling.py [--short] [--only TEXT] [--resume] [--transport socket|inprocess|https]
 
 Every shape of 500 nodes, all pods at once and a few at any time, and some of them on
-5,000 nodes; each in a process of its own (`allot bench scheduling`). The figures go to
+5,000 nodes; each by a command of its own (`allot bench scheduling`), with the server in one
+process and everybody else in another unless told otherwise. The figures go to
 bench/results/scheduling.json after every run, so that a long one can be ended and
 taken up again with --resume. `--short` measures four shapes on few nodes and prints
 the figures: enough to see that nothing became much slower.
@@ -57,8 +58,9 @@ class Run(NamedTuple):
     def name(self) -> str:
         return f"{self.shape} {self.mode} {self.nodes} nodes"
 
-    def command(self) -> list[str]:
+    def command(self, transport: str) -> list[str]:
         words = ["scheduling", "--shape", self.shape, "--nodes", str(self.nodes), "--mode", self.mode]
+        words += ["--transport", transport]
         words += ["--pods", str(self.pods)] if self.pods else []
         return [sys.executable, "-m", "allot.cli", "bench", *words]
 
@@ -86,11 +88,11 @@ def short_runs() -> Iterator[Run]:
         yield Run(name, SHORT_NODES, "burst")
 
 
-def measured(run: Run) -> dict[str, Any]:
+def measured(run: Run, transport: str) -> dict[str, Any]:
     """The figures of one run, or why there are none."""
     began = time.perf_counter()
     try:
-        done = subprocess.run(run.command(), capture_output=True, text=True, timeout=LIMIT_S)
+        done = subprocess.run(run.command(transport), capture_output=True, text=True, timeout=LIMIT_S)
     except subprocess.TimeoutExpired:
         return {"failed": f"not done after {LIMIT_S} s"}
     lines = done.stdout.strip().splitlines()
@@ -105,6 +107,7 @@ def main() -> int:
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--only", default="", help="runs whose name contains this")
     parser.add_argument("--resume", action="store_true", help="keep the figures that are there")
+    parser.add_argument("--transport", choices=("socket", "inprocess", "https"), default="socket")
     options = parser.parse_args()
     runs = [run for run in (short_runs() if options.short else all_runs()) if options.only in run.name]
     keep = options.resume or bool(options.only)
@@ -114,7 +117,7 @@ def main() -> int:
     for run in runs:
         if options.resume and "failed" not in figures.get(run.name, {"failed": ""}):
             continue
-        figures[run.name] = measured(run)
+        figures[run.name] = measured(run, options.transport)
         rate = figures[run.name].get("pods_per_second", "failed")
         print(f"{run.name}: {rate}", file=sys.stderr, flush=True)
         if not options.short:
