@@ -265,8 +265,8 @@ MUTANTS = (
     Mutant(
         "what objects used is not given back",
         f"{CONTROLLERS}/quota/loop.py",
-        "            self._look_soon(self._counts.remove(source, object))",
-        "            pass",
+        "        self._look_soon(touched)",
+        "        pass",
     ),
 )
 
