@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from allot.sim.loop import OWNER, NothingToDo, VirtualClock, VirtualLoop, run
+from allot.sim.loop import OWNER, NothingToDo, Spinning, VirtualClock, VirtualLoop, run
 
 
 def test_an_hour_takes_no_time():
@@ -139,3 +139,14 @@ def test_the_same_seed_is_the_same_run_in_another_process():
         for seed in (1, 2, 3)
     }
     assert len(answers) == 1
+
+
+def test_whoever_spins_at_one_moment_is_found_out():
+    """A wait that rounding makes too short never ends in made-up time: the world must fail, not hang."""
+
+    async def spin() -> None:
+        for _ in range(10**9):
+            await asyncio.sleep(0)
+
+    with pytest.raises(Spinning, match="does not pass"):
+        run(spin())

@@ -199,6 +199,7 @@ async def _shared(
             changes = cache.history.since(position, _BATCH)
             if changes and now < gathered_at and position + len(changes) == cache.history.end:
                 await asyncio.sleep(gathered_at - now)
+                gathered_at = 0.0  # once is enough: by rounding, the clock may stand just before that moment
             elif changes:
                 gathered_at = now + min(_GATHER_S_MAX, _GATHER_S_PER_STREAM * laggards.of(cache))
                 position += len(changes)

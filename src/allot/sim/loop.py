@@ -39,6 +39,14 @@ OWNER: contextvars.ContextVar[str] = contextvars.ContextVar("OWNER", default="")
 """Which component a task belongs to."""
 
 
+TURNS_AT_ONCE_MAX = 200_000
+"""Of the loop, without any time passing: more than any world needs, and some seconds of ours."""
+
+
+class Spinning(Exception):
+    """Somebody asks again and again at one moment, which in real time would merely burn a core."""
+
+
 class NothingToDo(Exception):
     """Every task waits for something that will never come (V3)."""
 
@@ -84,6 +92,7 @@ class _Timeless(selectors.BaseSelector):
 class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self._now = 0.0
+        self._turns_at_once = 0
         self._tasks_made = 0
         self._held: dict[str, list[asyncio.Handle]] = {}
         self._ready: Any  # what asyncio runs next
@@ -99,7 +108,13 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         if seconds is None:
             waiting = sorted(task.get_name() for task in asyncio.all_tasks(self))
             raise NothingToDo(f"nobody is due; waiting: {', '.join(waiting)}")
-        self._now += max(0.0, seconds)
+        before, self._now = self._now, self._now + max(0.0, seconds)
+        self._turns_at_once = self._turns_at_once + 1 if self._now == before else 0
+        if self._turns_at_once > TURNS_AT_ONCE_MAX:
+            busy = sorted({task.get_name() for task in asyncio.all_tasks(self)})
+            raise Spinning(
+                f"{self._now:.6f} s does not pass; among {', '.join(busy)} somebody waits for nothing"
+            )
 
     def jump(self, seconds: float) -> None:
         """Let time pass at once, as a suspended machine does: everything due is late."""

@@ -15,7 +15,6 @@ from .trouble import KINDS
 from .world import Cut, Report, simulate
 
 FAULTS = (*RATES, *KINDS)
-WORLDS_A_PROCESS = 40
 """Everything that can go wrong, each of which must strike in a run that counts."""
 
 
@@ -107,8 +106,7 @@ def _outcomes(seeds: Sequence[int], scope: Scope, jobs: int) -> Iterator[Outcome
     if jobs < 1:
         yield from map(_outcome, work)
         return
-    # Worlds leave traces in a process (caches, garbage) that make later ones slower.
-    with multiprocessing.get_context("spawn").Pool(jobs, _settle, maxtasksperchild=WORLDS_A_PROCESS) as pool:
+    with multiprocessing.get_context("spawn").Pool(jobs, _settle) as pool:
         yield from pool.imap_unordered(_outcome, work)
 
 
