@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allot.api import Told, frames
-from allot.api.frames import Answer, Ask, Broken, Inbox, Meet, Outbox, TooLong
+from allot.api.frames import Answer, Ask, Broken, Frame, Inbox, Meet, Outbox, TooLong, Turns
 
 texts = st.text(max_size=20)
 pairs = st.dictionaries(texts, texts, max_size=3)
@@ -134,3 +134,77 @@ def test_a_count_of_another_size_is_broken():
     assert right.bytes_taken() == 77
     with pytest.raises(Broken):
         short.bytes_taken()
+
+
+class Table:
+    """Frames that are handed on, and the turns that are due."""
+
+    def __init__(self, bad: int = -1) -> None:
+        self.taken: list[int] = []
+        self.due: list = []
+        self.wrong: list[Exception] = []
+        self._bad = bad
+        self.turns = Turns(self._take, self.wrong.append, self.due.append)
+
+    def _take(self, frame: Frame) -> None:
+        if frame.number == self._bad:
+            raise Broken("not this one")
+        self.taken.append(frame.number)
+
+    def arrive(self, *numbers: int) -> None:
+        self.turns.add([Frame(frames.ASK, number, memoryview(b"")) for number in numbers])
+
+    def turn(self) -> None:
+        due, self.due[:] = list(self.due), []
+        for call in due:
+            call()
+
+
+def test_of_frames_that_arrive_together_a_few_are_taken_in_each_turn():
+    """W5, and in order although more arrive in between."""
+    table = Table()
+    table.arrive(*range(5))
+    assert table.taken == [0, 1]
+    table.arrive(5)
+    assert table.taken == [0, 1] and len(table.due) == 1
+    table.turn()
+    assert table.taken == [0, 1, 2, 3]
+    table.turn()
+    assert table.taken == [0, 1, 2, 3, 4, 5] and not table.due
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_in_a_rush_all_are_taken_and_none_waits_in_memory(at_once):
+    many = range(frames.WAITING_MAX + 1)
+    table = Table()
+    if at_once:
+        table.arrive(*many)
+    else:
+        for number in many:
+            table.arrive(number, number + 1000)
+    assert len(table.taken) > frames.WAITING_MAX - frames.FRAMES_PER_TURN
+    table.turn()
+    while table.due:
+        table.turn()
+    assert len(table.taken) == (1 if at_once else 2) * len(many)
+
+
+def test_what_waits_can_be_taken_at_once_or_be_dropped():
+    table = Table()
+    table.arrive(1, 2, 3, 4)
+    table.turns.finish()
+    assert table.taken == [1, 2, 3, 4]
+    table.turn()
+    table.arrive(5, 6, 7)
+    table.turns.stop()
+    table.turn()
+    assert table.taken == [1, 2, 3, 4, 5, 6] and not table.due
+
+
+@pytest.mark.parametrize("bad", [1, 3])
+def test_after_a_frame_that_makes_no_sense_none_is_taken(bad):
+    table = Table(bad=bad)
+    table.arrive(*range(8))
+    while table.due:
+        table.turn()
+    assert table.taken == list(range(bad)) and len(table.wrong) == 1

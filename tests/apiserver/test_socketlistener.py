@@ -52,6 +52,8 @@ async def until(holds):
 
 
 async def fine(request, user):
+    if request.path == "/never":
+        await asyncio.Event().wait()
     return Response(200, b"%d" % len(request.body), headers=(("Warning", user.name),))
 
 
@@ -171,7 +173,7 @@ BAD = {
     "more behind the head": lambda raw: raw.outbox.raw(frames.MEET, 1, b"\x91\xa1xy"),
     "a user nobody knows": lambda raw: raw.ask(2, user=5),
     "a user without a name": lambda raw: raw.meet(3, ""),
-    "one number twice": lambda raw: raw.ask(50).ask(50),
+    "one number twice": lambda raw: raw.ask(50, path="/never").ask(50),
 }
 
 

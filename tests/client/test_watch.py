@@ -41,9 +41,9 @@ def test_objects_of_a_server_in_the_same_process_are_taken_as_they_are():
     async def read(*chunks: bytes) -> list[Object]:
         return [event.object async for event in events(in_chunks(chunks))]
 
-    (taken,) = asyncio.run(read(Told.of(line, [("DELETED", pod)])))
+    (taken,) = asyncio.run(read(Told.of(line, lambda: [("DELETED", pod)])))
     assert taken is pod
-    pieces = Told.of(line, [("DELETED", pod)])
+    pieces = Told.of(line, lambda: [("DELETED", pod)])
     (parsed,) = asyncio.run(read(pieces[:20], pieces[20:]))  # somebody in between cut it
     assert parsed is not pod and (parsed.name, parsed.resource_version) == ("pod-0", "7")
 

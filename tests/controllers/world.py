@@ -20,6 +20,39 @@ QUICK = Pace(first_s=0.02, longest_s=0.1, absent_s=60, watch_s=60)
 SOON_S = 10.0
 
 
+class Behind:
+    """A transport over which the news of one resource can be held back."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._held = ""
+        self._free = asyncio.Event()
+
+    def hold(self, plural: str) -> None:
+        self._held = f"/{plural}"
+        self._free.clear()
+
+    def let_go(self) -> None:
+        self._held = ""
+        self._free.set()
+
+    async def send(self, request: Request) -> Response:
+        response = await self._transport.send(request)
+        if response.stream is None:
+            return response
+        stream = self._late(request.path, response.stream)
+        return Response(response.status, b"", response.content_type, stream=stream)
+
+    async def _late(self, path: str, stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        async for chunk in stream:
+            if self._held and path.endswith(self._held):
+                await self._free.wait()
+            yield chunk
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+
 class Record:
     """A transport that keeps what was asked, and can hold back or refuse."""
 
@@ -50,6 +83,7 @@ class World:
     gates: Gates = field(default_factory=Gates)
     authorities: str = ""
     wires: dict[str, Record] = field(default_factory=dict)
+    ear: Behind | None = None
     _running: asyncio.Task[None] | None = None
 
     @property
@@ -87,7 +121,8 @@ class World:
 
     async def _run(self, ready: asyncio.Event) -> None:
         clock, rng = SystemClock(), random.Random(7)
-        reader = Client(InProcessTransport(self.server.api.handle, identities.CONTROLLER_MANAGER))
+        self.ear = Behind(InProcessTransport(self.server.api.handle, identities.CONTROLLER_MANAGER))
+        reader = Client(self.ear)
         async with Informers(reader, rng, pace=QUICK) as informers:
             ids = RandomIds(rng)
             told = (self.metrics, self.gates, self.authorities)

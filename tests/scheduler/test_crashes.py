@@ -125,6 +125,37 @@ def test_whoever_comes_next_mends_what_a_dead_scheduler_left(dies_at: int, after
     tell(story, started=False)
 
 
+def test_what_a_dead_scheduler_left_is_removed_although_its_pod_can_no_longer_be_tried():
+    """C5: another claim of the pod went away meanwhile, and the pod waits for it outside the queue."""
+
+    async def story(here: Cluster) -> None:
+        await here.start_controllers()
+        await here.node("a")
+        await here.devices("a", 2)
+        await here.device_class(extendedResourceName="example.com/gpu")
+        await here.claim("needed")
+        late = pod("late", requests={"example.com/gpu": "1"})
+        late["spec"]["resourceClaims"] = [{"name": "more", "resourceClaimName": "needed"}]
+        await here.create("pods", late)
+        for dies_at in range(1, 6):
+            await die(here, dies_at, after=True)
+            if any("extended-resources" in one.name for one in await here.all("resourceclaims")):
+                break
+        else:
+            raise AssertionError("no claim was made for the extended resources")
+        await here.resource("resourceclaims").delete("needed", NS)
+        await here.start_scheduler()
+
+        async def is_gone() -> bool:
+            return all("extended-resources" not in one.name for one in await here.all("resourceclaims"))
+
+        await here.until(is_gone, "what was left is removed")
+        found = await here.get("pods", "late")
+        assert found is not None and not found.fields["spec"].get("nodeName")
+
+    tell(story, started=False)
+
+
 def test_a_pod_that_is_deleted_while_it_is_being_bound_leaves_nothing_behind():
     """The bind is refused; what was allocated for it goes back (P1)."""
 

@@ -233,6 +233,18 @@ def test_an_answer_and_the_watch_may_tell_the_same_in_any_order():
     assert ear.snapshot.claim(Key("default", "c")) is None
 
 
+def test_a_gated_pod_is_tried_when_what_an_earlier_attempt_left_for_it_becomes_known():
+    """C5: the claim for its extended resources must go, although the pod waits for another claim."""
+    ear = Ear()
+    ear.added(PODS, uses(claim="nobody-made-it"))
+    assert ear.take() is None and ear.queue.is_gated("uid-of-p")
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "uid-of-p", "controller": True}
+    annotations = {"resource.kubernetes.io/extended-resource-claim": "true"}
+    ear.added(CLAIMS, claim("left", annotations=annotations, ownerReferences=[owner]))
+    taken = ear.take()
+    assert taken is not None and taken.key.name == "p"
+
+
 # -- devices ----------------------------------------------------------------------------------------
 
 

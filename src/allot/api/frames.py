@@ -20,10 +20,14 @@ What it promises
     W2  A frame over the limit is refused by its length, before any of it is kept.
     W3  Frames that become ready in one turn of the event loop leave in one write.
     W4  Of a stream, WINDOW_BYTES and one piece wait on the way at most: the reader says what it took.
+    W5  Of frames that arrive together a few are taken in each turn of the event loop, in order: what
+        follows from the first is on its way to the other side while the rest are taken. Otherwise
+        both sides work in lockstep, each waiting for the other to finish with all of them.
 """
 
 import struct
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
@@ -43,6 +47,9 @@ REQUEST_BYTES_MAX = 4 * 1024 * 1024
 """Of a frame that a server takes. A body between the two limits is answered, not cut off."""
 ANSWER_BYTES_MAX = 64 * 1024 * 1024
 WINDOW_BYTES = 1024 * 1024
+FRAMES_PER_TURN = 2
+WAITING_MAX = 32
+"""With more frames waiting nobody is idle, and there is nothing to gain from small turns."""
 
 _PREFIX = struct.Struct(">IBQ")
 _LENGTH = struct.Struct(">I")
@@ -158,19 +165,64 @@ class Inbox:
             raise Broken(f"a frame of {length} bytes; the limit is {self._payload_bytes_max}")
 
 
+Later = Callable[[Callable[[], object]], object]
+"""Calls back when this turn of the event loop is over."""
+
+
+class Turns:
+    """Hands frames to `take`, a few in each turn of the event loop (W5)."""
+
+    def __init__(
+        self, take: Callable[[Frame], None], broken: Callable[[Exception], None], later: Later
+    ) -> None:
+        """`broken` is told when `take` cannot make sense of a frame; nothing is taken after that."""
+        self._take = take
+        self._broken = broken
+        self._later = later
+        self._waiting: deque[Frame] = deque()
+        self._is_called = False
+
+    def add(self, frames: Iterable[Frame]) -> None:
+        self._waiting.extend(frames)
+        if not self._is_called:
+            self._turn()
+        elif len(self._waiting) > WAITING_MAX:
+            self.finish()
+
+    def finish(self) -> None:
+        """Take all that wait."""
+        self._take_some(len(self._waiting))
+
+    def stop(self) -> None:
+        self._waiting.clear()
+
+    def _turn(self) -> None:
+        self._is_called = False
+        waiting = len(self._waiting)
+        self._take_some(waiting if waiting > WAITING_MAX else min(waiting, FRAMES_PER_TURN))
+        if self._waiting:
+            self._is_called = True
+            self._later(self._turn)
+
+    def _take_some(self, count: int) -> None:
+        try:
+            for _ in range(count):
+                if not self._waiting:
+                    return  # one of them ended it
+                self._take(self._waiting.popleft())
+        except (Broken, msgspec.MsgspecError, UnicodeDecodeError) as broken:
+            self._waiting.clear()
+            self._broken(broken)
+
+
 class TooLong(Exception):
     """The other side would not take a frame of this length."""
 
 
 class Outbox:
-    """Frames on their way out. `later` calls back when this turn of the event loop is over (W3)."""
+    """Frames on their way out (W3)."""
 
-    def __init__(
-        self,
-        write: Callable[[bytearray], object],
-        later: Callable[[Callable[[], object]], object],
-        payload_bytes_max: int,
-    ) -> None:
+    def __init__(self, write: Callable[[bytearray], object], later: Later, payload_bytes_max: int) -> None:
         self._write = write
         self._later = later
         self._payload_bytes_max = payload_bytes_max

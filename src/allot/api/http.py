@@ -4,7 +4,7 @@ The server's `handle(request, user)` takes the one and returns the other; the
 HTTPS listener and the in-process client are two ways to get them there.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -42,13 +42,18 @@ class Told(bytes):
     Whoever cuts such a piece has plain bytes in hand, and those can still be read.
     """
 
-    events: Sequence[tuple[str, Object]]
+    _read: Callable[[], Sequence[tuple[str, Object]]]
 
     @classmethod
-    def of(cls, lines: bytes, events: Sequence[tuple[str, Object]]) -> "Told":
+    def of(cls, lines: bytes, read: Callable[[], Sequence[tuple[str, Object]]]) -> "Told":
+        """`read` is called by whoever wants the objects: on a wire nobody does."""
         told = cls(lines)
-        told.events = events
+        told._read = read
         return told
+
+    @property
+    def events(self) -> Sequence[tuple[str, Object]]:
+        return self._read()
 
 
 class Transport(Protocol):

@@ -239,8 +239,11 @@ class ApiServer:
         def observe(change: Change) -> None:
             if kind.plural == "pods" and not _was_or_is_bound(change):
                 return
-            # Decoded for the moment only: kept, all pods as dictionaries would fill the memory.
-            fields = None if change.type == "DELETED" else change.object.fresh()
+            fields: Mapping[str, Any] | None = None
+            if change.type != "DELETED":
+                # What is decoded anew is so for the moment only: kept, all pods would fill the memory.
+                written = self._repository.recent.at(change.key, change.revision)
+                fields = written.fields if written is not None else change.object.fresh()
             self.authorizer.observe(
                 kind.group, kind.plural, change.object.namespace, change.object.name, fields
             )

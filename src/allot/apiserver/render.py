@@ -39,10 +39,13 @@ class Renderer:
     def __init__(self, served: Served, form: Form, now: datetime, include: str = "Metadata") -> None:
         self.served = served
         self.form = form
-        self.form_name = f"{served.api_version} {form.shape} {form.version} {include}"
         self.is_plain = not form.shape and served.is_hub
         self._now = now
         self._include = include
+
+    @property
+    def form_name(self) -> str:
+        return f"{self.served.api_version} {self.form.shape} {self.form.version} {self._include}"
 
     def one(self, object: Object) -> bytes:
         """An object as the answer to get, create or update."""

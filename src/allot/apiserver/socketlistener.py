@@ -25,8 +25,6 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any, cast
 
-import msgspec
-
 from allot.api import Request, Response, User, errors, frames
 from allot.base import unix_address
 
@@ -121,6 +119,7 @@ class _Connection(asyncio.Protocol):
         self.gone: asyncio.Future[None] = self._loop.create_future()
         self._inbox = frames.Inbox(frames.REQUEST_BYTES_MAX)
         self._outbox = frames.Outbox(self._write, self._loop.call_soon, frames.ANSWER_BYTES_MAX)
+        self._turns = frames.Turns(self._take, self._broken, self._loop.call_soon)
         self._users: dict[int, User] = {}
         self._answering: dict[int, tuple[asyncio.Task[None], bool]] = {}  # and whether it only reads
         self._streams: dict[int, _Window] = {}
@@ -137,11 +136,9 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         try:
-            for frame in self._inbox.feed(data):
-                self._take(frame)
-        except (frames.Broken, msgspec.MsgspecError, UnicodeDecodeError) as broken:
-            log.warning("a connection to the socket is ended: %s", broken)
-            self.abort()
+            self._turns.add(self._inbox.feed(data))
+        except frames.Broken as broken:
+            self._broken(broken)
 
     def pause_writing(self) -> None:
         """Their buffers are full: until they read, nothing more is taken from them."""
@@ -160,6 +157,7 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._listener.connections.discard(self)
+        self._turns.stop()
         self.gone.set_result(None)
         if self._unread is not None:
             self._unread.cancel()
@@ -170,6 +168,7 @@ class _Connection(asyncio.Protocol):
 
     def wind_up(self) -> list["asyncio.Task[None]"]:
         """Take no more, end streams; what is left is being answered."""
+        self._turns.stop()
         if self._transport is not None and not self._transport.is_closing():
             self._transport.pause_reading()
         for number in self._streams:
@@ -186,6 +185,10 @@ class _Connection(asyncio.Protocol):
             self._transport.abort()
 
     # -- frames ---------------------------------------------------------------------------------
+
+    def _broken(self, why: Exception) -> None:
+        log.warning("a connection to the socket is ended: %s", why)
+        self.abort()
 
     def _take(self, frame: frames.Frame) -> None:
         match frame.kind:

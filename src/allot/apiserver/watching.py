@@ -52,7 +52,9 @@ class Sight:
     def initial(self, objects: Iterable[Object]) -> bytes:
         seen = [object for object in objects if self._selection.accepts(object)]
         lines = b"".join([event_line("ADDED", self.renderer.item(object)) for object in seen])
-        return Told.of(lines, [("ADDED", object) for object in seen]) if self.renderer.is_plain else lines
+        if not self.renderer.is_plain:
+            return lines
+        return Told.of(lines, lambda: [("ADDED", object) for object in seen])
 
     def changes(self, changes: Iterable[Change]) -> bytes:
         seen = [one for change in changes if (one := self._seen(change)) is not None]
@@ -60,7 +62,7 @@ class Sight:
         lines = b"".join([change.line(form, render, type) for type, change in seen])
         if not self.renderer.is_plain:
             return lines
-        return Told.of(lines, [(type, change.told(self._recent)) for type, change in seen])
+        return Told.of(lines, lambda: [(type, change.told(self._recent)) for type, change in seen])
 
     def _seen(self, change: Change) -> tuple[str, Change] | None:
         """The change as it is in this watcher's world, if it happens there."""

@@ -14,8 +14,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple, cast
 
-import msgspec
-
 from allot.api import Request, Response, User, errors, frames
 
 BODY_BYTES_MAX = 1024 * 1024 * 1024
@@ -39,6 +37,7 @@ class Link(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._inbox = frames.Inbox(frames.ANSWER_BYTES_MAX)
         self._outbox = frames.Outbox(self._write, self._loop.call_soon, frames.REQUEST_BYTES_MAX)
+        self._turns = frames.Turns(self._take, self._broken, self._loop.call_soon)
         self._users: dict[tuple[str, tuple[str, ...], str], int] = {}
         self._asked: dict[int, _Asked] = {}  # the oldest first
         self._streams: dict[int, LinkStream] = {}
@@ -97,17 +96,20 @@ class Link(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         try:
-            for frame in self._inbox.feed(data):
-                self._take(frame)
-        except (frames.Broken, msgspec.MsgspecError, UnicodeDecodeError) as broken:
-            self._lose(f"the server does not speak as it should: {broken}")
-            if self._transport is not None:
-                self._transport.abort()
+            self._turns.add(self._inbox.feed(data))
+        except frames.Broken as broken:
+            self._broken(broken)
 
     def connection_lost(self, error: Exception | None) -> None:
+        self._turns.finish()  # what came before the end is as good as ever
         self._lose(str(error) if error else "the server closed the connection")
 
     # -- inside ---------------------------------------------------------------------------------
+
+    def _broken(self, why: Exception) -> None:
+        self._lose(f"the server does not speak as it should: {why}")
+        if self._transport is not None:
+            self._transport.abort()
 
     def _take(self, frame: frames.Frame) -> None:
         match frame.kind:
@@ -170,6 +172,7 @@ class Link(asyncio.Protocol):
         if self._why:
             return
         self._why = why
+        self._turns.stop()
         if self._look_again is not None:
             self._look_again.cancel()
         asked, self._asked = self._asked, {}

@@ -21,7 +21,7 @@ Read in the order in which a change travels:
 
 from .cache import Added, Cache, Change, Deleted, Index, IndexFunction, Key, Updated
 from .discovery import Catalogue, Served, discover
-from .events import NORMAL, WARNING, Events
+from .events import NORMAL, WARNING, Budget, Events
 from .informer import Handler, Informer, ResourceId
 from .leading import Election, lead_forever
 from .owners import OWNER_INDEX, controller_of, owner_uids, owners
@@ -36,6 +36,7 @@ __all__ = [
     "WARNING",
     "Added",
     "Again",
+    "Budget",
     "Cache",
     "Catalogue",
     "Change",

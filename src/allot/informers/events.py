@@ -53,12 +53,14 @@ class Record:
 class Budget:
     """How often something may still be said about an object: a bucket that refills."""
 
-    def __init__(self) -> None:
+    def __init__(self, burst: int = BURST, refill_s: float = REFILL_S) -> None:
+        self._burst = float(burst)
+        self._refill_s = refill_s
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # tokens, as of when
 
     def spend(self, uid: str, now_s: float) -> bool:
-        tokens, since_s = self._buckets.pop(uid, (float(BURST), now_s))
-        tokens = min(float(BURST), tokens + (now_s - since_s) / REFILL_S)
+        tokens, since_s = self._buckets.pop(uid, (self._burst, now_s))
+        tokens = min(self._burst, tokens + (now_s - since_s) / self._refill_s)
         allowed = tokens >= 1.0
         self._buckets[uid] = (tokens - 1.0 if allowed else tokens, now_s)
         while len(self._buckets) > REMEMBERED:
@@ -101,11 +103,6 @@ class Events:
 
     async def run(self) -> None:
         await self._writing.run()
-
-    @property
-    def backlog(self) -> int:
-        """Events that wait to be written."""
-        return len(self._writing.queue)
 
     @property
     def idle(self) -> bool:

@@ -16,6 +16,7 @@ from allot.informers import Added, Change, Deleted, Key, ResourceId
 
 from .claim import ClaimInfo
 from .cycle import Cycle
+from .extended import owner_of
 from .framework import Event
 from .node import NodeInfo
 from .pod import PodInfo, claims_of
@@ -151,6 +152,9 @@ class Intake:
         if held is not None and held.settled and claim.allocation is None:
             self._queue.happened(Event.DEVICES_FREED, now_s)
         self._concerns(claim.key, event, now_s)
+        gated = self._queue.get(owner_of(claim.view.metadata) or "")
+        if gated is not None and self._queue.is_gated(gated.uid):
+            self._pending(gated, now_s)  # an earlier attempt left this for it (C5)
 
     def _concerns(self, key: Key, event: Event, now_s: float) -> None:
         self._queue.happened(event, now_s, about=key)

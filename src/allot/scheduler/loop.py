@@ -21,6 +21,7 @@ from allot.base import Clock, Ids, InvariantBroken, Metrics
 from allot.client import Client
 from allot.informers import (
     NORMAL,
+    Budget,
     Election,
     Events,
     Handler,
@@ -58,7 +59,10 @@ from .writes import Deallocate, DeleteClaim, Preempt, Remedy
 log = logging.getLogger(__name__)
 
 BINDINGS_MAX = 256
-EVENTS_BACKLOG_MAX = 10
+GOOD_NEWS_AT_ONCE = 100
+GOOD_NEWS_EVERY_S = 0.05
+"""Of so many pods, and then of one in so long, an event says that it was placed. In a storm of pods
+nobody reads each of them, and every pod's condition says the same: the writes are better spent."""
 NEWS_AT_ONCE = 32
 T = TypeVar("T")
 DoAside = Callable[[Aside], Awaitable[None]]
@@ -145,6 +149,7 @@ class Scheduler:
             surroundings.telemetry,
             surroundings.metrics,
         )
+        self._good_news = Budget(GOOD_NEWS_AT_ONCE, GOOD_NEWS_EVERY_S)
         self._explainer = Explainer(
             surroundings.client, self._clock, surroundings.telemetry, self._events, self.snapshot
         )
@@ -320,7 +325,7 @@ class Scheduler:
         self._patient.discard(pod.uid)
         self.queue.remove(pod.uid, self._now_s())
         self._explainer.forget(pod.uid)
-        if self._events.backlog < EVENTS_BACKLOG_MAX:  # good news may be dropped, rather than be in the way
+        if self._good_news.spend("", self._now_s()):
             message = f"Successfully assigned {pod.key} to {placed.node}"
             self._events.record(pod.object, NORMAL, "Scheduled", message)
 

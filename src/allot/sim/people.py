@@ -172,7 +172,7 @@ class People:
         """By hand, and for nobody."""
         claim = await self._things.resourceclaims.get(name, DEFAULT)
         taken = [result for one in self._record.all("resourceclaims") for result in results(one)]
-        offered = [device for one in self._nodes.slices(name_of(node)) for device in _devices(one)]
+        offered = _on_offer(self._nodes.slices(name_of(node)))
         free = [one for one in free_devices(name_of(node), taken) if one in offered]
         if free and not any(results(claim)):
             await give(self._things.resourceclaims, claim, allocation(name_of(node), free[0]), [])
@@ -283,8 +283,14 @@ def _owner(of: Object, *, blocks: bool = False) -> dict[str, Any]:
     return {**reference, "blockOwnerDeletion": True} if blocks else reference
 
 
-def _devices(one: Object) -> list[str]:
-    return [device["name"] for device in one.fields["spec"].get("devices") or ()]
+def _on_offer(slices: Sequence[Object]) -> list[str]:
+    """The devices of a pool, if its newest generation is complete (D3)."""
+    pools = [one.fields["spec"]["pool"] for one in slices]
+    newest = max((pool["generation"] for pool in pools), default=0)
+    current = [one.fields["spec"] for one in slices if one.fields["spec"]["pool"]["generation"] == newest]
+    if not current or len(current) != current[0]["pool"]["resourceSliceCount"]:
+        return []
+    return [device["name"] for spec in current for device in spec.get("devices") or ()]
 
 
 def _annotations(one: Object) -> Mapping[str, str]:

@@ -1,8 +1,9 @@
 """Jobs over the real server; the test plays the kubelet."""
 
+import asyncio
 from typing import Any
 
-from allot.api import Object
+from allot.api import Object, Request
 from allot.client import Propagation
 from allot.controllers import garbagecollection, jobs
 from controllers.world import NS, World, tell
@@ -171,6 +172,89 @@ def test_every_pod_is_counted_once_though_the_controller_dies_again_and_again():
         live = await ended(here, "Complete")
         assert live.fields["status"]["succeeded"] == 20
         assert len(await pods(here, "Succeeded")) == 20
+
+    tell(story, jobs.CONTROLLER)
+
+
+async def note(here: World, uids: list[str], succeeded: int = 0) -> None:
+    """As another leader would."""
+    status = {"uncountedTerminatedPods": {"succeeded": uids}, "succeeded": succeeded}
+    await writing(here).patch("sum", {"status": status}, NS, subresource="status")
+
+
+async def untrack(here: World, pod: Object) -> None:
+    await here.pods.patch(pod.name, {"metadata": {"finalizers": None}}, NS)
+
+
+async def counted(here: World) -> int:
+    return (await writing(here).get("sum", NS)).fields["status"].get("succeeded", 0)
+
+
+def test_a_pod_that_another_noted_and_that_is_not_known_here_yet_is_not_counted():
+    """J1: it looks as if its finalizer were gone, and would be counted again when it is known."""
+
+    async def story(here: World) -> None:
+        assert here.ear is not None
+        made = await writing(here).create(job(completions=5, parallelism=1))
+        (known,) = await pending(here, 1)
+        here.ear.hold("pods")
+        owner = known.fields["metadata"]["ownerReferences"]
+        labels = known.fields["metadata"]["labels"]
+        unknown = await here.pods.create(
+            {
+                "metadata": {
+                    "name": "unknown",
+                    "namespace": NS,
+                    "labels": labels,
+                    "ownerReferences": owner,
+                    "finalizers": ["batch.kubernetes.io/job-tracking"],
+                },
+                "spec": made.fields["spec"]["template"]["spec"],
+            }
+        )
+        await finish(here, unknown)
+        await note(here, [unknown.uid])
+        await here.quiet()
+        assert await counted(here) == 0
+        here.ear.let_go()
+
+        async def is_counted() -> bool:
+            return await counted(here) == 1
+
+        await here.until(is_counted)
+        await here.quiet()
+        assert await counted(here) == 1
+
+    tell(story, jobs.CONTROLLER)
+
+
+def test_a_pod_that_another_has_counted_is_not_noted_again():
+    """J1: as it is known here it is still to be counted."""
+
+    async def story(here: World) -> None:
+        assert here.ear is not None
+        await writing(here).create(job(completions=5, parallelism=1))
+        (pod,) = await pending(here, 1)
+        at_the_door, may_go = asyncio.Event(), asyncio.Event()
+
+        async def wait(request: Request) -> None:
+            if request.method == "PATCH" and request.path.endswith("/sum/status"):
+                at_the_door.set()
+                await may_go.wait()
+
+        await here.quiet()
+        here.wire.before = wait
+        await finish(here, pod)
+        await at_the_door.wait()
+        here.ear.hold("pods")
+        await note(here, [pod.uid])
+        await untrack(here, pod)
+        await note(here, [], succeeded=1)
+        may_go.set()
+        await here.quiet()
+        here.ear.let_go()
+        await here.quiet()
+        assert await counted(here) == 1
 
     tell(story, jobs.CONTROLLER)
 

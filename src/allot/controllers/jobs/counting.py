@@ -8,7 +8,9 @@ may be repeated and each written before the next is taken:
     3  the uid is dropped, and in the same write the counter goes up
 
 So whoever takes over in the middle finds either the uid or the finalizer, and never
-counts a pod twice or not at all (J1).
+counts a pod twice or not at all (J1). That needs pods that are no older than the job: a pod
+that was noted by somebody else and is not known here yet looks as if its finalizer were gone,
+and one that was counted since looks as if it were still to be noted.
 """
 
 from collections.abc import Sequence
@@ -45,6 +47,13 @@ class Tally:
     @property
     def is_settled(self) -> bool:
         return not (self.waiting_succeeded or self.waiting_failed)
+
+
+def hangs_on_pods(job: Job, pods: Sequence[Object]) -> bool:
+    """Whether something would be noted or counted by what these pods are like."""
+    found = tally(job, pods)
+    noted = job.status.uncounted_terminated_pods
+    return (found.waiting_succeeded, found.waiting_failed) != (noted.succeeded, noted.failed)
 
 
 def tally(job: Job, pods: Sequence[Object]) -> Tally:

@@ -14,10 +14,12 @@ from allot.informers import (
     Reconciler,
     ResourceId,
     controller_of,
+    owner_uids,
 )
 
 from ..controller import Loop, World
 from ..workloads import PODS, Keeper, later, pod_from, slow_start
+from .counting import hangs_on_pods
 from .plan import Plan, plan
 from .views import INDEX, TRACKING, is_tracked, job_of
 
@@ -65,7 +67,7 @@ class Jobs:
         job = self._jobs.cache.get(key.name, key.namespace)
         if job is None or not job_of(job).is_ours:
             return None
-        pods = await self._keeper.of(job)
+        pods = await self._pods_of(job)
         steps = plan(job, pods, self._world.clock.now())
         error: errors.ApiError | None = None
         try:
@@ -79,6 +81,15 @@ class Jobs:
         if error is not None:
             raise error
         return later(steps.again_s)
+
+    async def _pods_of(self, job: Object) -> list[Object]:
+        """No older than the job, where they are counted: then the server is asked if need be (J1)."""
+        pods = await self._keeper.of(job)
+        if self._pods.has_heard(job.resource_version) or not hangs_on_pods(job_of(job), pods):
+            return pods
+        labels = ",".join(f"{key}={value}" for key, value in job_of(job).spec.selector.match_labels.items())
+        pages = self._keeper.writing.pages(job.namespace, label_selector=labels)
+        return [pod async for page in pages for pod in page.objects if job.uid in owner_uids(pod)]
 
     async def _act(self, job: Object, steps: Plan) -> None:
         async def create(index: int | None) -> None:

@@ -84,12 +84,14 @@ def _usable(pod: PodInfo, key: Key, snapshot: Snapshot, generated: bool) -> Clai
 
 
 def read_ask(pod: PodInfo, snapshot: Snapshot) -> DeviceAsk | Missing:
+    leftover = snapshot.extended_claim_of(pod.uid)
+    if leftover is not None:
+        return DeviceAsk(leftover=leftover)  # it goes first, whatever is wanted now (C5)
     asked = read_asked(pod.spec)
     if asked.names and not any(snapshot.extended.class_for(name) for name in asked.names):
         asked = NOTHING
-    leftover = snapshot.extended_claim_of(pod.uid)  # also where nothing is delegated any more (C5)
     if not pod.spec.resource_claims and not asked.names:
-        return DeviceAsk(leftover=leftover) if leftover is not None else NO_DEVICES
+        return NO_DEVICES
     allocated: list[ClaimInfo] = []
     pending: list[ClaimInfo] = []
     for claim in resolve(pod, snapshot):
@@ -103,4 +105,4 @@ def read_ask(pod: PodInfo, snapshot: Snapshot) -> DeviceAsk | Missing:
             )
         else:
             pending.append(claim)
-    return DeviceAsk(tuple(allocated), tuple(pending), asked, leftover)
+    return DeviceAsk(tuple(allocated), tuple(pending), asked)

@@ -66,6 +66,8 @@ class DynamicResources:
         self._binding_timeout_s = binding_timeout_s
 
     def pre_enqueue(self, pod: PodInfo, snapshot: Snapshot) -> str | None:
+        if snapshot.extended_claim_of(pod.uid) is not None:
+            return None  # what an earlier attempt left is removed, whatever else is missing (C5)
         missing = (one for one in resolve(pod, snapshot) if isinstance(one, Missing))
         return next((one.why for one in missing), None)
 
