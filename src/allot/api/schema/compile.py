@@ -21,7 +21,9 @@ INT_RANGE: Mapping[str, tuple[int, int]] = {
     "": (-(2**63), 2**63 - 1),
 }
 
-PLAIN_QUANTITY = r"^(?:0|[1-9][0-9]{0,2}(?:[numkMGT]|[KMGT]i)?|[1-9][0-9]{0,14}(?<!000)[num]?)\Z"
+PLAIN_QUANTITY = (
+    r"^(?:0|[1-9][0-9]{0,2}(?:[KMGT]i)?|[1-9][0-9]{0,5}(?<!000)[kMGT]|[1-9][0-9]{0,14}(?<!000)[num]?)\Z"
+)
 """Only spellings that are canonical beyond doubt; there are others."""
 
 _DAYS = r"(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31"
