@@ -123,6 +123,15 @@ def test_a_results_gated_field_goes_with_its_gate(gates, field, value):
     assert field not in hub["status"]["allocation"]["devices"]["results"][0]
 
 
+def test_the_status_of_a_claim_whose_spec_uses_a_gate_keeps_what_belongs_to_it():
+    """The gate was on when the claim was made: its allocation may still say how much it consumes."""
+    kind, body = resource.RESOURCE_CLAIM, claim(request("a", capacity={"requests": {"m": "1"}}))
+    old = create(kind, body, occasion=ON).hub
+    status = {"allocation": allocation(result(request="a", shareID=SHARE, consumedCapacity={"m": "1"}))}
+    hub = write_status(kind, old, status, occasion=off("DRAConsumableCapacity")).hub
+    assert hub["status"]["allocation"]["devices"]["results"][0]["shareID"] == SHARE
+
+
 def test_distinct_constraints_go_with_consumable_capacity():
     body = claim(request(), constraints=[{"distinctAttribute": "d.example.com/a"}])
     written = create(resource.RESOURCE_CLAIM, body, occasion=off("DRAConsumableCapacity"))

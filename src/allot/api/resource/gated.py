@@ -87,12 +87,15 @@ CLASS: Mapping[str, Paths] = {"DRAExtendedResource": ("spec.extendedResourceName
 
 def drop(new: Fields, old: Fields | None, gates: Gates, table: Mapping[str, Paths]) -> None:
     """Remove from `new` what gates that are off guard, unless `old` uses it."""
-    for gate, paths in table.items():
+    same = {root for root in ("spec", "status") if old is not None and new.get(root) == old.get(root)}
+    for gate, guarded in table.items():
         if gates[gate]:
             continue
-        # Hardly any object has such a field, so the new one is asked first.
+        # Hardly any object has such a field, so the new one is asked first; and most writes are
+        # about one part of an object.
+        paths = [path for path in guarded if _steps(path)[0] not in same]
         said = [(holder, key) for path in paths for holder, key in _holders(new, path) if key in holder]
-        if said and not (old is not None and any(_uses(old, path) for path in paths)):
+        if said and not (old is not None and any(_uses(old, path) for path in guarded)):
             for holder, key in said:
                 holder.pop(key, None)
 
