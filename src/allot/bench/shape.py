@@ -27,6 +27,8 @@ class Amount:
 NONE = Amount()
 STEADY = Amount(more=10)
 """How many pods are there at any time in a steady shape."""
+BURST_LEAST = 1000
+"""Fewer pods at once would measure how the first ones get going."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +74,13 @@ class Shape:
         return replace(self, pods=Amount(more=count))
 
     def in_bursts(self) -> "Shape":
-        """The pods of a steady shape all at once: for half of the devices that are left."""
+        """The pods of a steady shape all at once: for half of the devices that are left, or all if
+        those are few."""
         if not self.steady:
             return self
         before = self.claims_before.at(self.nodes) + self.pods_before.at(self.nodes)
         left = self.scene.room * self.nodes - before
-        return replace(self, steady=False, pods=Amount(more=max(left // 2, min(left, STEADY.more))))
+        return replace(self, steady=False, pods=Amount(more=max(left // 2, min(left, BURST_LEAST))))
 
     def kept_up(self) -> "Shape":
         """A few pods at any time, one leaving for each that comes, where the shape has a burst."""
