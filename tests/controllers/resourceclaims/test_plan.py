@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from allot.api import Object, encode, resource
 from allot.controllers.resourceclaims import releasing
 from allot.controllers.resourceclaims.generating import Adopt, Create, step_for
-from allot.controllers.resourceclaims.memory import GONE_MAX, MADE_S, Gone, Made
+from allot.controllers.resourceclaims.memory import DOUBTFUL_S, FORGOTTEN_S, GONE_MAX, Gone, Made
 from allot.controllers.resourceclaims.releasing import FINALIZER, Verdict, judge, plan
 from allot.controllers.resourceclaims.views import Pod, PodClaim, pod_of
 
@@ -155,16 +155,25 @@ def test_memory_of_the_gone_is_bounded_and_keeps_the_node():
     assert gone.node_of(f"u{GONE_MAX}") == "node"
 
 
-def test_what_was_made_is_remembered_until_it_is_seen_or_for_a_minute():
+def test_what_was_made_is_remembered_until_it_is_seen_and_doubted_after_a_minute():
     """Digest 6.1: what upstream has its mutation cache for. It is emptied by what is seen, so that it
-    is small without a bound, and after a minute the server is asked instead."""
+    is small without a bound, and after a minute the server is asked."""
     made = Made()
     first, second = (Object(encode({"metadata": {"name": n, "uid": n}})) for n in "ab")
     made.add(first, "pod", 0.0)
     made.add(second, "pod", 10.0)
-    assert made.of("pod", 20.0) == (first, second)
-    made.seen("b")
-    made.seen("b")
-    assert made.of("pod", 20.0) == (first,)
-    assert made.of("pod", MADE_S + 1) == ()
-    assert made.of("other", 0.0) == ()
+    assert made.of("pod") == (first, second)
+    assert made.doubtful("pod", DOUBTFUL_S + 1) == (first,)
+    made.forget("b")
+    made.forget("b")
+    assert made.of("pod") == (first,)
+    assert made.of("other") == made.doubtful("other", DOUBTFUL_S + 1) == ()
+
+
+def test_what_was_made_and_nobody_asks_about_is_forgotten_in_the_end():
+    made = Made()
+    first, second = (Object(encode({"metadata": {"name": n, "uid": n}})) for n in "ab")
+    made.add(first, "gone", 0.0)
+    made.add(second, "pod", FORGOTTEN_S + 1)
+    assert made.of("gone") == ()
+    assert made.of("pod") == (second,)

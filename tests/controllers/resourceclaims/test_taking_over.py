@@ -4,10 +4,11 @@ import asyncio
 
 import pytest
 
-from allot.api import Request, errors
+from allot.api import Object, Request, errors
 from allot.apiserver import identities
 from allot.client import InProcessTransport
 from allot.controllers import resourceclaims
+from allot.controllers.resourceclaims import memory, pod_loop
 from controllers.resourceclaims.objects import (
     allocate,
     allocation,
@@ -18,6 +19,7 @@ from controllers.resourceclaims.objects import (
     freeze,
     generated,
     gone,
+    owned_by,
     pod,
     template,
 )
@@ -130,6 +132,82 @@ def test_a_create_that_got_no_answer_does_not_make_two_claims(carried_out):
         await generated(here)
         assert failures == 0
         assert len((await here.claims.list(NS)).objects) == 1
+
+    tell(story, resourceclaims.CONTROLLER)
+
+
+@pytest.fixture
+def everything_made_is_doubtful(monkeypatch):
+    """As if a minute had passed whenever the pod is looked at again."""
+    monkeypatch.setattr(memory, "DOUBTFUL_S", 0.0)
+    monkeypatch.setattr(pod_loop, "CACHE_BEHIND_S", 0.05)
+
+
+async def recorded_without_news(here: World) -> Object:
+    """A pod's claim is made and recorded, and the controller hears of neither."""
+    await here.templates.create(template())
+    await here.quiet()
+
+    async def before(request: Request) -> None:
+        if request.method == "POST" and "/resourceclaims" in request.path:
+            here.wire.before = None
+            await freeze(here, "pods")
+            await freeze(here, "resourceclaims")
+
+    here.wire.before = before
+    await here.pods.create(pod())
+    return await generated(here)
+
+
+@pytest.mark.usefixtures("everything_made_is_doubtful")
+def test_a_pod_keeps_its_claim_however_long_the_caches_show_neither_claim_nor_record():
+    """C3: it was given a second one after a minute, while it ran with the first."""
+
+    async def story(here: World) -> None:
+        made = await recorded_without_news(here)
+        await allocate(here, made, consumer(await here.pods.get("p", NS)))
+        await here.quiet()
+        assert here.wire.count("GET", f"/resourceclaims/{made.name}") >= 2
+        assert here.wire.count("POST", "/resourceclaims") == 1
+        assert (await generated(here)).uid == made.uid
+
+    tell(story, resourceclaims.CONTROLLER)
+
+
+@pytest.mark.usefixtures("everything_made_is_doubtful")
+def test_a_claim_that_went_before_any_cache_showed_it_is_made_again():
+    async def story(here: World) -> None:
+        made = await recorded_without_news(here)
+        await here.claims.delete(made.name, NS)
+        assert (await generated(here)).uid != made.uid
+
+    tell(story, resourceclaims.CONTROLLER)
+
+
+@pytest.mark.parametrize("late", ["pods", "resourceclaims"])
+def test_a_claim_that_a_predecessor_made_late_goes_whatever_is_heard_of_last(late):
+    """C3: its create arrives between the look at the caches and the create of the successor. That it
+    is one too many is known only when both the pod's record and the recorded claim are."""
+
+    async def story(here: World) -> None:
+        await here.templates.create(template())
+        await here.quiet()
+
+        async def before(request: Request) -> None:
+            if request.method == "POST" and "/resourceclaims" in request.path:
+                here.wire.before = None
+                await here.claims.create(claim("late", **owned_by(await here.pods.get("p", NS))))
+                await here.quiet()
+                here.ear.hold(late)
+
+        here.wire.before = before
+        await here.pods.create(pod())
+        made = await generated(here)
+        await here.quiet()
+        assert await here.find(here.claims, "late") is not None
+        here.ear.let_go()
+        await gone(here, "late")
+        assert (await generated(here)).uid == made.uid
 
     tell(story, resourceclaims.CONTROLLER)
 

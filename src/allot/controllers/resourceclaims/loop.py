@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 from allot.api import Object
 from allot.informers import (
     OWNER_INDEX,
+    Added,
     Again,
     Change,
     Deleted,
@@ -111,6 +112,7 @@ class Router:
         elif not pod.is_done:
             if pod.spec.resource_claims:
                 self._loop.add(Item("pod", Key.of(object)))
+                self._look_at_superfluous(object)
             return
         self._look_at(self._reserved[object.uid])
         self._look_at(self._owned[object.uid])
@@ -119,7 +121,7 @@ class Router:
 
     def claim_changed(self, change: Change) -> None:
         object = change.object
-        self._made.seen(object.uid)
+        self._made.forget(object.uid)
         claim = claim_of(object)
         users = self._users[f"{object.namespace}/{object.name}"]
         if isinstance(change, Deleted) or _has_another_owner(change):
@@ -127,6 +129,9 @@ class Router:
                 self._loop.add(Item("pod", Key.of(pod)))
         if isinstance(change, Deleted):
             return
+        if isinstance(change, Added):
+            for pod in users:
+                self._look_at_superfluous(pod)
         if claim.status.reserved_for or claim.metadata.deletion_timestamp or owning_pod(claim) is not None:
             self._loop.add(Item("claim", Key.of(object)))
         if claim.status.allocation is not None:
@@ -151,6 +156,12 @@ class Router:
         listed = prepared.cache.get(change.object.name) if isinstance(change, Deleted) else None
         for uid in prepared_uids(listed) if listed is not None else ():
             self._look_at(self._by_uid[uid])
+
+    def _look_at_superfluous(self, pod: Object) -> None:
+        """A second claim can be told from the right one when the pod's status names that one and
+        that one is known, whichever of the three is heard of last."""
+        names = pod_of(pod).claim_names
+        self._look_at(one for one in self._owned[pod.uid] if one.name not in names)
 
     def _look_at(self, claims: Iterable[Object]) -> None:
         for claim in claims:

@@ -1,7 +1,7 @@
 """What the loop has done or seen and the caches may not show.
 
 Small memories, all bounded, all only there to save work or to prevent doing things
-twice: losing them is safe.
+twice. They are lost with the leadership, and then the caches are read anew.
 """
 
 from collections import OrderedDict
@@ -10,7 +10,8 @@ from allot.api import Object
 
 GONE_MAX = 5000
 UNANSWERED_MAX = 5000
-MADE_S = 60.0
+DOUBTFUL_S = 60.0
+FORGOTTEN_S = 3600.0
 
 
 class Gone:
@@ -35,7 +36,10 @@ class Gone:
 class Made:
     """Claims that were created and that the cache does not show yet.
 
-    After a minute the cache is believed again: the claim may be gone already.
+    After a minute one is doubtful, for it may have gone before the cache showed it: the
+    server has to be asked. The cache cannot be believed, however long it shows nothing. It
+    and that of the pods may both be behind, and then a pod that runs with the claim would
+    get another in its place. What nobody asked about for an hour was of a pod that is gone.
     """
 
     def __init__(self) -> None:
@@ -43,10 +47,11 @@ class Made:
         self._claims: dict[str, dict[str, Object]] = {}  # pod uid -> claim uid -> claim
 
     def add(self, claim: Object, pod_uid: str, now_s: float) -> None:
+        self._forget_before(now_s - FORGOTTEN_S)
         self._pods[claim.uid] = (pod_uid, now_s)
         self._claims.setdefault(pod_uid, {})[claim.uid] = claim
 
-    def seen(self, uid: str) -> None:
+    def forget(self, uid: str) -> None:
         found = self._pods.pop(uid, None)
         if found is not None:
             claims = self._claims[found[0]]
@@ -54,13 +59,18 @@ class Made:
             if not claims:
                 del self._claims[found[0]]
 
-    def of(self, pod_uid: str, now_s: float) -> tuple[Object, ...]:
+    def of(self, pod_uid: str) -> tuple[Object, ...]:
+        return tuple(self._claims.get(pod_uid, {}).values())
+
+    def doubtful(self, pod_uid: str, now_s: float) -> tuple[Object, ...]:
+        return tuple(one for one in self.of(pod_uid) if self._pods[one.uid][1] < now_s - DOUBTFUL_S)
+
+    def _forget_before(self, then_s: float) -> None:
         while self._pods:
             uid, (_, since_s) = next(iter(self._pods.items()))
-            if since_s >= now_s - MADE_S:
+            if since_s >= then_s:
                 break
-            self.seen(uid)
-        return tuple(self._claims.get(pod_uid, {}).values())
+            self.forget(uid)
 
 
 class Unanswered:

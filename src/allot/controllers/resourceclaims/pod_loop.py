@@ -41,6 +41,7 @@ class PodLoop:
         pod = pod_of(object)
         if pod.is_done or pod.metadata.deletion_timestamp:
             return None
+        await self._confirm_made(pod)
         problems: list[errors.ApiError] = []
         fresh: dict[str, str] = {}  # to be recorded
         names: list[str] = []
@@ -94,6 +95,9 @@ class PodLoop:
         for claim in (self._claims.cache.get(name, namespace), *self._owned_by(pod)):
             if claim is not None and claim.name == name and is_for(claim_of(claim), pod):
                 return claim
+        return await self._live(name, namespace)
+
+    async def _live(self, name: str, namespace: str) -> Object | None:
         try:
             return await self._write_claims.get(name, namespace)
         except errors.NotFound:
@@ -101,7 +105,20 @@ class PodLoop:
 
     def _owned_by(self, pod: Pod) -> tuple[Object, ...]:
         uid = pod.metadata.uid
-        return (*self._owned[uid], *self._made.of(uid, self._world.clock.monotonic_s()))
+        return (*self._owned[uid], *self._made.of(uid))
+
+    async def _confirm_made(self, pod: Pod) -> None:
+        """Ask the server about what was made long ago and what the cache still does not show."""
+        uid = pod.metadata.uid
+        for claim in self._made.doubtful(uid, self._world.clock.monotonic_s()):
+            live = await self._live(claim.name, claim.namespace)
+            self._made.forget(claim.uid)
+            if live is not None and live.uid == claim.uid:
+                self._remember(live, uid)
+
+    def _remember(self, claim: Object, pod_uid: str) -> None:
+        if self._claims.cache.get(claim.name, claim.namespace) is None:  # news may be faster than an answer
+            self._made.add(claim, pod_uid, self._world.clock.monotonic_s())
 
     async def _create(self, pod: Object, entry: PodClaim, template_name: str) -> Object:
         template = self._templates.cache.get(template_name, pod.namespace)
@@ -119,7 +136,7 @@ class PodLoop:
             self._created.add(1, "failure", admin, "", "Pod")
             raise
         self._created.add(1, "success", admin, "", "Pod")
-        self._made.add(claim, pod.uid, self._world.clock.monotonic_s())
+        self._remember(claim, pod.uid)
         return claim
 
     def _new_name(self, pod: Object, entry: PodClaim) -> str:
