@@ -169,11 +169,13 @@ def pod(
     return seen("pods", name, spec=spec, status=status, **more)
 
 
-def quota(hard, used=None, name="q", told=True):
-    hard = {key: str(value) for key, value in hard.items()}
-    said = {key: str(value) for key, value in (used or {}).items()}
-    status = {"hard": hard, "used": said} if told else {}
-    return seen("resourcequotas", name, spec={"hard": hard}, status=status)
+def quota(hard, used=None, name="q", told=None):
+    """`told`: the limits that its status still tells, where they are others."""
+    hard, said, told = (
+        {key: str(value) for key, value in amounts.items()}
+        for amounts in (hard, used or {}, hard if told is None else told)
+    )
+    return seen("resourcequotas", name, spec={"hard": hard}, status={"hard": told, "used": said})
 
 
 def prepared(*uids, node="n"):
@@ -217,6 +219,12 @@ GOOD = {
         quota({"pods": 1, EXTENDED: 2}, {"pods": 0, EXTENDED: 0}),
         new(pod(extended=2)),
         quota({"pods": 1, EXTENDED: 2}, {"pods": 1, EXTENDED: 2}),
+    ],
+    "a limit that is gone, and still told of": [
+        quota({"pods": 0}, {"pods": 0}),
+        quota({DEVICES: 1}, told={"pods": 0}),
+        new(pod()),
+        quota({DEVICES: 1}, {DEVICES: 0}),
     ],
     "a deployment at rest": [
         deployment(),
@@ -327,7 +335,8 @@ BROKEN = [
     ("Q1", [LIMITED, new(claim(allocated=False)), new(claim("d", allocated=False))]),
     ("Q1", [LIMITED, new(pod(extended=1)), new(claim(allocated=False))]),
     ("Q1", [quota({"pods": 3}, {"pods": 2}), new(pod())]),
-    ("Q1", [quota({"pods": 3}, told=False)]),
+    ("Q1", [quota({"pods": 3}, told={})]),
+    ("Q1", [quota({"pods": 0}, {"pods": 0}, told={"pods": 1}), new(pod()), quota({"pods": 0}, {"pods": 1})]),
     (
         "Q1",
         [device_class(""), new(claim(allocated=False)), device_class(), quota({EXTENDED: 1}, {EXTENDED: 0})],

@@ -1,5 +1,8 @@
 """Q1: what is used is at most what was allowed when it was admitted; at rest the count is right.
 
+What is allowed is what a quota's spec says: a changed limit holds for the next write, whether or not
+the controller has told of it in the status (docs/differences.md).
+
 Counted here from the objects, for the names that made-up worlds use. Devices of one class
 are counted alike under each of its names: by claims that ask for them, and by pods that
 ask for the extended resource; a claim that was made for the extended resources of a pod
@@ -37,7 +40,7 @@ class QuotaKept:
         for quota in self._now.all("resourcequotas"):
             if place_of(quota)[0] != seen.object.namespace:
                 continue
-            for name, limit in ((quota.get("status") or {}).get("hard") or {}).items():
+            for name, limit in quota["spec"]["hard"].items():
                 if not self._share(name, seen.resource, seen.fields, names):
                     continue
                 used = min(self._used(name, seen.object.namespace, then) for then in (True, False))
