@@ -8,6 +8,7 @@ were told to go. It has no faults of its own: it is not under test.
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +20,8 @@ from . import things
 from .lots import Lots
 from .recording import Recorder, Seen
 from .things import Fields, Things
+
+log = logging.getLogger(__name__)
 
 NODES = 5
 DEVICES_PER_NODE = 4
@@ -47,6 +50,7 @@ class Nodes:
         self._lives: dict[str, _Life] = {}  # by uid of the pod
         self._silent: set[str] = set()
         self._prepared: dict[str, dict[str, None]] = {}  # node -> uids of claims
+        self._saying: dict[str, asyncio.Lock] = {}  # by node
         self._publishes = lots.draw("nodes publish what they prepare")[0] < 0.7
 
     # -- coming and going -----------------------------------------------------------------------
@@ -70,6 +74,7 @@ class Nodes:
         await self._say_prepared(node)
         self._silent.discard(node)
         self._up[node] = asyncio.create_task(self._beat(node), name=f"heartbeat {node}")
+        self._up[node].add_done_callback(_tell_of_failure)
         for pod in self._record.all("pods"):
             self._begin(pod)
 
@@ -164,12 +169,11 @@ class Nodes:
         if node not in self._up or pod.uid in self._lives:
             return
         life = self._lives[pod.uid] = _Life(pod, node)
-        life.task = asyncio.create_task(self._live(life), name=f"pod {pod.name}")
+        life.task = asyncio.create_task(self._live(life, pod), name=f"pod {pod.name}")
+        life.task.add_done_callback(_tell_of_failure)
 
-    async def _live(self, life: "_Life") -> None:
+    async def _live(self, life: "_Life", pod: Object) -> None:
         """From the moment a node hears of a pod until nothing of it is left there."""
-        assert life.pod is not None
-        pod, uid = life.pod, life.pod.uid
         lot = self._lots.draw(f"life of {pod.namespace}/{pod.name} {pod.metadata.creation_timestamp}")
         await asyncio.sleep(1 + 9 * lot[0])
         claims = await self._until_claims(life)
@@ -189,7 +193,7 @@ class Nodes:
             await self._insist(
                 self._things.pods.delete(pod.name, pod.namespace, grace_period_s=0, uid=pod.uid)
             )
-        self._lives.pop(uid, None)
+        self._lives.pop(pod.uid, None)
 
     async def _until_claims(self, life: "_Life") -> list[str] | None:
         """The uids of the pod's claims once it may use all of them; None if it was told to go first."""
@@ -227,7 +231,8 @@ class Nodes:
             "lastTransitionTime": now,
         }
         patch: Fields = {"status": {"phase": phase, "conditions": [ready]}, "metadata": {"uid": pod.uid}}
-        await self._insist(self._things.pods.patch(pod.name, patch, pod.namespace, subresource="status"))
+        with contextlib.suppress(errors.Invalid):  # by now another pod has the name
+            await self._insist(self._things.pods.patch(pod.name, patch, pod.namespace, subresource="status"))
 
     async def _prepare(self, node: str, claims: list[str]) -> None:
         if claims:
@@ -244,19 +249,27 @@ class Nodes:
             await self._say_prepared(node)
 
     async def _say_prepared(self, node: str) -> None:
+        """Each write follows the one before it, so that none is overtaken by an older list."""
         if not self._publishes:
             return
-        status = {"claims": [{"uid": uid} for uid in self._prepared[node]]}
-        if self._record.get(things.PREPARED, node) is None:
-            with contextlib.suppress(errors.Conflict):
-                await self._things.prepared.create({"metadata": {"name": node}, "status": status})
-                return
-        await self._insist(self._things.prepared.patch(node, {"status": status}, subresource="status"))
+        async with self._saying.setdefault(node, asyncio.Lock()):
+            status = {"claims": [{"uid": uid} for uid in self._prepared[node]]}
+            if self._record.get(things.PREPARED, node) is None:
+                with contextlib.suppress(errors.Conflict):
+                    await self._things.prepared.create({"metadata": {"name": node}, "status": status})
+                    return
+            await self._insist(self._things.prepared.patch(node, {"status": status}, subresource="status"))
 
     @staticmethod
     async def _insist(done: Any) -> None:
         with contextlib.suppress(errors.Conflict, errors.NotFound, errors.Forbidden):
             await done
+
+
+def _tell_of_failure(task: "asyncio.Task[None]") -> None:
+    """What a node did not finish would look like a promise that somebody else has broken."""
+    if not task.cancelled() and (failure := task.exception()) is not None:
+        log.error("the node's part for %s failed: %r", task.get_name(), failure)
 
 
 class _Life:

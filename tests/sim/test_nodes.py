@@ -1,0 +1,157 @@
+"""Nodes are not under test in the simulator, so they may not do what no node's agent does."""
+
+import asyncio
+import contextlib
+
+import pytest
+
+from allot.api import errors
+from allot.apiserver import ApiServer, Options, identities
+from allot.client import Client, InProcessTransport
+from allot.sim import things
+from allot.sim.loop import VirtualClock, run
+from allot.sim.lots import Lots
+from allot.sim.nodes import Nodes
+from allot.sim.recording import Recorder
+from allot.sim.scheduling import allocation, give
+from allot.sim.things import Things
+from allot.store import MemoryStore
+
+NODE = "node-0"
+LONG_S = 60.0
+PUBLISHES = next(seed for seed in range(100) if Lots(seed).draw("nodes publish what they prepare")[0] < 0.7)
+
+
+class Wire:
+    """The nodes' way to the server, with somebody who gets a word in before each request."""
+
+    def __init__(self, inner):
+        self._inner = inner
+        self.before = None
+
+    async def send(self, request):
+        if self.before is not None:
+            await self.before(request)
+        return await self._inner.send(request)
+
+    async def close(self):
+        await self._inner.close()
+
+
+class Cluster:
+    def __init__(self, server, clock):
+        def connect():
+            return InProcessTransport(server.handle, identities.ADMIN)
+
+        self.people = Things(Client(connect()))
+        self.record = Recorder(Client(connect()))
+        self.wire = Wire(connect())
+        self.nodes = Nodes(Client(self.wire), self.record, Lots(PUBLISHES), clock)
+
+    async def start_pod(self, name, device):
+        """A pod on the node whose claim is the pod's namesake, allocated and reserved for it."""
+        pod = await self.create_pod(name)
+        claim = await self.people.resourceclaims.create(things.claim(name), "default")
+        consumer = {"resource": "pods", "name": name, "uid": pod.uid}
+        await give(self.people.resourceclaims, claim, allocation(NODE, device), [consumer])
+        return claim.uid
+
+    async def create_pod(self, name):
+        spec = {**things.pod_spec([name], restart="Always"), "nodeName": NODE}
+        return await self.people.pods.create({"metadata": {"name": name}, "spec": spec}, "default")
+
+    async def prepared(self):
+        said = await self.people.prepared.get(NODE)
+        return {one["uid"] for one in said.fields["status"].get("claims") or ()}
+
+
+@contextlib.asynccontextmanager
+async def cluster():
+    clock = VirtualClock(asyncio.get_running_loop())
+    server = ApiServer(MemoryStore(), Options(clock=clock, watch_loop=False))
+    await server.start()
+    made = Cluster(server, clock)
+    made.record.start()
+    for device_class in things.device_classes():
+        await made.people.deviceclasses.create(device_class)
+    await made.nodes.furnish()
+    yield made
+    await made.nodes.stop()
+    await made.record.stop()
+    await server.close()
+
+
+def test_what_a_node_says_last_is_what_it_has_prepared():
+    """Two pods ended at once and each said what was left. The first to speak was overtaken, and
+    its list, with the other pod's claim in it, stood for ever."""
+
+    async def story():
+        async with cluster() as there:
+            claims = {await there.start_pod("first", "gpu-0"), await there.start_pod("second", "gpu-1")}
+            await asyncio.sleep(LONG_S)
+            assert await there.prepared() == claims
+            delays_s = iter([LONG_S])
+
+            async def hold_back_the_first(request):
+                if request.method == "PATCH" and things.PREPARED in request.path:
+                    await asyncio.sleep(next(delays_s, 0.0))
+
+            there.wire.before = hold_back_the_first
+            for name in ("first", "second"):
+                await there.people.pods.delete(name, "default")
+            await asyncio.sleep(3 * LONG_S)
+            return await there.prepared()
+
+    assert run(story()) == set()
+
+
+def test_a_node_lets_go_of_a_pod_that_was_replaced_before_it_said_that_it_runs():
+    """The server refuses the word about a pod whose name is another's now, and the node must not
+    stop at that: the claim of the first one stayed prepared, and so reserved, for ever."""
+
+    async def story():
+        async with cluster() as there:
+            await there.start_pod("pod", "gpu-0")
+
+            async def replace_it_first(request):
+                if request.path.endswith("/pods/pod/status"):
+                    there.wire.before = None
+                    await there.people.pods.delete("pod", "default", grace_period_s=0)
+                    await there.create_pod("pod")
+
+            there.wire.before = replace_it_first
+            await asyncio.sleep(LONG_S)
+            assert there.wire.before is None
+            return await there.prepared()
+
+    assert run(story()) == set()
+
+
+def test_a_pod_that_is_gone_before_its_node_looks_is_no_failure(caplog):
+    async def story():
+        async with cluster() as there:
+            await there.create_pod("pod")
+            await there.people.pods.delete("pod", "default", grace_period_s=0)
+            await asyncio.sleep(LONG_S)
+
+    run(story())
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("words", ["/pods/pod/status", "/leases/node-0"])
+def test_a_node_that_fails_is_found_out(caplog, words):
+    async def story():
+        async with cluster() as there:
+            await there.start_pod("pod", "gpu-0")
+
+            async def refuse(request):
+                if request.path.endswith(words):
+                    raise errors.Internal("made up")
+
+            there.wire.before = refuse
+            await asyncio.sleep(10 * LONG_S)
+
+    run(story())
+    assert [record.name for record in caplog.records if "made up" in record.getMessage()] == [
+        "allot.sim.nodes"
+    ]
