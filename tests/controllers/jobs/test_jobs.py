@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from allot.api import Object, Request
+from allot.api import Object, Request, errors
 from allot.client import Propagation
 from allot.controllers import garbagecollection, jobs
 from controllers.world import NS, World, tell
@@ -255,6 +255,76 @@ def test_a_pod_that_another_has_counted_is_not_noted_again():
         here.ear.let_go()
         await here.quiet()
         assert await counted(here) == 1
+
+    tell(story, jobs.CONTROLLER)
+
+
+async def end(here: World) -> None:
+    """As another leader would."""
+    conditions = [
+        {"type": type, "status": "True", "reason": "CompletionsReached", "message": ""}
+        for type in ("SuccessCriteriaMet", "Complete")
+    ]
+    now = "2020-01-01T00:00:00Z"
+    status = {"conditions": conditions, "startTime": now, "completionTime": now, "active": 0}
+    await writing(here).patch("sum", {"status": status}, NS, subresource="status")
+
+
+def test_no_pod_is_made_for_a_job_that_another_has_ended():
+    """J2: this copy was frozen, and hears of the pod, which is counted, before it hears of the job."""
+
+    async def story(here: World) -> None:
+        assert here.ear is not None
+        await writing(here).create(job(completions=1))
+        (pod,) = await pending(here, 1)
+        at_the_door, may_go = asyncio.Event(), asyncio.Event()
+
+        async def wait(request: Request) -> None:
+            if request.method == "PATCH" and request.path.endswith("/sum/status"):
+                at_the_door.set()
+                await may_go.wait()
+
+        await here.quiet()
+        here.wire.before = wait
+        here.ear.hold("jobs")
+        await finish(here, pod)
+        await at_the_door.wait()
+        await note(here, [pod.uid])
+        await untrack(here, pod)
+        await note(here, [], succeeded=1)
+        await end(here)
+        may_go.set()
+        await here.quiet()
+        here.ear.let_go()
+        await here.quiet()
+        assert here.wire.count("POST", "/pods") == 1
+
+    tell(story, jobs.CONTROLLER)
+
+
+def test_a_pod_that_was_refused_is_not_made_once_another_has_ended_the_job():
+    """J2: also where there is nothing new to say of the job before the pod is made."""
+
+    async def story(here: World) -> None:
+        assert here.ear is not None
+        may_be_refused = asyncio.Event()
+
+        async def refuse(request: Request) -> None:
+            if request.method == "POST" and request.path.endswith("/pods"):
+                await may_be_refused.wait()
+                raise errors.Forbidden("for now")
+
+        here.wire.before = refuse
+        await writing(here).create(job(completions=1))
+        await here.quiet()
+        assert here.wire.count("POST", "/pods") == 1
+        here.ear.hold("jobs")
+        await end(here)
+        may_be_refused.set()
+        await here.quiet()
+        here.ear.let_go()
+        await here.quiet()
+        assert here.wire.count("POST", "/pods") == 1
 
     tell(story, jobs.CONTROLLER)
 

@@ -7,6 +7,7 @@
 What it promises
     * J1  The numbers in the status are exact, whenever a copy of this controller dies.
     * J2  A job ends once: Complete or Failed, never both, and it makes no pods afterwards.
+      The status is written first, by version: who knows an older job is refused before it makes a pod.
     * J3  A job that somebody else manages (`managedBy`) is left to them.
 
 Indexed jobs are known; pod failure policies, success policies and limits by index are not.

@@ -69,13 +69,15 @@ class Jobs:
             return None
         pods = await self._pods_of(job)
         steps = plan(job, pods, self._world.clock.now())
+        if steps.status is not None or steps.create:
+            # Before a pod is made, though nothing be new: the server refuses whoever knows an older
+            # job, and so nobody makes pods for one that another leader has ended meanwhile (J2).
+            await self._report(job, steps.status or {})
         error: errors.ApiError | None = None
         try:
             await self._act(job, steps)
         except errors.ApiError as refused:
             error = refused
-        if steps.status is not None:
-            await self._report(job, steps.status)
         for pod in steps.release:
             await self._untrack(pod)
         if error is not None:
