@@ -162,15 +162,16 @@ class Table:
 
 def test_of_frames_that_arrive_together_a_few_are_taken_in_each_turn():
     """W5, and in order although more arrive in between."""
+    few = frames.FRAMES_PER_TURN
     table = Table()
-    table.arrive(*range(5))
-    assert table.taken == [0, 1]
-    table.arrive(5)
-    assert table.taken == [0, 1] and len(table.due) == 1
+    table.arrive(*range(2 * few + 1))
+    assert table.taken == [*range(few)]
+    table.arrive(2 * few + 1)
+    assert table.taken == [*range(few)] and len(table.due) == 1
     table.turn()
-    assert table.taken == [0, 1, 2, 3]
+    assert table.taken == [*range(2 * few)]
     table.turn()
-    assert table.taken == [0, 1, 2, 3, 4, 5] and not table.due
+    assert table.taken == [*range(2 * few + 2)] and not table.due
 
 
 @pytest.mark.parametrize("at_once", [True, False])
@@ -190,21 +191,22 @@ def test_in_a_rush_all_are_taken_and_none_waits_in_memory(at_once):
 
 
 def test_what_waits_can_be_taken_at_once_or_be_dropped():
+    more = [*range(frames.FRAMES_PER_TURN + 1)]
     table = Table()
-    table.arrive(1, 2, 3, 4)
+    table.arrive(*more)
     table.turns.finish()
-    assert table.taken == [1, 2, 3, 4]
+    assert table.taken == more
     table.turn()
-    table.arrive(5, 6, 7)
+    table.arrive(*more)
     table.turns.stop()
     table.turn()
-    assert table.taken == [1, 2, 3, 4, 5, 6] and not table.due
+    assert table.taken == more + more[:-1] and not table.due
 
 
-@pytest.mark.parametrize("bad", [1, 3])
+@pytest.mark.parametrize("bad", [1, frames.FRAMES_PER_TURN + 1])
 def test_after_a_frame_that_makes_no_sense_none_is_taken(bad):
     table = Table(bad=bad)
-    table.arrive(*range(8))
+    table.arrive(*range(3 * frames.FRAMES_PER_TURN))
     while table.due:
         table.turn()
     assert table.taken == list(range(bad)) and len(table.wrong) == 1

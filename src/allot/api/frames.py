@@ -47,7 +47,7 @@ REQUEST_BYTES_MAX = 4 * 1024 * 1024
 """Of a frame that a server takes. A body between the two limits is answered, not cut off."""
 ANSWER_BYTES_MAX = 64 * 1024 * 1024
 WINDOW_BYTES = 1024 * 1024
-FRAMES_PER_TURN = 2
+FRAMES_PER_TURN = 8
 WAITING_MAX = 32
 """With more frames waiting nobody is idle, and there is nothing to gain from small turns."""
 
