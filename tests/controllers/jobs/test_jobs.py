@@ -3,9 +3,12 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from allot.api import Object, Request, errors
 from allot.client import Propagation
 from allot.controllers import garbagecollection, jobs
+from allot.controllers.jobs import plan
 from controllers.world import NS, World, tell
 
 
@@ -325,6 +328,24 @@ def test_a_pod_that_was_refused_is_not_made_once_another_has_ended_the_job():
         here.ear.let_go()
         await here.quiet()
         assert here.wire.count("POST", "/pods") == 1
+
+    tell(story, jobs.CONTROLLER)
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_pod_that_failed_by_a_clock_that_is_ahead_is_replaced_in_time(monkeypatch, restarted):
+    """Also by a leader who finds it counted already."""
+    monkeypatch.setattr(plan, "BACKOFF_S", 1.0)
+
+    async def story(here: World) -> None:
+        await writing(here).create(job(completions=1, backoffLimit=3))
+        (pod,) = await pending(here, 1)
+        await finish(here, pod, "Failed", at="2099-01-01T00:00:00Z")
+        if restarted:
+            await here.quiet()
+            await here.stop()
+            await here.start()
+        await pending(here, 1)
 
     tell(story, jobs.CONTROLLER)
 

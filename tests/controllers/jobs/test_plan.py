@@ -38,6 +38,14 @@ def test_failures_in_a_row_double_the_wait():
     assert backoff_s([pod(f"f{n}", "Failed") for n in range(2000)], False, NOW) == 600
 
 
+def test_nobody_waits_for_a_clock_that_is_behind():
+    """The pod ended ten minutes from now, as its node tells; it has been known for four seconds."""
+    ahead = pod("f", "Failed", ended_s=-600)
+    assert backoff_s([ahead], False, NOW) == 10
+    assert backoff_s([ahead], False, NOW, lambda pod: 4.0) == 6
+    assert backoff_s([pod("f", "Failed", ended_s=7)], False, NOW, lambda pod: 4.0) == 3
+
+
 def test_a_deadline_beyond_the_last_date_is_no_deadline():
     """Any number that the API accepts."""
     started = {"startTime": age.timestamp(NOW - timedelta(seconds=5))}

@@ -21,7 +21,7 @@ from ..controller import Loop, World
 from ..workloads import PODS, Keeper, later, pod_from, slow_start
 from .counting import hangs_on_pods
 from .plan import Plan, plan
-from .views import INDEX, TRACKING, is_tracked, job_of
+from .views import INDEX, NAME_LABEL, TRACKING, has_ended, is_tracked, job_of
 
 JOBS = ResourceId("batch", "v1", "jobs")
 _SUFFIX = 5
@@ -38,6 +38,7 @@ class Jobs:
         self._jobs = world.informer(JOBS)
         self._pods = world.informer(PODS)
         self._writing = world.client.resource("batch", "v1", "jobs")
+        self._ended_s: dict[str, float] = {}  # by uid of the pod: since when that is known
         self.loop: Reconciler[Key] = Reconciler("job", self.reconcile, world.clock, world.telemetry)
         self.letting_go: Reconciler[Key] = Reconciler(
             "job_orphan_pod", self.let_go, world.clock, world.telemetry
@@ -52,8 +53,16 @@ class Jobs:
             for pod in self._keeper.cached(change.object.uid):
                 self.letting_go.add(Key.of(pod))
 
+    def _known_for_s(self, pod: Object) -> float:
+        now_s = self._world.clock.monotonic_s()
+        return now_s - self._ended_s.get(pod.uid, now_s)
+
     def _pod_changed(self, change: Change) -> None:
         pod = change.object
+        if isinstance(change, Deleted):
+            self._ended_s.pop(pod.uid, None)
+        elif (is_tracked(pod) or NAME_LABEL in (pod.metadata.labels or ())) and has_ended(pod):
+            self._ended_s.setdefault(pod.uid, self._world.clock.monotonic_s())
         if isinstance(change, Deleted) or not is_tracked(pod):
             return
         controller = controller_of(pod)
@@ -68,7 +77,7 @@ class Jobs:
         if job is None or not job_of(job).is_ours:
             return None
         pods = await self._pods_of(job)
-        steps = plan(job, pods, self._world.clock.now())
+        steps = plan(job, pods, self._world.clock.now(), self._known_for_s)
         if steps.status is not None or steps.create:
             # Before a pod is made, though nothing be new: the server refuses whoever knows an older
             # job, and so nobody makes pods for one that another leader has ended meanwhile (J2).

@@ -1,6 +1,6 @@
 """What a job needs next: pods, an end, or time. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -56,7 +56,13 @@ class _Draft:
         self.conditions.append({**said, "lastTransitionTime": self.now, "lastProbeTime": self.now})
 
 
-def plan(object: Object, pods: Sequence[Object], now: datetime) -> Plan:
+KnownFor = Callable[[Object], float]
+"""For how many seconds it has been known that a pod ended."""
+
+
+def plan(
+    object: Object, pods: Sequence[Object], now: datetime, known_for_s: KnownFor = lambda pod: 0.0
+) -> Plan:
     job, found = job_of(object), tally(job_of(object), pods)
     active = [pod for pod in pods if is_active(pod)]
     if job.is_finished:
@@ -81,7 +87,7 @@ def plan(object: Object, pods: Sequence[Object], now: datetime) -> Plan:
         if job.has("Suspended"):
             draft.set("Suspended", False, "JobResumed", "the job goes on")
         draft.start_time = draft.start_time or draft.now
-        create, delete, again_s = _pods(job, found, active, pods, now)
+        create, delete, again_s = _pods(job, found, active, pods, now, known_for_s)
         again_s = _soonest(again_s, _deadline_in_s(job, now))
     status = _status(object, job, found, active, pods, draft)
     return Plan(status, create, delete, found.release, again_s)
@@ -117,7 +123,12 @@ def _restarts_too_often(job: Job, active: Sequence[Object]) -> bool:
 
 
 def _pods(
-    job: Job, found: Tally, active: Sequence[Object], pods: Sequence[Object], now: datetime
+    job: Job,
+    found: Tally,
+    active: Sequence[Object],
+    pods: Sequence[Object],
+    now: datetime,
+    known_for_s: KnownFor,
 ) -> tuple[tuple[int | None, ...], tuple[Object, ...], float | None]:
     """Which pods to make and to delete, and when pods may be made again after failures."""
     wanted, doubles = _wanted(job, found, active), _doubles(job, found, active)
@@ -127,7 +138,7 @@ def _pods(
         return (), (*doubles, *deletion_order(spare, spare)[: usable - wanted]), None
     held = _leaving(pods) if job.spec.pod_replacement_policy == "Failed" else 0
     count = min(max(0, wanted - usable - held), BURST)
-    wait_s = backoff_s(pods, job.spec.pod_replacement_policy == "Failed", now)
+    wait_s = backoff_s(pods, job.spec.pod_replacement_policy == "Failed", now, known_for_s)
     if count and wait_s > 0:
         return (), tuple(doubles), wait_s
     return _places(job, found, active, count), tuple(doubles), None
@@ -162,23 +173,26 @@ def _places(job: Job, found: Tally, active: Sequence[Object], count: int) -> tup
     return tuple(index for _, index in zip(range(count), free, strict=False))
 
 
-def backoff_s(pods: Sequence[Object], only_failed: bool, now: datetime) -> float:
-    """How long to wait: ten seconds after the first failure since the last success, then double."""
-    ends = sorted(
-        (_end_of(pod), has_succeeded(pod))
-        for pod in pods
-        if has_succeeded(pod) or has_failed(pod, only_failed)
-    )
+def backoff_s(
+    pods: Sequence[Object], only_failed: bool, now: datetime, known_for_s: KnownFor = lambda pod: 0.0
+) -> float:
+    """How long to wait: ten seconds after the first failure since the last success, then double.
+
+    When a pod ended is told by the clock of its node. Where that is ahead of ours nobody waits for
+    ours to catch up: the pod ended no later than it became known.
+    """
+    ended = [pod for pod in pods if has_succeeded(pod) or has_failed(pod, only_failed)]
+    ended.sort(key=lambda pod: (_end_of(pod), has_succeeded(pod)))
     failures = 0
-    for _, is_success in reversed(ends):
-        if is_success:
+    for pod in reversed(ended):
+        if has_succeeded(pod):
             break
         failures += 1
-    last = age.moment(ends[-1][0]) if failures else None
+    last = age.moment(_end_of(ended[-1])) if failures else None
     if last is None:
         return 0.0
     wait_s = min(BACKOFF_S_MAX, BACKOFF_S * 2.0 ** min(failures - 1, _DOUBLINGS_MAX))
-    return wait_s - (now - last).total_seconds()
+    return wait_s - max((now - last).total_seconds(), known_for_s(ended[-1]))
 
 
 def _end_of(pod: Object) -> str:

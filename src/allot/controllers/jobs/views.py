@@ -4,6 +4,7 @@ from allot.api import Object, core, meta
 
 TRACKING = "batch.kubernetes.io/job-tracking"
 """The finalizer by which a finished pod waits until it has been counted."""
+NAME_LABEL = "batch.kubernetes.io/job-name"
 INDEX = "batch.kubernetes.io/job-completion-index"
 MANAGER = "kubernetes.io/job-controller"
 """How a job names this controller, where it names one."""
@@ -77,6 +78,10 @@ def index_of(pod: Object) -> int | None:
 
 def is_tracked(pod: Object) -> bool:
     return TRACKING in (pod.metadata.finalizers or ())
+
+
+def has_ended(pod: Object) -> bool:
+    return pod_of(pod).is_finished or pod.metadata.deletion_timestamp is not None
 
 
 def has_succeeded(pod: Object) -> bool:
