@@ -82,11 +82,12 @@ def run_loop(main: Coroutine[Any, Any, int]) -> int:
     """asyncio.run, on the faster event loop."""
     import uvloop
 
-    # The thread that commits needs the interpreter for moments only, twice a commit; five
-    # milliseconds, Python's own choice, are an age for a writer that others wait for.
+    # The thread that commits needs the interpreter for moments only; five milliseconds, Python's
+    # own choice, are an age for a writer that others wait for.
     sys.setswitchinterval(0.001)
-    # Most of what a server makes stays: it is looked through for garbage less often than usual.
-    gc.set_threshold(50_000, 20, 100)
+    # Most of what a server makes stays: it is looked through for garbage less often than usual, and
+    # the second time while it is still little, since everybody waits meanwhile.
+    gc.set_threshold(50_000, 2, 1000)
     return int(uvloop.run(main))
 
 
