@@ -127,6 +127,26 @@ def test_a_node_lets_go_of_a_pod_that_was_replaced_before_it_said_that_it_runs()
     assert run(story()) == set()
 
 
+def test_a_node_that_comes_back_does_not_run_a_pod_that_was_given_up_on_meanwhile():
+    """It prepared the pod's claim again, which then stayed reserved for ever."""
+
+    async def story():
+        async with cluster() as there:
+            await there.start_pod("pod", "gpu-0")
+            await asyncio.sleep(LONG_S)
+            await there.nodes.lose(NODE)
+            failed = {"status": {"phase": "Failed"}}
+            await there.people.pods.patch("pod", failed, "default", subresource="status")
+            await there.nodes.join(NODE)
+            await asyncio.sleep(LONG_S)
+            assert await there.prepared() == set()
+            await there.people.pods.delete("pod", "default")
+            await asyncio.sleep(LONG_S)
+            return [one.name for one in (await there.people.pods.list("default")).objects]
+
+    assert run(story()) == []
+
+
 def test_a_pod_that_is_gone_before_its_node_looks_is_no_failure(caplog):
     async def story():
         async with cluster() as there:

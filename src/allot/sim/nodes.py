@@ -177,18 +177,19 @@ class Nodes:
         lot = self._lots.draw(f"life of {pod.namespace}/{pod.name} {pod.metadata.creation_timestamp}")
         await asyncio.sleep(1 + 9 * lot[0])
         claims = await self._until_claims(life)
-        if claims is not None and life.is_wanted:
+        if claims is not None and life.may_run:
             life.prepared = claims
             await self._prepare(life.node, claims)
             await self._report(life, "Running")
             lasts_s = None if pod.fields["spec"]["restartPolicy"] == "Always" else 5 + 600 * lot[1] ** 2
-            await life.until_told(lasts_s)
+            await life.until_ended(lasts_s)
             if not life.is_wanted:
                 await asyncio.sleep(20 * lot[2])
             life.prepared = []
             await self._unprepare(life.node, claims)
             await self._report(life, FINISHED[lot[3] < 0.15])
-        await life.until_told(None)
+        while life.is_wanted:
+            await life.told()
         if life.pod is not None:
             await self._insist(
                 self._things.pods.delete(pod.name, pod.namespace, grace_period_s=0, uid=pod.uid)
@@ -196,9 +197,10 @@ class Nodes:
         self._lives.pop(pod.uid, None)
 
     async def _until_claims(self, life: "_Life") -> list[str] | None:
-        """The uids of the pod's claims once it may use all of them; None if it was told to go first."""
+        """The uids of the pod's claims once it may use all of them; None if it was told to go first,
+        or has ended: it was given up on while its node was away."""
         life.waits = True
-        while life.is_wanted and life.pod is not None:
+        while life.may_run and life.pod is not None:
             found = list(self._claims(life.pod))
             if all(found):
                 life.waits = False
@@ -222,7 +224,7 @@ class Nodes:
 
     async def _report(self, life: "_Life", phase: str) -> None:
         pod = life.pod
-        if pod is None or (pod.fields.get("status") or {}).get("phase") in FINISHED:
+        if pod is None or _has_ended(pod):
             return
         now = age.timestamp(self._clock.now())
         ready = {
@@ -272,6 +274,10 @@ def _tell_of_failure(task: "asyncio.Task[None]") -> None:
         log.error("the node's part for %s failed: %r", task.get_name(), failure)
 
 
+def _has_ended(pod: Object) -> bool:
+    return (pod.fields.get("status") or {}).get("phase") in FINISHED
+
+
 class _Life:
     """A pod on its node."""
 
@@ -287,13 +293,17 @@ class _Life:
     def is_wanted(self) -> bool:
         return self.pod is not None and self.pod.metadata.deletion_timestamp is None
 
+    @property
+    def may_run(self) -> bool:
+        return self.is_wanted and self.pod is not None and not _has_ended(self.pod)
+
     async def told(self) -> None:
         self.changed.clear()
         await self.changed.wait()
 
-    async def until_told(self, at_most_s: float | None) -> None:
-        """Until the pod is told to go, or is gone; or until it has run for so long."""
+    async def until_ended(self, at_most_s: float | None) -> None:
+        """Until the pod is told to go, is gone or given up on; or until it has run for so long."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(at_most_s):
-                while self.is_wanted:
+                while self.may_run:
                     await self.told()
