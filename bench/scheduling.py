@@ -1,14 +1,14 @@
 """How many pods a second the whole control plane places, shape by shape.
 
-    bench/scheduling.py [--short] [--only TEXT] [--resume] [--transport socket|inprocess|https]
+    bench/scheduling.py [--short] [--only TEXT] [--resume] [--tries N] [--transport socket|inprocess|https]
 
 Every shape of 500 nodes, all pods at once and a few at any time, and some of them on
 5,000 nodes; each by a command of its own (`allot bench scheduling`), with the server in one
 process and everybody else in another unless told otherwise. The figures go to
 bench/results/scheduling.json after every run, so that a long one can be ended and
 taken up again with --resume. What others do on a shared machine only ever takes away, so a
-run that falls short of what is asked of it is repeated, twice at most: the best one counts, and
-`rates` lists them all. `--short` measures four shapes on few nodes and prints
+run that falls short of what is asked of it is repeated, twice unless told otherwise: the best
+one counts, and `rates` lists them all. `--short` measures four shapes on few nodes and prints
 the figures: enough to see that nothing became much slower.
 """
 
@@ -107,7 +107,7 @@ def best(run: Run, transport: str, tries: int) -> dict[str, Any]:
         if tried[-1]["pods_per_second"] >= run.wanted:
             break
     rates = [one["pods_per_second"] for one in tried]
-    return {**tried[rates.index(max(rates))], "rates": rates}
+    return {**tried[rates.index(max(rates))], "rates": rates, "python": platform.python_version()}
 
 
 def measured(run: Run, transport: str) -> dict[str, Any]:
@@ -129,6 +129,7 @@ def main() -> int:
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--only", default="", help="runs whose name contains this")
     parser.add_argument("--resume", action="store_true", help="keep the figures that are there")
+    parser.add_argument("--tries", type=int, default=TRIES, help=f"of each run at most; default: {TRIES}")
     parser.add_argument("--transport", choices=("socket", "inprocess", "https"), default="socket")
     options = parser.parse_args()
     runs = [run for run in (short_runs() if options.short else all_runs()) if options.only in run.name]
@@ -139,7 +140,7 @@ def main() -> int:
     for run in runs:
         if options.resume and "failed" not in figures.get(run.name, {"failed": ""}):
             continue
-        figures[run.name] = best(run, options.transport, 1 if options.short else TRIES)
+        figures[run.name] = best(run, options.transport, 1 if options.short else options.tries)
         rate = figures[run.name].get("pods_per_second", "failed")
         print(f"{run.name}: {rate}", file=sys.stderr, flush=True)
         if not options.short:
