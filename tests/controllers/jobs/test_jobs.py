@@ -185,8 +185,22 @@ async def note(here: World, uids: list[str], succeeded: int = 0) -> None:
     await writing(here).patch("sum", {"status": status}, NS, subresource="status")
 
 
-async def untrack(here: World, pod: Object) -> None:
+async def count_elsewhere(here: World, pod: Object) -> None:
+    await note(here, [pod.uid])
     await here.pods.patch(pod.name, {"metadata": {"finalizers": None}}, NS)
+    await note(here, [], succeeded=1)
+
+
+class Door:
+    """Holds back what the controller is about to say of the job."""
+
+    def __init__(self) -> None:
+        self.reached, self.opened = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self, request: Request) -> None:
+        if request.method == "PATCH" and request.path.endswith("/sum/status"):
+            self.reached.set()
+            await self.opened.wait()
 
 
 async def counted(here: World) -> int:
@@ -238,22 +252,13 @@ def test_a_pod_that_another_has_counted_is_not_noted_again():
         assert here.ear is not None
         await writing(here).create(job(completions=5, parallelism=1))
         (pod,) = await pending(here, 1)
-        at_the_door, may_go = asyncio.Event(), asyncio.Event()
-
-        async def wait(request: Request) -> None:
-            if request.method == "PATCH" and request.path.endswith("/sum/status"):
-                at_the_door.set()
-                await may_go.wait()
-
         await here.quiet()
-        here.wire.before = wait
+        door = here.wire.before = Door()
         await finish(here, pod)
-        await at_the_door.wait()
+        await door.reached.wait()
         here.ear.hold("pods")
-        await note(here, [pod.uid])
-        await untrack(here, pod)
-        await note(here, [], succeeded=1)
-        may_go.set()
+        await count_elsewhere(here, pod)
+        door.opened.set()
         await here.quiet()
         here.ear.let_go()
         await here.quiet()
@@ -280,23 +285,14 @@ def test_no_pod_is_made_for_a_job_that_another_has_ended():
         assert here.ear is not None
         await writing(here).create(job(completions=1))
         (pod,) = await pending(here, 1)
-        at_the_door, may_go = asyncio.Event(), asyncio.Event()
-
-        async def wait(request: Request) -> None:
-            if request.method == "PATCH" and request.path.endswith("/sum/status"):
-                at_the_door.set()
-                await may_go.wait()
-
         await here.quiet()
-        here.wire.before = wait
+        door = here.wire.before = Door()
         here.ear.hold("jobs")
         await finish(here, pod)
-        await at_the_door.wait()
-        await note(here, [pod.uid])
-        await untrack(here, pod)
-        await note(here, [], succeeded=1)
+        await door.reached.wait()
+        await count_elsewhere(here, pod)
         await end(here)
-        may_go.set()
+        door.opened.set()
         await here.quiet()
         here.ear.let_go()
         await here.quiet()
