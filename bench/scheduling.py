@@ -132,6 +132,8 @@ def main() -> int:
     parser.add_argument("--tries", type=int, default=TRIES, help=f"of each run at most; default: {TRIES}")
     parser.add_argument("--transport", choices=("socket", "inprocess", "https"), default="socket")
     options = parser.parse_args()
+    if options.tries < 1:
+        parser.error("--tries: at least 1")
     runs = [run for run in (short_runs() if options.short else all_runs()) if options.only in run.name]
     keep = options.resume or bool(options.only)
     figures: dict[str, Any] = json.loads(RESULTS.read_text())["figures"] if keep and RESULTS.exists() else {}
