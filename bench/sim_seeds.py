@@ -18,6 +18,7 @@ import sys
 import time
 from pathlib import Path
 
+from allot.cli.sim import seeds as read_seeds
 from allot.sim import Outcome, Scope, run_many
 
 ROOT = Path(__file__).parents[1]
@@ -28,13 +29,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seeds", default="1-2000", metavar="A-B")
+    parser.add_argument("--seeds", type=read_seeds, default=range(1, 2001), metavar="A-B")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--scheduler", choices=("real", "simple"), default="real")
     parser.add_argument("--out", type=Path, default=RECORD)
     options = parser.parse_args()
-    first, _, last = options.seeds.partition("-")
-    seeds = range(int(first), int(last or first) + 1)
+    seeds = options.seeds
     code, began_s, done = code_under_test(), time.monotonic(), 0
 
     def progress(outcome: Outcome) -> None:

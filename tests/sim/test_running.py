@@ -3,6 +3,8 @@
 import json
 from collections import Counter
 
+import pytest
+
 from allot.cli.main import main
 from allot.sim import FAULTS, Outcome, Scope, Total, run_many
 
@@ -50,3 +52,15 @@ def test_the_command_plays_the_beginning_of_a_world(capsys):
     told = capsys.readouterr().out
     assert "seed 3: 5 steps" in told
     assert "faults: " in told
+
+
+@pytest.mark.parametrize(
+    ("option", "given"),
+    [("--seeds", "5-1"), ("--seeds", "a-b"), ("--minutes", "0"), ("--minutes", "long"), ("--pods", "many")],
+)
+def test_what_makes_no_sense_is_named(option, given, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["sim", option, given])
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert f"argument {option}: {given!r} is not" in said

@@ -3,6 +3,7 @@
 import argparse
 import json
 import logging
+import math
 import sys
 import time
 from pathlib import Path
@@ -15,14 +16,18 @@ _SHOWN = 10
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1, help="which world (default: 1)")
-    parser.add_argument("--steps", type=int, help="play so many steps of its script (default: all)")
-    parser.add_argument("--seeds", metavar="A-B", help="many worlds instead; fails if a fault never struck")
+    parser.add_argument("--steps", type=_count, help="play so many steps of its script (default: all)")
+    parser.add_argument(
+        "--seeds", type=seeds, metavar="A-B", help="many worlds instead; fails if a fault never struck"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="with --seeds: in so many processes (default: 1)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="with --seeds: write what came of them")
     parser.add_argument(
-        "--minutes", type=float, default=HOUR_S / 60, help="of made-up time, each (default: 60)"
+        "--minutes", type=_minutes, default=HOUR_S / 60, help="of made-up time, each (default: 60)"
     )
-    parser.add_argument("--pods", type=int, default=PODS, help="about so many pods come and go (default: 50)")
+    parser.add_argument(
+        "--pods", type=_count, default=PODS, help="about so many pods come and go (default: 50)"
+    )
     parser.add_argument(
         "--until-broken", action="store_true", help="with --seeds: stop at the first that fails"
     )
@@ -35,6 +40,30 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-shrink", action="store_true", help="do not look for a shorter story")
     parser.add_argument("--story", action="store_true", help="tell everything that was done and went wrong")
     parser.add_argument("--verbose", action="store_true", help="show what the components log")
+
+
+def seeds(text: str) -> range:
+    """A-B, or one of them."""
+    first, _, last = text.partition("-")
+    if not first.isdecimal() or not (last or first).isdecimal() or int(last or first) < int(first):
+        raise argparse.ArgumentTypeError(f"{text!r} is not A-B with A up to B")
+    return range(int(first), int(last or first) + 1)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 up")
+    return int(text)
+
+
+def _minutes(text: str) -> float:
+    try:
+        minutes = float(text)
+    except ValueError:
+        minutes = 0.0
+    if not 0 < minutes < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time above 0")
+    return minutes
 
 
 def run(options: argparse.Namespace) -> int:
@@ -80,8 +109,6 @@ def _tell_shortly(report: Report, scope: Scope) -> None:
 
 
 def _many(options: argparse.Namespace, scope: Scope) -> int:
-    first, _, last = options.seeds.partition("-")
-    seeds = range(int(first), int(last or first) + 1)
     done, began_s = 0, time.monotonic()
 
     def progress(outcome: Outcome) -> None:
@@ -90,14 +117,14 @@ def _many(options: argparse.Namespace, scope: Scope) -> int:
         if outcome.wrong:
             print(f"seed {outcome.seed}: {len(outcome.wrong)} times a promise was broken", flush=True)
             _print_wrong(outcome.wrong)
-        elif done % max(1, len(seeds) // 20) == 0 or done == len(seeds):
-            print(f"{done} of {len(seeds)} worlds, {time.monotonic() - began_s:.0f} s", flush=True)
+        elif done % max(1, len(options.seeds) // 20) == 0 or done == len(options.seeds):
+            print(f"{done} of {len(options.seeds)} worlds, {time.monotonic() - began_s:.0f} s", flush=True)
 
-    total = run_many(seeds, scope, options.jobs, progress, until_broken=options.until_broken)
+    total = run_many(options.seeds, scope, options.jobs, progress, until_broken=options.until_broken)
     _print_total(total)
     if options.json is not None:
         wall_s = round(time.monotonic() - began_s, 1)
-        result = {"first": seeds[0], "minutes": options.minutes, "wall_s": wall_s, **total.as_json()}
+        result = {"first": options.seeds[0], "minutes": options.minutes, "wall_s": wall_s, **total.as_json()}
         options.json.write_text(json.dumps(result, indent=2) + "\n")
     return 0 if total.good else 1
 
