@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from allot.base import InvariantBroken
-from allot.store import Committed, Compacted, Compare, Delete, Entry, Event, Put, Refused, Unavailable
+from allot.store import Committed, Compacted, Compare, Delete, Entry, Event, Put, Refused, Revise, Unavailable
 
 from .places import Place, keys, run, take
 
@@ -241,6 +241,54 @@ def test_a_closed_store_says_so(place: Place):
             await store.get("/a")
         with pytest.raises(Unavailable):
             await store.transact([], [Put("/a", b"")])
+        await store.close()
+
+    run(story())
+
+
+def plus_one(value: bytes | None) -> bytes:
+    return b"%d" % (int(value or b"0") + 1)
+
+
+def test_many_revisions_of_one_counter_all_count(place: Place):
+    """Nobody has to read, compare and try again: the store is told how, not what."""
+
+    async def story() -> None:
+        store = place.open()
+
+        async def count(number: int) -> None:
+            changes = [Put(f"/own/{number}", b""), Revise("/counter", plus_one)]
+            while isinstance(answer := await store.transact([], changes), Refused):
+                assert answer.current.keys() == {"/counter"}, "others were faster, many times over"
+
+        await asyncio.gather(*(count(number) for number in range(40)))
+        entry = await store.get("/counter")
+        assert entry is not None and entry.value == b"40"
+        assert len((await store.range("/own/")).entries) == 40
+        await store.close()
+
+    run(story())
+
+
+def test_a_revision_may_delete_and_may_refuse(place: Place):
+    class Enough(Exception):
+        pass
+
+    def once(value: bytes | None) -> bytes:
+        if value is not None:
+            raise Enough
+        return b"1"
+
+    async def story() -> None:
+        store = place.open()
+        assert isinstance(await store.transact([], [Revise("/a", once)]), Committed)
+        with pytest.raises(Enough):
+            await store.transact([], [Put("/b", b""), Revise("/a", once)])
+        assert await store.get("/b") is None, "nothing of it is written"
+        stale = await store.transact([Compare("/b", 99)], [Revise("/a", plus_one)])
+        assert stale == Refused({"/b": None})
+        assert isinstance(await store.transact([], [Revise("/a", lambda value: None)]), Committed)
+        assert await store.get("/a") is None
         await store.close()
 
     run(story())

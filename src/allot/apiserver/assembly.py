@@ -107,7 +107,7 @@ class ApiServer:
         self._definitions: Definitions | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._repository = Repository(store)
-        self._guard = DeviceGuard(self._repository)
+        self._guard = DeviceGuard()
         occasions = Occasions(
             self._repository,
             self.caches,

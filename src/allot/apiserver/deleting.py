@@ -127,7 +127,7 @@ class Deleter:
             return Object(encode(new)), not held
         if held and new == old:
             return found.object, False
-        await self._guard.guard(kind, old, new if held else None, occasion)
+        self._guard.guard(kind, old, new if held else None, occasion)
         stored = stored_form(new)
         write = Put(found.key, stored) if held else Delete(found.key)
         try:

@@ -2,20 +2,19 @@
 
 Two claims are two objects, so comparing a claim with itself cannot stop two
 schedulers from handing one device to both. Every write that changes what a claim
-holds therefore also compares and writes the hold records of the pools concerned
+holds therefore also revises the hold records of the pools concerned
 (`allot.api.resource.holds`), in the same transaction.
 """
 
-from typing import NamedTuple
+from functools import partial
 
 import msgspec
 
 from allot.api import Fields, Kind, errors, resource
-from allot.store import Compare, Delete, Put
+from allot.store import Revise
 
 from .history import Change
 from .occasion import WriteOccasion
-from .repository import Repository
 
 holds = resource.holds
 
@@ -75,23 +74,16 @@ def _place(stored: bytes) -> holds.PoolId:
     return place.spec.driver, place.spec.pool.name
 
 
-class Moved(NamedTuple):
-    """What one pool's record must become."""
-
-    key: str
-    revision: int
-    record: holds.Record
-
-
 class DeviceGuard:
-    def __init__(self, repository: Repository) -> None:
-        self._repository = repository
+    def __init__(self) -> None:
         self.pools = PoolSlices()
 
-    async def guard(
-        self, kind: Kind, old: Fields | None, new: Fields | None, occasion: WriteOccasion
-    ) -> None:
-        """Add to the write what the records of its pools must be and become."""
+    def guard(self, kind: Kind, old: Fields | None, new: Fields | None, occasion: WriteOccasion) -> None:
+        """Add to the write what the records of its pools must become.
+
+        The store is told how, not what: allocations in one pool that meet on their way to the disk
+        follow each other there, and none of them starts over.
+        """
         if kind.group != "resource.k8s.io" or kind.plural != "resourceclaims":
             return
         before, after = holds.held_by(old), holds.held_by(new)
@@ -99,30 +91,32 @@ class DeviceGuard:
             return
         metadata = (new or old or {})["metadata"]
         for pool in sorted({*before, *after}):
-            moved = await self._move(pool, metadata, after.get(pool, []))
-            occasion.compares.append(Compare(moved.key, moved.revision))
-            if moved.record.devices:
-                occasion.extra_writes.append(Put(moved.key, holds.write(moved.record)))
-            elif moved.revision:
-                occasion.extra_writes.append(Delete(moved.key))
+            make = partial(self._moved, pool, metadata["uid"], metadata["name"], after.get(pool, []))
+            occasion.extra_writes.append(Revise(f"{HOLDS}{pool[0]}/{pool[1]}", make))
 
-    async def _move(
-        self, pool: holds.PoolId, metadata: Fields, wanted: list[resource.DeviceRequestAllocationResult]
-    ) -> Moved:
-        key, uid = f"{HOLDS}{pool[0]}/{pool[1]}", metadata["uid"]
-        entry = await self._repository.store.get(key)
-        record = holds.read(entry.value if entry else None)
-        revision = entry.revision if entry else 0
+    def _moved(
+        self,
+        pool: holds.PoolId,
+        uid: str,
+        name: str,
+        wanted: list[resource.DeviceRequestAllocationResult],
+        stored: bytes | None,
+    ) -> bytes | None:
+        """What the record becomes when the claim holds `wanted`. Raises Conflict."""
+        record = holds.read(stored)
         if not wanted:
-            return Moved(key, revision, holds.release(record, uid))
+            return _written(holds.release(record, uid))
         stock = self.pools.stock(pool)
         text = holds.overlap(record, uid, wanted, stock)
         if text is not None:
-            what = f'resourceclaims.resource.k8s.io "{metadata["name"]}"'
             raise errors.Conflict(
-                f"Operation cannot be fulfilled on {what}: {text}",
+                f'Operation cannot be fulfilled on resourceclaims.resource.k8s.io "{name}": {text}',
                 group="resource.k8s.io",
                 kind="resourceclaims",
-                name=metadata["name"],
+                name=name,
             )
-        return Moved(key, revision, holds.hold(record, uid, wanted, stock))
+        return _written(holds.hold(record, uid, wanted, stock))
+
+
+def _written(record: holds.Record) -> bytes | None:
+    return holds.write(record) if record.devices else None

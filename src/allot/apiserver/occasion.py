@@ -14,7 +14,7 @@ from typing import Protocol, cast
 import msgspec
 
 from allot.api import Action, Decision, FieldErrorText, Fields, Gates, Object, User
-from allot.store import Compare, Delete, Put
+from allot.store import Change, Compare
 
 from .repository import Found
 
@@ -49,7 +49,7 @@ class WriteOccasion(msgspec.Struct):
     namespace_found: Found | None = None
     warnings: list[str] = []  # each occasion its own: structs copy empty defaults
     compares: list[Compare] = []
-    extra_writes: list[Put | Delete] = []
+    extra_writes: list[Change] = []
     judged: Judged = msgspec.field(default_factory=Judged)
 
     def namespace(self) -> Fields | None:

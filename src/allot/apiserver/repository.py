@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from allot.api import Kind, Object
-from allot.store import Committed, Compare, Delete, Entry, Put, Refused, Store
+from allot.store import Change, Committed, Compare, Entry, Refused, Store
 
 from .recent import Recent
 
@@ -57,7 +57,5 @@ class Repository:
             return Found(key, None)
         return Found(key, self.recent.at(key, entry.revision) or object_of(entry))
 
-    async def commit(
-        self, compares: Iterable[Compare], writes: Iterable[Put | Delete]
-    ) -> Committed | Refused:
-        return await self.store.transact(list(compares), list(writes))
+    async def commit(self, compares: Iterable[Compare], changes: Iterable[Change]) -> Committed | Refused:
+        return await self.store.transact(list(compares), list(changes))

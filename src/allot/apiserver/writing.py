@@ -178,7 +178,7 @@ class Writer:
         async with await self._quotas.charged(this):
             if call.dry_run:
                 return Outcome(Object(encode(new)), False, occasion.warnings)
-            await self._guard.guard(call.kind, old, None if gone else new, occasion)
+            self._guard.guard(call.kind, old, None if gone else new, occasion)
             stored = stored_form(new)
             write = Delete(found.key) if gone else Put(found.key, stored)
             outcome = await self._commit(occasion, found.compare, write)

@@ -9,7 +9,7 @@ import asyncio
 import random
 from collections.abc import Sequence
 
-from allot.store import Committed, Compare, Entry, MemoryStore, Page, Refused, Write
+from allot.store import Change, Committed, Compare, Entry, MemoryStore, Page, Refused
 
 SHARE_OF_READS, SHARE_OF_WRITES = 0.1, 0.4
 TURNS_MAX = 4
@@ -28,10 +28,10 @@ class UnsteadyStore(MemoryStore):
         await self._wait(SHARE_OF_READS)
         return await super().range(prefix, after=after, limit=limit, at=at)
 
-    async def transact(self, compares: Sequence[Compare], writes: Sequence[Write]) -> Committed | Refused:
+    async def transact(self, compares: Sequence[Compare], changes: Sequence[Change]) -> Committed | Refused:
         """Others first, then the transaction whole; or the other way round, and its answer later."""
         await self._wait(SHARE_OF_WRITES)
-        outcome = await super().transact(compares, writes)
+        outcome = await super().transact(compares, changes)
         await self._wait(SHARE_OF_WRITES)
         return outcome
 

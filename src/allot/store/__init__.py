@@ -14,6 +14,7 @@ what a store is. Then the engines behind it:
 """
 
 from .contract import (
+    Change,
     Committed,
     Compacted,
     Compare,
@@ -24,6 +25,7 @@ from .contract import (
     Page,
     Put,
     Refused,
+    Revise,
     Store,
     StoreError,
     Unavailable,
@@ -34,6 +36,7 @@ from .memory import MemoryStore
 from .opening import open_store
 
 __all__ = [
+    "Change",
     "Committed",
     "Compacted",
     "Compare",
@@ -45,6 +48,7 @@ __all__ = [
     "Page",
     "Put",
     "Refused",
+    "Revise",
     "Store",
     "StoreError",
     "Unavailable",

@@ -16,7 +16,7 @@ An empty store is at revision 1, so that 0 can mean "none" in a compare and
 "now" in a read. Keys are text, ordered by code point.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -51,6 +51,21 @@ class Delete(msgspec.Struct, frozen=True, gc=False):
 
 
 Write = Put | Delete
+
+
+class Revise(msgspec.Struct, frozen=True):
+    """A write that follows from what is there at the moment the transaction is decided.
+
+    `make` gets the value and gives the next one; None stands for a key that does not exist. It
+    may be called several times. What it raises refuses the transaction: nothing is written, and
+    the caller gets it once it is certain that what `make` saw is true.
+    """
+
+    key: str
+    make: Callable[[bytes | None], bytes | None]
+
+
+Change = Write | Revise
 
 
 class Compare(msgspec.Struct, frozen=True, gc=False):
@@ -141,11 +156,12 @@ class Store(Protocol):
         """
         ...
 
-    async def transact(self, compares: Sequence[Compare], writes: Sequence[Write]) -> Committed | Refused:
+    async def transact(self, compares: Sequence[Compare], changes: Sequence[Change]) -> Committed | Refused:
         """Write all or nothing, if every compare holds; durable before it returns.
 
         A key may be written once in a transaction. Deleting what does not exist
-        has no effect, and a transaction without effect makes no revision.
+        has no effect, and a transaction without effect makes no revision. Where a key
+        that it revises is changed by others again and again, it is refused at last.
         """
         ...
 

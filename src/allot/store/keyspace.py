@@ -11,13 +11,13 @@ What it promises
     K3  All writes of a commit carry its revision.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from heapq import merge
 from itertools import islice
 
 from allot.base import require
 
-from .contract import Compacted, Compare, Entry, Event, Page, Put, Write
+from .contract import Change, Compacted, Compare, Delete, Entry, Event, Page, Put, Revise, Write
 from .history import History
 from .order import SortedKeys, just_after, prefix_end
 
@@ -42,6 +42,10 @@ class KeySpace:
 
     def get(self, key: str) -> Entry | None:
         return self._entries.get(key)
+
+    def value(self, key: str) -> bytes | None:
+        entry = self._entries.get(key)
+        return entry.value if entry is not None else None
 
     def differing(self, compares: Sequence[Compare]) -> dict[str, Entry | None]:
         """The compared keys whose condition does not hold, as they are."""
@@ -151,8 +155,20 @@ class KeySpace:
         require(not set(self.history.gone().between("", None)) & set(ordered), "what is gone has no present")
 
 
-def require_distinct(writes: Sequence[Write]) -> None:
+def require_distinct(changes: Sequence[Change]) -> None:
     """A transaction has no inner order, so it may name a key once."""
-    if len(writes) > 1:
-        keys = {write.key for write in writes}
-        require(len(keys) == len(writes), "a transaction writes each key at most once")
+    if len(changes) > 1:
+        keys = {change.key for change in changes}
+        require(len(keys) == len(changes), "a transaction writes each key at most once")
+
+
+def settled(changes: Sequence[Change], value: Callable[[str], bytes | None]) -> list[Write]:
+    """What the changes come to where `value` says what is there."""
+    return [
+        _revised(change, value(change.key)) if isinstance(change, Revise) else change for change in changes
+    ]
+
+
+def _revised(revise: Revise, before: bytes | None) -> Write:
+    after = revise.make(before)
+    return Delete(revise.key) if after is None else Put(revise.key, after)

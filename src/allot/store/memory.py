@@ -6,8 +6,8 @@ simulated cluster is deterministic down to the order of its events.
 
 from collections.abc import Sequence
 
-from .contract import Committed, Compare, Entry, Page, Refused, Unavailable, Write
-from .keyspace import HISTORY_BYTES_MAX, KeySpace, require_distinct
+from .contract import Change, Committed, Compare, Entry, Page, Refused, Unavailable
+from .keyspace import HISTORY_BYTES_MAX, KeySpace, require_distinct, settled
 from .watch import LocalWatch, Watches
 
 
@@ -28,12 +28,12 @@ class MemoryStore:
         self._require_open()
         return self._space.page(prefix, after, limit, at)
 
-    async def transact(self, compares: Sequence[Compare], writes: Sequence[Write]) -> Committed | Refused:
+    async def transact(self, compares: Sequence[Compare], changes: Sequence[Change]) -> Committed | Refused:
         self._require_open()
-        require_distinct(writes)
+        require_distinct(changes)
         if differing := self._space.differing(compares):
             return Refused(differing)
-        if events := self._space.commit(writes):
+        if events := self._space.commit(settled(changes, self._space.value)):
             self._watches.publish(events)
         return Committed(self._space.revision)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from allot.store import Committed, Compare, Delete, Entry, OutcomeUnknown, Put, Refused, Unavailable
+from allot.store import Committed, Compare, Delete, Entry, OutcomeUnknown, Put, Refused, Revise, Unavailable
 from allot.store.sqlite import SqliteStore, engine
 from allot.store.sqlite.file import LogFile, Row
 
@@ -180,6 +180,70 @@ def test_a_compare_waits_for_a_write_that_then_fails(files: list[Stubborn], tmp_
             return await second
         except Unavailable:  # it may have been tried while the disk was still full
             return await store.transact([Compare("/a", 0)], [Put("/a", b"2")])
+
+    run(story())
+
+
+def test_revisions_of_one_key_are_written_in_one_batch(files: list[Stubborn], tmp_path: Path):
+    """Each builds on what the one before will have written; none waits for the disk to say so."""
+
+    async def story() -> None:
+        store = SqliteStore(tmp_path / "db")
+        files[0].go.clear()
+        away = asyncio.ensure_future(store.transact([], [Put("/away", b"")]))
+        await soon()
+        waiting = [
+            asyncio.ensure_future(store.transact([], [Revise("/a", lambda value: (value or b"") + b"x")]))
+            for _ in range(20)
+        ]
+        await soon()
+        files[0].go.set()
+        assert await away == Committed(2)
+        assert await asyncio.gather(*waiting) == [Committed(revision) for revision in range(3, 23)]
+        assert files[0].batches == [1, 20]
+        assert await store.get("/a") == Entry("/a", b"x" * 20, 3, 22)
+        await store.close()
+
+    run(story())
+
+
+def test_a_revision_says_no_only_to_what_has_come_true(files: list[Stubborn], tmp_path: Path):
+    """The write that stood in its way fails: nobody must have been told of it."""
+
+    def alone(value: bytes | None) -> bytes:
+        if value is not None:
+            raise LookupError(value)
+        return b"mine"
+
+    async def story() -> None:
+        store = SqliteStore(tmp_path / "db")
+        files[0].go.clear()
+        files[0].failure = "SQLITE_FULL"
+        first = asyncio.ensure_future(store.transact([], [Put("/a", b"theirs")]))
+        await soon()
+        second = asyncio.ensure_future(store.transact([], [Revise("/a", alone)]))
+        await soon()
+        assert not second.done()
+        files[0].go.set()
+        with pytest.raises(Unavailable):
+            await first
+        files[0].failure = ""
+        with suppress(Unavailable):  # it may have been tried while the disk was still full
+            await second
+        await store.transact([], [Revise("/a", lambda value: value or alone(value))])
+        entry = await store.get("/a")
+        assert entry is not None and entry.value == b"mine"
+
+        files[0].go.clear()
+        third = asyncio.ensure_future(store.transact([], [Put("/b", b"theirs")]))
+        fourth = asyncio.ensure_future(store.transact([], [Revise("/b", alone)]))
+        await soon()
+        assert not fourth.done(), "not before it is certain"
+        files[0].go.set()
+        assert isinstance(await third, Committed)
+        with pytest.raises(LookupError):
+            await fourth
+        await store.close()
 
     run(story())
 

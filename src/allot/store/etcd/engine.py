@@ -18,6 +18,7 @@ from contextlib import suppress
 from allot.base import require
 
 from ..contract import (
+    Change,
     Committed,
     Compacted,
     Compare,
@@ -26,10 +27,11 @@ from ..contract import (
     Page,
     Put,
     Refused,
+    Revise,
     Unavailable,
     Write,
 )
-from ..keyspace import require_distinct
+from ..keyspace import require_distinct, settled
 from ..order import just_after
 from . import allot_etcd_pb2 as pb
 from .address import Address
@@ -48,6 +50,8 @@ from .connection import (
 from .watch import EtcdWatch
 
 PAGE = 2_000  # entries asked for in one call
+REVISIONS_MAX = 16
+"""How often a transaction that revises a key may find that another was faster, before it is refused."""
 
 
 class EtcdStore:
@@ -108,9 +112,20 @@ class EtcdStore:
 
     # -- writing -----------------------------------------------------------------------------------
 
-    async def transact(self, compares: Sequence[Compare], writes: Sequence[Write]) -> Committed | Refused:
+    async def transact(self, compares: Sequence[Compare], changes: Sequence[Change]) -> Committed | Refused:
         self._require_open()
-        require_distinct(writes)
+        require_distinct(changes)
+        revised = {change.key for change in changes if isinstance(change, Revise)}
+        for _ in range(REVISIONS_MAX):
+            seen = {key: await self.get(key) for key in revised}
+            read = [Compare(key, entry.revision if entry else 0) for key, entry in seen.items()]
+            values = {key: entry.value for key, entry in seen.items() if entry}
+            outcome = await self._transact([*compares, *read], settled(changes, values.get))
+            if isinstance(outcome, Committed) or not outcome.current.keys() <= revised:
+                break
+        return outcome
+
+    async def _transact(self, compares: Sequence[Compare], writes: Sequence[Write]) -> Committed | Refused:
         request = self._request(compares, writes)
         guards = _guards(compares, writes)
         # Sent again, a write is recognised by its value; a deletion is not.

@@ -6,7 +6,8 @@ Where it sits
 
 What it promises
     S1  `transact` returns after its rows are synced, and reads show only what is synced.
-    S1a A compare sees the transactions that are still on their way to the disk.
+    S1a A compare, and a write that revises, see the transactions that are still on their way to
+        the disk: they may build on what will be there, and fail with it if it fails.
 
 How a transaction travels
     It is decided against the key space and, above that, what is `ahead` of it: keys that
@@ -31,8 +32,20 @@ from typing import NamedTuple
 
 from allot.base import require
 
-from ..contract import Committed, Compare, Delete, Entry, Page, Put, Refused, StoreError, Unavailable, Write
-from ..keyspace import HISTORY_BYTES_MAX, KeySpace, require_distinct
+from ..contract import (
+    Change,
+    Committed,
+    Compare,
+    Delete,
+    Entry,
+    Page,
+    Put,
+    Refused,
+    StoreError,
+    Unavailable,
+    Write,
+)
+from ..keyspace import HISTORY_BYTES_MAX, KeySpace, require_distinct, settled
 from ..watch import LocalWatch, Watches
 from .file import PLACES, LogFile, Row, first_id
 from .writer import Compaction, Transaction, Writer
@@ -48,6 +61,7 @@ class Ahead(NamedTuple):
     revision: int  # 0 when it will not exist
     created: int
     last: int  # the revision of the transaction that makes it so
+    value: bytes | None
 
 
 class Flight(Transaction):
@@ -111,11 +125,11 @@ class SqliteStore:
 
     # -- deciding ----------------------------------------------------------------------------------
 
-    async def transact(self, compares: Sequence[Compare], writes: Sequence[Write]) -> Committed | Refused:
+    async def transact(self, compares: Sequence[Compare], changes: Sequence[Change]) -> Committed | Refused:
         self._require_open()
-        require_distinct(writes)
+        require_distinct(changes)
         while True:
-            decision = self._decide(compares, writes)
+            decision = self._decide(compares, changes)
             if isinstance(decision, Flight):
                 return await decision.done
             if decision is not None:
@@ -124,7 +138,7 @@ class SqliteStore:
             self._require_open()
 
     def _decide(
-        self, compares: Sequence[Compare], writes: Sequence[Write]
+        self, compares: Sequence[Compare], changes: Sequence[Change]
     ) -> Flight | Committed | Refused | None:
         """Start the transaction or answer it; None while the answer hangs on a flight."""
         differing: dict[str, Entry | None] = {}
@@ -140,6 +154,12 @@ class SqliteStore:
             return None
         if differing:
             return Refused(differing)
+        try:
+            writes = settled(changes, self._decided_value)
+        except Exception:
+            if any(change.key in self._ahead for change in changes):
+                return None  # it says no to something that may still not come true
+            raise
         return self._depart(compares, writes)
 
     def _depart(self, compares: Sequence[Compare], writes: Sequence[Write]) -> Flight | Committed | None:
@@ -150,7 +170,8 @@ class SqliteStore:
             return None if touched else Committed(self._space.revision)
         for row in rows:
             exists = row.value is not None
-            self._ahead[row.key] = Ahead(revision if exists else 0, row.created if exists else 0, revision)
+            created = row.created if exists else 0
+            self._ahead[row.key] = Ahead(revision if exists else 0, created, revision, row.value)
         self._head = revision
         loop = asyncio.get_running_loop()
         flight = Flight(self._era, rows, revision, writes, loop.create_future())
@@ -183,6 +204,10 @@ class SqliteStore:
             return ahead.revision, ahead.created
         entry = self._space.get(key)
         return (entry.revision, entry.created) if entry is not None else (0, 0)
+
+    def _decided_value(self, key: str) -> bytes | None:
+        ahead = self._ahead.get(key)
+        return ahead.value if ahead is not None else self._space.value(key)
 
     async def _next_landing(self) -> None:
         if self._landing is None:
