@@ -250,3 +250,34 @@ def test_objects_that_are_alike_have_records_of_their_own(api):
     labelled = api("POST", CONFIGS, config("d", metadata={"labels": {"app": "x"}}), fieldManager="first").body
     owned = labelled["metadata"]["managedFields"][0]["fieldsV1"]
     assert owned == {**whole, "f:metadata": {"f:labels": {".": {}, "f:app": {}}}}
+
+
+def test_an_update_gets_defaults_in_what_it_changes_and_keeps_what_it_says_again(api):
+    """The spec is sent along as it is stored; the second container is new and says little."""
+    made = api("POST", PODS, POD).body
+    assert made["spec"]["containers"][0]["terminationMessagePolicy"] == "File"
+    status = {"phase": "Pending", "conditions": [{"type": "Ready", "status": "False"}]}
+    told = api("PUT", f"{PODS}/web/status", {**made, "status": status}).body
+    assert told["spec"] == made["spec"]
+
+    labelled = {**told, "metadata": {**told["metadata"], "labels": {"a": "b"}}}
+    kept = api("PUT", f"{PODS}/web", labelled).body
+    assert (kept["spec"], kept["status"]) == (told["spec"], told["status"])
+
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": POD["spec"]}
+    wanted = {"selector": {"matchLabels": {"app": "web"}}, "template": template}
+    deployments = "/apis/apps/v1/namespaces/default/deployments"
+    web = api("POST", deployments, {"metadata": {"name": "web"}, "spec": wanted}).body
+    two = [*web["spec"]["template"]["spec"]["containers"], {"name": "side", "image": "side:1"}]
+    web["spec"]["template"]["spec"]["containers"] = two
+    changed = api("PUT", f"{deployments}/web", web).body
+    assert changed["spec"]["template"]["spec"]["containers"][1]["terminationMessagePolicy"] == "File"
+
+
+def test_unknown_fields_that_are_stored_are_told_of_again(api):
+    """That it is there already does not make it known."""
+    odd = {**config(), "dta": {"a": "b"}}
+    assert api("POST", CONFIGS, odd).warnings
+    stored = api("GET", f"{CONFIGS}/a").body
+    assert api("PUT", f"{CONFIGS}/a", {**stored, "data": {"x": "y"}}).warnings
+    assert api("PUT", f"{CONFIGS}/a", stored, fieldValidation="Strict").status == 400

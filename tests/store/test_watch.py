@@ -153,3 +153,34 @@ def test_each_prefix_hears_exactly_its_keys(prefixes: list[str], keys: list[str]
         return [event.key async for batch in one for event in batch]
 
     run(story())
+
+
+def test_who_hears_of_a_folder_is_asked_again_when_somebody_comes_or_goes():
+    """The answer is kept between events, also where prefixes end in the middle of a name."""
+
+    async def story() -> None:
+        store = MemoryStore()
+
+        async def heard(key: str, *watches: watch.LocalWatch) -> list[bool]:
+            await store.transact([], [Put(key, b"")])
+            now = await store.revision()
+            told = [one.progress < now for one in watches]  # it has something to read first
+            for one in watches:
+                if one.progress < now:
+                    await anext(one)
+            return told
+
+        pods = store.watch("/pods/", 1)
+        assert await heard("/pods/a", pods) == [True]
+        everything = store.watch("/", await store.revision())
+        assert await heard("/pods/b", pods, everything) == [True, True]
+        assert await heard("/nodes/a", pods, everything) == [False, True]
+        named_p = store.watch("/p", await store.revision())
+        assert await heard("/pods/c", pods, everything, named_p) == [True, True, True]
+        assert await heard("/pages/a", pods, everything, named_p) == [False, True, True]
+        named_p.close()
+        everything.close()
+        assert await heard("/pods/d", pods) == [True]
+        await store.close()
+
+    run(story())

@@ -47,7 +47,7 @@ class Applier:
         notes, more = _notes(call, config, shape), list[str]()
 
         def settle(fields: Fields) -> Fields:
-            more.extend(completed(call, fields, now))
+            more.extend(completed(call, fields, now, None if old is None else old.fields))
             return fields
 
         result = apply(

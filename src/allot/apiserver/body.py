@@ -1,8 +1,9 @@
 """From the bytes of a request to an object in the hub form."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from allot.api import FieldError, Fields, Path, Request, errors, protobuf, schema
 from allot.api import field as fields_of
@@ -11,6 +12,11 @@ from .call import Call
 from .negotiate import object_media
 from .occasion import WriteOccasion
 from .registry import Served
+
+Stored = Mapping[str, Any]
+"""An object as the store has it, decoded. Never changed."""
+
+_NEVER_THE_SAME = frozenset(("apiVersion", "kind", "metadata"))
 
 
 class Owners(Protocol):
@@ -37,12 +43,12 @@ class Body:
             owners.record(call, old, new, occasion)
 
 
-def read_body(call: Call, now: datetime) -> Body:
-    """The body of a create or an update."""
+def read_body(call: Call, now: datetime, stored: Stored | None = None) -> Body:
+    """The body of a create, or of an update of what is `stored`."""
     decoded = decode_body(call.request, find_duplicates=call.field_validation != "Ignore")
     settle_type(call.served, decoded.fields)
     notes = [f'duplicate field "{path}"' for path in decoded.duplicates]
-    body = settled(call, decoded.fields, now, notes)
+    body = settled(call, decoded.fields, now, notes, stored)
     body.conditional = (body.hub.get("metadata") or {}).get("resourceVersion") not in (None, "", "0")
     return body
 
@@ -79,20 +85,43 @@ def settle_type(served: Served, fields: Fields) -> None:
         )
 
 
-def settled(call: Call, fields: Fields, now: datetime, notes: list[str], *, patched: bool = False) -> Body:
-    """Check, default and convert an object of the client's version."""
-    return converted(call, fields, [*notes, *completed(call, fields, now)], patched=patched)
+def settled(
+    call: Call,
+    fields: Fields,
+    now: datetime,
+    notes: list[str],
+    stored: Stored | None,
+    *,
+    patched: bool = False,
+) -> Body:
+    """Check, default and convert an object of the client's version, which replaces what is `stored`."""
+    return converted(call, fields, [*notes, *completed(call, fields, now, stored)], patched=patched)
 
 
-def completed(call: Call, fields: Fields, now: datetime) -> list[str]:
+def completed(call: Call, fields: Fields, now: datetime, stored: Stored | None) -> list[str]:
     """Check and default, in place. What the kind does not know, as notes for the client."""
-    version = call.served.version
-    problems = schema.check(fields, version.shape(), defaults=True)
+    version, shape = call.served.version, call.served.version.shape()
+    problems = schema.check(fields, shape)
     if problems.malformed:
         raise errors.BadRequest(_unreadable(call.served, problems.malformed))
     refuse_mistyped(call, problems)
+    again = _said_again(call.served, fields, stored) if stored is not None else {}
+    schema.apply_defaults(fields, shape)
     version.default(fields, now)
+    fields.update(again)
     return [f'unknown field "{path}"' for path in problems.unknown]
+
+
+def _said_again(served: Served, fields: Fields, stored: Stored) -> Fields:
+    """Takes out of `fields` whatever is stored just so: it got its defaults when it was new.
+
+    Most writes are about one part of an object, the spec or the status, and send the other along.
+    The shape of a custom kind may have changed since.
+    """
+    if not served.is_hub or served.version.custom is not None:
+        return {}
+    same = [name for name in fields if name not in _NEVER_THE_SAME and fields[name] == stored.get(name)]
+    return {name: fields.pop(name) for name in same}
 
 
 def converted(call: Call, fields: Fields, notes: list[str], *, patched: bool = False) -> Body:

@@ -17,10 +17,7 @@ class Call(NamedTuple):
     request: Request
     user: User
     renderer: Renderer
-
-    @property
-    def kind(self) -> Kind:
-        return self.served.kind
+    kind: Kind  # of what is served
 
     @property
     def dry_run(self) -> bool:

@@ -31,7 +31,7 @@ class Patcher:
             current = in_version(old, call.served)
             wanted = patched(call, current, call.served.version.shape())
             settle_type(call.served, wanted)
-            return settled(call, wanted, occasion.now, [], patched=True)
+            return settled(call, wanted, occasion.now, [], old.fields, patched=True)
 
         return (await self._writer.change(call, build)).response(call)
 

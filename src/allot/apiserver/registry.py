@@ -13,17 +13,13 @@ from allot.api import Kind, Version
 class Served:
     """One kind in one version: what a request path names."""
 
-    __slots__ = ("api_version", "kind", "version")
+    __slots__ = ("api_version", "is_hub", "kind", "version")
 
     def __init__(self, kind: Kind, version: Version) -> None:
         self.kind = kind
         self.version = version
         self.api_version = f"{kind.group}/{version.name}" if kind.group else version.name
-
-    @property
-    def is_hub(self) -> bool:
-        """Stored in the very form that this version shows."""
-        return self.version.name == self.kind.hub and self.kind.stored_as is None
+        self.is_hub = version.name == kind.hub and kind.stored_as is None  # stored as this version shows it
 
 
 class Registry:

@@ -76,7 +76,8 @@ class Server:
         served = target.served
         if served is None or (served.kind.namespaced and not target.namespace and target.name):
             raise _no_such_page()
-        call = Call(target, served, request, user, renderer_of(served, request, self._clock.now()))
+        renderer = renderer_of(served, request, self._clock.now())
+        call = Call(target, served, request, user, renderer, served.kind)
         if target.subresource:
             return await self._subresource(call)
         if target.verb not in served.kind.verbs:
@@ -97,12 +98,13 @@ class Server:
             case "watch":
                 return await self._reader.watch(target, served, request, call.renderer)
             case "create":
-                _require(served.kind.namespaced is False or bool(target.namespace), _not_allowed())
-                _require(not target.name, _not_allowed())
-            case "update" | "patch" | "delete":
-                _require(bool(target.name), _not_allowed())
+                allowed = not target.name and (not served.kind.namespaced or bool(target.namespace))
             case "deletecollection":
-                _require(not served.kind.namespaced or bool(target.namespace), _not_allowed())
+                allowed = not served.kind.namespaced or bool(target.namespace)
+            case _:
+                allowed = bool(target.name)
+        if not allowed:
+            raise _not_allowed()
         return await self._verbs[target.verb](call)
 
     async def _subresource(self, call: Call) -> Response:
@@ -165,11 +167,6 @@ def error_response(error: errors.ApiError) -> Response:
     if error.retry_after_s:
         headers = (("Retry-After", str(error.retry_after_s)),)
     return Response(error.code, encode(error.status()), headers=headers)
-
-
-def _require(holds: bool, otherwise: errors.ApiError) -> None:
-    if not holds:
-        raise otherwise
 
 
 def _not_allowed() -> errors.MethodNotAllowed:

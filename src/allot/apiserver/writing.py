@@ -131,7 +131,7 @@ class Writer:
         return new, key_of(kind, call.target.namespace, name), generated
 
     async def update(self, call: Call) -> Outcome:
-        return await self.change(call, lambda old, occasion: read_body(call, occasion.now))
+        return await self.change(call, lambda old, occasion: read_body(call, occasion.now, old.fields))
 
     async def change(self, call: Call, build: Build, missing: Callable[[], Body] | None = None) -> Outcome:
         """Replace the stored object by what `build` makes of it.

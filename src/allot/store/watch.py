@@ -21,6 +21,7 @@ from .keyspace import KeySpace
 
 BASKET_MAX = 10_000  # events a live watch may leave unread
 SLICE = 2_000  # events of history looked at in one turn of the loop
+FOLDERS_MAX = 10_000  # whose listeners are remembered
 
 
 class LocalWatch:
@@ -108,7 +109,9 @@ class Watches:
     """Who listens to which prefix.
 
     A key is looked up once for each length that some watched prefix has, so the
-    cost of an event does not grow with the number of prefixes.
+    cost of an event does not grow with the number of prefixes. Where all of them end
+    with a slash, whoever hears of a key hears of all keys of its folder: then the
+    answer is kept until somebody comes or goes.
     """
 
     def __init__(self, space: KeySpace) -> None:
@@ -116,6 +119,8 @@ class Watches:
         self._open: set[LocalWatch] = set()
         self._live: dict[str, list[LocalWatch]] = {}
         self._lengths: Counter[int] = Counter()  # of the live prefixes
+        self._open_ended = 0  # live prefixes that may end in the middle of a name
+        self._folders: dict[str, list[LocalWatch]] = {}  # who hears of the keys of a folder
 
     def open(self, prefix: str, after: int) -> LocalWatch:
         watch = LocalWatch(self, prefix, after)
@@ -126,6 +131,8 @@ class Watches:
     def go_live(self, watch: LocalWatch) -> None:
         self._live.setdefault(watch.prefix, []).append(watch)
         self._lengths[len(watch.prefix)] += 1
+        self._open_ended += not watch.prefix.endswith("/")
+        self._folders.clear()
 
     def leave_live(self, watch: LocalWatch) -> None:
         listeners = self._live[watch.prefix]
@@ -135,6 +142,8 @@ class Watches:
         self._lengths[len(watch.prefix)] -= 1
         if not self._lengths[len(watch.prefix)]:
             del self._lengths[len(watch.prefix)]
+        self._open_ended -= not watch.prefix.endswith("/")
+        self._folders.clear()
 
     def closed(self, watch: LocalWatch) -> None:
         self._open.discard(watch)
@@ -153,6 +162,17 @@ class Watches:
             watch.offer(share)
 
     def _concerned(self, key: str) -> list[LocalWatch]:
+        if self._open_ended:
+            return self._listening(key)
+        folder = key[: key.rfind("/") + 1]
+        found = self._folders.get(folder)
+        if found is None:
+            if len(self._folders) >= FOLDERS_MAX:
+                pass
+            found = self._folders[folder] = self._listening(folder)
+        return found
+
+    def _listening(self, key: str) -> list[LocalWatch]:
         found: list[LocalWatch] = []
         for length in self._lengths:
             if length <= len(key):

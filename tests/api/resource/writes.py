@@ -74,7 +74,8 @@ def _read(kind: Kind, body: Fields, version: str, occasion: FakeOccasion) -> tup
     found = kind.version(version)
     assert found is not None
     fields = copy.deepcopy(body)
-    problems = schema.check(fields, found.shape(), defaults=True)
+    problems = schema.check(fields, found.shape())
     assert not problems.malformed, problems.malformed
+    schema.apply_defaults(fields, found.shape())
     found.default(fields, occasion.now)
     return found.to_hub(fields), problems.unknown

@@ -6,7 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from allot.api.schema import ATOMIC, BY_KEY, SET, Type, UnknownType, check, from_structural, get, names
+from allot.api.schema import (
+    ATOMIC,
+    BY_KEY,
+    SET,
+    Type,
+    UnknownType,
+    apply_defaults,
+    check,
+    from_structural,
+    get,
+    names,
+)
 from allot.api.schema.builtin import full_name
 from allot.api.schema.traits import ATOMIC_TYPES, FIELD_TRAITS
 
@@ -158,7 +169,8 @@ def test_custom_resources_are_checked_like_built_in_ones():
             "colour": "red",
         },
     }
-    problems = check(fields, widget, defaults=True)
+    problems = check(fields, widget)
+    apply_defaults(fields, widget)
     assert problems.unknown == ("metadata.nmae", "spec.parts[1].nmae", "spec.colour")
     assert fields["spec"]["size"] == 3
     assert fields["spec"]["parts"] == [{"name": ""}, {"nmae": 1, "name": ""}]
@@ -190,5 +202,6 @@ def test_metadata_of_a_custom_resource_is_read_like_any_other():
 def test_nulls_in_a_custom_resource_make_room_for_defaults_only():
     widget = from_structural(WIDGET)
     fields = {"metadata": {"creationTimestamp": None}, "spec": {"size": None, "port": None, "parts": [None]}}
-    check(fields, widget, defaults=True)
+    check(fields, widget)
+    apply_defaults(fields, widget)
     assert fields == {"metadata": {}, "spec": {"size": 3, "port": None, "parts": [None]}}

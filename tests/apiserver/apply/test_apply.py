@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allot.api.errors import BadRequest
-from allot.api.schema import check, from_structural, get
+from allot.api.schema import apply_defaults, check, from_structural, get
 from allot.apiserver.apply import Applied, Author, apply
 from allot.apiserver.apply.compare import compare
 from allot.apiserver.apply.configured import configured
@@ -188,7 +188,8 @@ def test_what_the_server_assumes_is_neither_owned_nor_a_conflict():
     """The live list has defaults that the configuration does not mention."""
 
     def settle(fields):
-        check(fields, POD, defaults=True)
+        check(fields, POD)
+        apply_defaults(fields, POD)
         return fields
 
     def applied(live, who):

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from allot.api.errors import ApiError
-from allot.api.schema import check, from_structural, get
+from allot.api.schema import apply_defaults, check, from_structural, get
 from allot.apiserver.apply import Applied, Author, apply, track_update
 from allot.apiserver.patch import json_patch, merge_patch, strategic_merge
 
@@ -60,9 +60,10 @@ def accepted(fields, schema):
     """What the server would go on with, or None when it has already said no."""
     if type(fields) is not dict:
         return None
-    problems = check(fields, schema, defaults=True)
+    problems = check(fields, schema)
     if problems.malformed or problems.mistyped:
         return None
+    apply_defaults(fields, schema)
     if type(fields.setdefault("metadata", {})) is not dict:
         return None
     assert not check(copy.deepcopy(fields), schema).malformed

@@ -46,10 +46,10 @@ def rule(fields: Fields, now: datetime) -> None:
 def _requests(requests: Iterator[Fields]) -> None:
     for request in requests:
         exactly = request.get("exactly")
-        asked = [exactly] if isinstance(exactly, dict) else []
-        for one in (*asked, *objects(request, "firstAvailable")):
-            _mode_and_count(one)
-            _operators(one)
+        if isinstance(exactly, dict):
+            _mode_and_count(exactly)
+            _operators(exactly)
+        _alternatives(request)
 
 
 def _requests_v1beta1(requests: Iterator[Fields]) -> None:
@@ -57,6 +57,11 @@ def _requests_v1beta1(requests: Iterator[Fields]) -> None:
         if request.get("deviceClassName"):
             _mode_and_count(request)
         _operators(request)
+        _alternatives(request)
+
+
+def _alternatives(request: Fields) -> None:
+    if "firstAvailable" in request:
         for one in objects(request, "firstAvailable"):
             _mode_and_count(one)
             _operators(one)
@@ -71,9 +76,10 @@ def _mode_and_count(asked: Fields) -> None:
 
 def _operators(asked: Fields) -> None:
     """The schema fills in an operator that is absent; an empty one is as good as none."""
-    for toleration in objects(asked, "tolerations"):
-        if toleration.get("operator") == "":
-            toleration["operator"] = "Equal"
+    if "tolerations" in asked:
+        for toleration in objects(asked, "tolerations"):
+            if toleration.get("operator") == "":
+                toleration["operator"] = "Equal"
 
 
 def _taints(holders: Iterable[Fields], now: datetime) -> None:

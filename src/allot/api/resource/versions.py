@@ -76,8 +76,9 @@ def template_to_v1beta1(fields: Fields) -> Fields:
 def _drop_misplaced(requests: Iterable[Fields]) -> None:
     """V3, for a v1beta1 body sent to v1."""
     for request in requests:
-        for name in EXACT_FIELDS & request.keys():
-            del request[name]
+        if not EXACT_FIELDS.isdisjoint(request):
+            for name in EXACT_FIELDS & request.keys():
+                del request[name]
 
 
 def _lifted(request: Fields) -> Fields:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from .compile import fits
-from .defaults import apply_defaults
 from .node import Schema
 from .walk import Malformed, Mistyped, Walk
 
@@ -30,21 +29,14 @@ class Problems:
 FINE: Final = Problems()
 
 
-def check(
-    fields: dict[str, Any], schema: Schema, *, defaults: bool = False, drop_nulls: bool = True
-) -> Problems:
+def check(fields: dict[str, Any], schema: Schema, *, drop_nulls: bool = True) -> Problems:
     """Compare an object with its shape, and put it into its usual form in place (see `walk`).
 
-    With `defaults` also fill in what the schema assumes. `drop_nulls=False` leaves nulls
-    for a validator that has rules of its own about them.
+    `drop_nulls=False` leaves nulls for a validator that has rules of its own about them.
     """
     if fits(fields, schema) or (drop_nulls and _drop_null_stamps(fields) and fits(fields, schema)):
-        problems = FINE
-    else:
-        problems = _look(fields, schema, drop_nulls)
-    if defaults and not problems.malformed and not problems.mistyped:
-        apply_defaults(fields, schema)
-    return problems
+        return FINE
+    return _look(fields, schema, drop_nulls)
 
 
 def _drop_null_stamps(fields: dict[str, Any]) -> bool:
