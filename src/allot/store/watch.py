@@ -168,7 +168,7 @@ class Watches:
         found = self._folders.get(folder)
         if found is None:
             if len(self._folders) >= FOLDERS_MAX:
-                pass
+                self._folders.clear()
             found = self._folders[folder] = self._listening(folder)
         return found
 
