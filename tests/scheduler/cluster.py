@@ -42,6 +42,7 @@ class Cluster:
     settings: Settings = field(default_factory=Settings)
     metrics: Metrics = field(default_factory=Metrics)
     scheduler: Scheduler | None = None
+    leading: Callable[[], None] = lambda: None
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
     # -- running --------------------------------------------------------------------------------
@@ -102,7 +103,7 @@ class Cluster:
                 self.gates,
             )
             self.scheduler = Scheduler(surroundings, settings)
-            await self.scheduler.run()
+            await self.scheduler.run(self.leading)
 
     # -- making ---------------------------------------------------------------------------------
 

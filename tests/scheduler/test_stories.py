@@ -2,6 +2,8 @@
 
 import asyncio
 
+from allot.scheduler.loop import NEWS_AT_ONCE
+
 from .cluster import NS, Cluster, tell
 
 
@@ -164,3 +166,22 @@ def test_a_pod_with_scheduling_gates_is_the_servers_to_tell():
         assert condition["reason"] == "SchedulingGated"
 
     tell(story)
+
+
+def test_a_scheduler_says_that_it_leads_once_it_knows_all_that_is_there():
+    """More nodes than it takes in at one go: who waits for it does not wait for its start as well."""
+
+    async def story(here: Cluster) -> None:
+        for number in range(NEWS_AT_ONCE + 20):
+            await here.node(f"n{number}")
+        known: list[int] = []
+        here.leading = lambda: known.append(len(list(here.scheduler.snapshot.nodes())))
+        await here.start_scheduler()
+
+        async def leads() -> bool:
+            return bool(known)
+
+        await here.until(leads, "the scheduler to lead")
+        assert known == [NEWS_AT_ONCE + 20]
+
+    tell(story, started=False)

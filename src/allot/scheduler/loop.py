@@ -102,7 +102,7 @@ async def run(
     """Schedule until cancelled; with an election, only while this copy leads.
 
     `standing` is called when the caches are ready, `leading` whenever a term begins: then all
-    is read anew and pods are about to be placed.
+    that is there has been read and taken in anew, and the next pod is placed at once.
     """
     informers = surroundings.informers
     warm = [informers.use(what) for what in NEEDS]
@@ -163,6 +163,7 @@ class Scheduler:
         stops = [one.handle(self._listener(one.what)) for one in used]
         try:
             await self._informers.refresh(*used)
+            await self._empty_box()
             leading()
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._events.run(), name="scheduler events")
