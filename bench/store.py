@@ -12,6 +12,7 @@ Read the ratios first: disks differ, and this one may be busy.
     get_us, range_5000_ms, page_500_ms
     watch_us             from the call of `transact` to the event in a watcher's hands
     open_s               a file of G gigabytes, to the first answer
+    sweep_ms             of compaction, 200 revisions of a log with so many rows: must not grow with the log
 """
 
 import argparse
@@ -35,6 +36,7 @@ from allot.store.sqlite.file import LogFile, Row, first_id
 ETCD = Path(__file__).parents[1] / ".cache" / "components" / "bin" / "etcd"
 VALUE = os.urandom(1024).hex().encode()
 ROUNDS = 5
+LOGS = (5_000, 20_000, 80_000)
 
 
 def main() -> None:
@@ -48,6 +50,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="bench-store-") as folder, etcd(Path(folder)) as etcd_url:
         urls = {"memory": "memory", "sqlite": f"sqlite:{folder}/one.db", "etcd": etcd_url}
         figures: dict[str, Any] = asyncio.run(compare({n: url for n, url in urls.items() if url}, asked.puts))
+        figures["sweep_ms"] = {str(rows): sweeping(Path(folder) / f"{rows}.db", rows) for rows in LOGS}
         figures["fdatasync_us"] = round(fdatasync_us(Path(folder)))
         if asked.open_gb:
             figures["open"] = asyncio.run(opening(Path(folder) / "large.db", asked.open_gb))
@@ -161,6 +164,33 @@ async def opening(path: Path, gigabytes: float) -> dict[str, float]:
     took_s = time.perf_counter() - started
     await store.close()
     return {"file_gb": round(size / 1e9, 2), "keys": count, "open_s": round(took_s, 2)}
+
+
+def sweeping(path: Path, rows: int) -> float:
+    """The median of one sweep, where every key was written four times."""
+    file = LogFile(path)
+    for first in range(0, rows, 250):
+        file.append([_later_row(number) for number in range(first, first + 250)])
+    file.finish_checkpoint()
+    file.compact(rows)
+    times, more = list[float](), True
+    while more:
+        started = time.perf_counter()
+        more = file.sweep(200)
+        times.append(time.perf_counter() - started)
+    file.close()
+    return round(median(times) * 1000, 2)
+
+
+def _later_row(number: int) -> Row:
+    revision, before = number + 2, number % 4
+    return Row(
+        first_id(revision),
+        revision - 1 if before else 0,
+        revision - before,
+        f"/object-{number // 4:06}",
+        VALUE,
+    )
 
 
 def _row(number: int) -> Row:

@@ -37,6 +37,8 @@ from .writes import Served, served
 WINDOW_S = 10.0
 _QUIET_S = 0.3
 _QUIET_S_MAX = 10.0
+_REST_S = 0.2
+_REST_S_MAX = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +154,7 @@ class _Measurement:
                     await self._load.burst(before)
                     self._say(f"{before} pods are there before")
                     await self._quiet()
+                await self._rested()
                 report = await self._timed(self._load)
         finally:
             for follower in self._followers:
@@ -193,6 +196,17 @@ class _Measurement:
                 while (now := (await served(self._admin)).writes) != last:
                     last = now
                     await asyncio.sleep(_QUIET_S)
+
+    async def _rested(self) -> None:
+        """Until everybody has looked at what was there before, and has nothing left to do."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_REST_S_MAX):
+                busy_s = _REST_S
+                while busy_s > _REST_S / 4:
+                    before = used_by(self._place.server_pid)
+                    await asyncio.sleep(_REST_S)
+                    after = used_by(self._place.server_pid)
+                    busy_s = sum(after[name].since(before[name]).cpu_s for name in after)
 
     def _hear(self, line: bytes) -> None:
         if self._load is not None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from allot.store import Delete, Entry, Put, Write
 from allot.store.sqlite import SqliteStore, engine, writer
-from allot.store.sqlite.file import LogFile, Row, first_id
+from allot.store.sqlite.file import SWEEP, LogFile, Row, first_id
 
 from ..model import Model
 from ..places import run
@@ -129,3 +129,13 @@ def test_the_write_ahead_log_is_used_again_from_its_beginning(
     run(story())
     written, size = grown[-1]
     assert written > 4 * size, "everything that was written went through it"
+
+
+def test_a_sweep_looks_at_the_rows_it_is_about_and_no_others(tmp_path: Path):
+    """Left to itself SQLite reads the whole log for each sweep, and compaction never catches up."""
+    file = LogFile(tmp_path / "db")
+    plan = file._db.execute(f"EXPLAIN QUERY PLAN {SWEEP}", {"first": 1, "end": 2}).fetchall()
+    steps = [step for *_, step in plan if step.startswith(("SCAN", "SEARCH"))]
+    assert steps
+    assert all("USING INTEGER PRIMARY KEY" in step for step in steps), steps
+    file.close()

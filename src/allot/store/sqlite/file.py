@@ -52,10 +52,12 @@ CREATE TABLE mark (name TEXT PRIMARY KEY, revision INTEGER NOT NULL) WITHOUT ROW
 INSERT INTO mark VALUES ('compacted', 1), ('swept', 1);
 """
 
+# For each new row the one old row that it names. CROSS and + leave SQLite no other way: by itself it
+# makes an index of the whole log, for every sweep.
 SWEEP = f"""
 DELETE FROM log WHERE id IN (
-    SELECT old.id FROM log AS new JOIN log AS old
-        ON old.id >= new.previous * {PLACES} AND old.id < (new.previous + 1) * {PLACES} AND old.key = new.key
+    SELECT old.id FROM log AS new CROSS JOIN log AS old
+        ON old.id >= new.previous * {PLACES} AND old.id < (new.previous + 1) * {PLACES} AND +old.key = +new.key
         WHERE new.id >= :first AND new.id < :end AND new.previous > 0
     UNION ALL
     SELECT id FROM log WHERE id >= :first AND id < :end AND value IS NULL
