@@ -57,7 +57,8 @@ INSERT INTO mark VALUES ('compacted', 1), ('swept', 1);
 SWEEP = f"""
 DELETE FROM log WHERE id IN (
     SELECT old.id FROM log AS new CROSS JOIN log AS old
-        ON old.id >= new.previous * {PLACES} AND old.id < (new.previous + 1) * {PLACES} AND +old.key = +new.key
+        ON old.id >= new.previous * {PLACES} AND old.id < (new.previous + 1) * {PLACES}
+            AND +old.key = +new.key
         WHERE new.id >= :first AND new.id < :end AND new.previous > 0
     UNION ALL
     SELECT id FROM log WHERE id >= :first AND id < :end AND value IS NULL
