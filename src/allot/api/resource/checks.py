@@ -51,13 +51,16 @@ def _driver_name(name: str, path: Path) -> list[FieldError]:
 
 
 def pool_name(found: Found, name: str, path: Path, *, declared: bool = False) -> None:
+    _report(found, _pool_name(name, path), declared)
+
+
+def _pool_name(name: str, path: Path) -> list[FieldError]:
     if not name:
-        _report(found, [field.required(path)], declared)
-        return
+        return [field.required(path)]
     errors = [field.too_long(path, limits.POOL_NAME_MAX)] if size(name) > limits.POOL_NAME_MAX else []
     for part in name.split("/"):
         errors += _invalid(path, part, names.subdomain(part))
-    _report(found, errors, declared)
+    return errors
 
 
 def device_name(found: Found, name: str, path: Path) -> None:
@@ -125,6 +128,37 @@ def full_name(found: Found, name: str, path: Path) -> None:
 def _identifier(name: str, path: Path) -> list[FieldError]:
     errors = [field.too_long(path, limits.IDENTIFIER_MAX)] if size(name) > limits.IDENTIFIER_MAX else []
     return errors + _invalid(path, name, names.c_identifier(name))
+
+
+# Whether a name is fine: the checks above say what is wrong, these are quick to say that nothing is.
+# A fleet has few names, which come back in every claim; long ones would only fill the memory.
+
+
+def is_label(name: str) -> bool:
+    return len(name) <= names.LABEL_MAX and _is_label(name)
+
+
+def is_driver_name(name: str) -> bool:
+    return len(name) <= limits.DRIVER_NAME_MAX and _is_driver_name(name)
+
+
+def is_pool_name(name: str) -> bool:
+    return len(name) <= limits.POOL_NAME_MAX and _is_pool_name(name)
+
+
+@lru_cache(maxsize=4096)
+def _is_label(name: str) -> bool:
+    return not names.label_name(name)
+
+
+@lru_cache(maxsize=4096)
+def _is_driver_name(name: str) -> bool:
+    return not _driver_name(name, Path())
+
+
+@lru_cache(maxsize=4096)
+def _is_pool_name(name: str) -> bool:
+    return not _pool_name(name, Path())
 
 
 def share_id(found: Found, value: str | None, path: Path) -> None:

@@ -16,6 +16,7 @@ from .found import Found, each, each_unique
 from .reading import same
 
 _STATUS = Path("status")
+_NAMES = frozenset(("request", "driver", "pool", "device"))
 DeviceKey = tuple[str, str, str, str]
 
 
@@ -29,13 +30,9 @@ def validate_status(new: Fields, old: Fields, occasion: Occasion) -> list[FieldE
         found, status.get("reservedFor") or (), limits.RESERVED_FOR_MAX, _STATUS / "reservedFor",
         lambda one, at: _consumer(found, one, at), lambda one: one.get("uid") or "",
     )  # fmt: skip
-    held = {device_key(result) for result in results(status)}
-    each_unique(
-        found, status.get("devices") or (), None, _STATUS / "devices",
-        lambda one, at: _device(found, one, held, at), device_key,
-    )  # fmt: skip
+    _devices(found, status)
     _reservations(found, status, before, is_deleted=bool(metadata.get("deletionTimestamp")))
-    _allocation(found, status, before, request_names(new.get("spec") or {}))
+    _allocation(found, status, before, new.get("spec") or {})
     return found.errors(occasion.version)
 
 
@@ -74,7 +71,7 @@ def _reservations(found: Found, status: Fields, before: Fields, *, is_deleted: b
 # The allocation
 
 
-def _allocation(found: Found, status: Fields, before: Fields, known: RequestNames) -> None:
+def _allocation(found: Found, status: Fields, before: Fields, spec: Fields) -> None:
     new, old, path = status.get("allocation"), before.get("allocation"), _STATUS / "allocation"
     if new is None:
         return
@@ -82,7 +79,7 @@ def _allocation(found: Found, status: Fields, before: Fields, known: RequestName
         if not same(new, old):
             found.declare(field.invalid(path, None, "field cannot be modified once set"))
         return
-    devices, here = new.get("devices") or {}, path / "devices"
+    devices, here, known = new.get("devices") or {}, path / "devices", request_names(spec)
     each(found, devices.get("results") or (), limits.ALLOCATION_RESULTS_MAX, here / "results",
          lambda one, at: _result(found, one, known, at))  # fmt: skip
     each(found, devices.get("config") or (), limits.ALLOCATION_CONFIG_MAX, here / "config",
@@ -92,6 +89,8 @@ def _allocation(found: Found, status: Fields, before: Fields, known: RequestName
 
 
 def _result(found: Found, result: Fields, known: RequestNames, path: Path) -> None:
+    if _is_plain(result, known):
+        return
     reference(found, result.get("request") or "", known, path / "request")
     checks.driver_name(found, result.get("driver") or "", path / "driver", declared=True)
     checks.pool_name(found, result.get("pool") or "", path / "pool", declared=True)
@@ -100,6 +99,19 @@ def _result(found: Found, result: Fields, known: RequestNames, path: Path) -> No
     checks.tolerations(found, result.get("tolerations") or (), path / "tolerations")
     checks.share_id(found, result.get("shareID"), path / "shareID")
     checks.skip_node_operations(found, result.get("skipNodeOperations"), path / "skipNodeOperations")
+
+
+def _is_plain(result: Fields, known: RequestNames) -> bool:
+    """Whether a result has nothing but its four names, and all of them are fine. Nearly every result
+    is like that, a claim may have 32, and what follows makes a path for each field of each."""
+    return (
+        result.keys() == _NAMES
+        and result["request"] in known
+        and checks.is_label(result["request"])
+        and checks.is_driver_name(result["driver"])
+        and checks.is_pool_name(result["pool"])
+        and checks.is_label(result["device"])
+    )
 
 
 def _config(found: Found, config: Fields, known: RequestNames, path: Path) -> None:
@@ -113,6 +125,17 @@ def _config(found: Found, config: Fields, known: RequestNames, path: Path) -> No
 
 
 # What drivers report of their devices
+
+
+def _devices(found: Found, status: Fields) -> None:
+    listed = status.get("devices") or ()
+    if not listed:
+        return
+    held = {device_key(result) for result in results(status)}
+    each_unique(
+        found, listed, None, _STATUS / "devices",
+        lambda one, at: _device(found, one, held, at), device_key,
+    )  # fmt: skip
 
 
 def _device(found: Found, device: Fields, held: set[DeviceKey], path: Path) -> None:
@@ -167,10 +190,12 @@ def _interface_address(found: Found, address: str, path: Path) -> None:
 def drop_deallocated_devices(new: Fields, old: Fields) -> None:
     """Reports on devices that the claim no longer holds go together with the devices."""
     status, before = new.get("status") or {}, old.get("status") or {}
+    if not status.get("devices"):
+        return
     freed = {device_key(one)[:3] for one in results(before)} - {
         device_key(one)[:3] for one in results(status)
     }
-    if freed and status.get("devices"):
+    if freed:
         status["devices"] = [one for one in status["devices"] if device_key(one)[:3] not in freed]
         if not status["devices"]:
             del status["devices"]
