@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allot.api import Gates, resource
-from allot.api.resource import claimstatus
+from allot.api.resource import claims, claimstatus
 from api.occasion import FakeOccasion
 from api.resource.objects import allocation, alternative, claim, either, request, result
 from api.resource.writes import ALL_GATES, create, write_status
@@ -102,3 +102,70 @@ def test_a_plain_result_is_recognised():
 def test_a_name_that_a_spec_should_never_have_had_is_not_plain():
     """Being known is not enough: names are judged where they are written."""
     assert not claimstatus._is_plain(result(request="R_"), {"R_": frozenset()})
+
+
+# Requests
+
+ASKED = {
+    "deviceClassName": names,
+    "allocationMode": st.sampled_from(["", "All", "ExactCount", "Exact"]),
+    "count": st.sampled_from([-1, 0, 1, 32]),
+    "adminAccess": st.booleans(),
+    "selectors": st.sampled_from([[], [{}], [{"cel": {"expression": "wrong"}}]]),
+    "tolerations": st.sampled_from([[], [{"operator": "X"}]]),
+    "derivedAttributes": st.sampled_from([[], [{"name": "a"}]]),
+    "capacity": st.sampled_from([{}, {"requests": {"memory": "1Gi"}}]),
+}
+REQUEST = {
+    "name": names,
+    "exactly": st.fixed_dictionaries({}, optional=ASKED),
+    "firstAvailable": st.sampled_from([[], [alternative()]]),
+}
+
+
+@st.composite
+def requests(draw):
+    """A good one, of which some is another, one member may be missing, and more may be there."""
+    made = request(**draw(st.just({}) | st.fixed_dictionaries({}, optional=ASKED)))
+    made |= draw(st.just({}) | st.fixed_dictionaries({}, optional=REQUEST))
+    for name in draw(st.sets(st.sampled_from(["name", "exactly"]), max_size=1)):
+        del made[name]
+    return made
+
+
+def judged_requests(listed):
+    return create(CLAIM, claim(*listed), occasion=EVERYTHING).texts
+
+
+@given(st.lists(requests(), max_size=3))
+def test_a_plain_request_is_one_that_nothing_is_wrong_with(listed):
+    with patch.object(claims, "_is_plain", lambda _: False):
+        careful = judged_requests(listed)
+    assert judged_requests(listed) == careful
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_name_of_a_request_is_judged_as_ever(name):
+    for one in (request(name), request(deviceClassName=name)):
+        with patch.object(claims, "_is_plain", lambda _: False):
+            careful = judged_requests([one])
+        assert judged_requests([one]) == careful
+
+
+@pytest.mark.parametrize("mode", ["", "All", "ExactCount", "Exact"])
+@pytest.mark.parametrize("count", [-1, 0, 1, 32])
+def test_how_many_devices_are_wanted_is_judged_as_ever(mode, count):
+    one = request(allocationMode=mode, count=count)
+    with patch.object(claims, "_is_plain", lambda _: False):
+        careful = judged_requests([one])
+    assert judged_requests([one]) == careful
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta2", "v1beta1"])
+def test_a_plain_request_is_recognised_in_every_version(version):
+    """Defaults have been put in by then."""
+    body = claim(request())
+    if version == "v1beta1":
+        body = claim({"name": "r", "deviceClassName": "gpu"})
+    (made,) = create(CLAIM, body, version).hub["spec"]["devices"]["requests"]
+    assert claims._is_plain(made)

@@ -68,8 +68,11 @@ def device_name(found: Found, name: str, path: Path) -> None:
 
 
 def class_name(found: Found, name: str, path: Path, *, declared: bool = False) -> None:
-    errors = _invalid(path, name, names.subdomain(name)) if name else [field.required(path)]
-    _report(found, errors, declared)
+    _report(found, _class_name(name, path), declared)
+
+
+def _class_name(name: str, path: Path) -> list[FieldError]:
+    return _invalid(path, name, names.subdomain(name)) if name else [field.required(path)]
 
 
 def node_name(found: Found, name: str, path: Path) -> None:
@@ -146,6 +149,10 @@ def is_pool_name(name: str) -> bool:
     return len(name) <= limits.POOL_NAME_MAX and _is_pool_name(name)
 
 
+def is_class_name(name: str) -> bool:
+    return len(name) <= names.SUBDOMAIN_MAX and _is_class_name(name)
+
+
 @lru_cache(maxsize=4096)
 def _is_label(name: str) -> bool:
     return not names.label_name(name)
@@ -159,6 +166,11 @@ def _is_driver_name(name: str) -> bool:
 @lru_cache(maxsize=4096)
 def _is_pool_name(name: str) -> bool:
     return not _pool_name(name, Path())
+
+
+@lru_cache(maxsize=4096)
+def _is_class_name(name: str) -> bool:
+    return not _class_name(name, Path())
 
 
 def share_id(found: Found, value: str | None, path: Path) -> None:

@@ -19,6 +19,8 @@ _NO_SUCH_REQUEST = (
     "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 )
 _TEMPLATE_METADATA = ("annotations", "labels")
+_PLAIN_REQUEST = frozenset(("name", "exactly"))
+_PLAINLY = frozenset(("deviceClassName", "allocationMode", "count"))
 RequestNames = Mapping[str, frozenset[str]]
 """The subrequests of each request."""
 
@@ -112,6 +114,8 @@ def _spec(found: Found, spec: Fields, path: Path, occasion: Occasion) -> None:
 
 
 def _request(claim: _Claim, request: Fields, path: Path) -> None:
+    if _is_plain(request):
+        return
     name, found = request.get("name") or "", claim.found
     found.texts(path / "name", name, names.label_name(name))
     exactly, alternatives = request.get("exactly"), request.get("firstAvailable") or ()
@@ -128,6 +132,21 @@ def _request(claim: _Claim, request: Fields, path: Path) -> None:
             found, alternatives, limits.FIRST_AVAILABLE_MAX, path / "firstAvailable",
             lambda one, at: _subrequest(claim, one, name, at), lambda one: one.get("name"),
         )  # fmt: skip
+
+
+def _is_plain(request: Fields) -> bool:
+    """Whether a request wants some devices of a class and says no more, and all of it is fine. Wide
+    claims are made of such requests, and the rest of this file makes a path for each field of each."""
+    if request.keys() != _PLAIN_REQUEST:
+        return False
+    exactly = request["exactly"]
+    return (
+        exactly.keys() == _PLAINLY
+        and checks.is_label(request["name"])
+        and checks.is_class_name(exactly["deviceClassName"])
+        and exactly["allocationMode"] == "ExactCount"
+        and exactly["count"] > 0
+    )
 
 
 def _subrequest(claim: _Claim, asked: Fields, parent: str, path: Path) -> None:
