@@ -33,10 +33,10 @@ class CelExpressions:
         self._turn = asyncio.Lock()
 
     async def study(self, fields: Fields, judged: Judged) -> None:
-        """Judge the expressions of an object, if there is much to read."""
+        """Judge the expressions of a class, a claim or a template, if there is much to read."""
         unknown = [
             (place, text)
-            for place, text in dict.fromkeys(_expressions(fields.get("spec"), ""))
+            for place, text in dict.fromkeys(_expressions(fields.get("spec") or {}))
             if len(text) <= _LENGTH_MAX and not (place == "selector" and text in self._verdicts)
         ]
         if sum(len(text) for _, text in unknown) <= _AT_ONCE_MAX:
@@ -76,17 +76,20 @@ class CelExpressions:
             return FieldErrorText(wrong.kind, wrong.message)
 
 
-_PLACES = {"cel": "selector", "derivedAttributes": "attribute"}
+def _expressions(spec: Fields) -> Iterator[tuple[str, str]]:
+    """Every expression that the rules will ask about, and what it is for."""
+    for asked in _askers(spec):
+        for selector in asked.get("selectors") or ():
+            yield "selector", (selector.get("cel") or {}).get("expression") or ""
+        for attribute in asked.get("derivedAttributes") or ():
+            yield "attribute", attribute.get("expression") or ""
 
 
-def _expressions(value: object, place: str) -> Iterator[tuple[str, str]]:
-    """Every expression below `value`, and what it is for. Driver parameters are not ours to read."""
-    if isinstance(value, dict):
-        for name, below in value.items():
-            if name == "expression" and place and isinstance(below, str):
-                yield place, below
-            elif name != "opaque":
-                yield from _expressions(below, _PLACES.get(name, ""))
-    elif isinstance(value, list):
-        for one in value:
-            yield from _expressions(one, place)
+def _askers(spec: Fields) -> Iterator[Fields]:
+    """What may have expressions: a class itself, each request of a claim, each of its alternatives."""
+    yield spec
+    claim = spec.get("spec") or spec  # a template has the spec of its claims
+    for request in (claim.get("devices") or {}).get("requests") or ():
+        if request.get("exactly"):
+            yield request["exactly"]
+        yield from request.get("firstAvailable") or ()

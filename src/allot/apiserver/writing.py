@@ -15,7 +15,7 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from allot.api import Fields, Kind, Object, Response, encode, errors, field, stored_form
+from allot.api import Fields, Kind, Object, Response, encode, errors, field, resource, stored_form
 from allot.store import Committed, Compare, Delete, OutcomeUnknown, Put, Refused, Unavailable
 
 from .admission import Admission, Attempt
@@ -34,7 +34,10 @@ from .security import refusal
 ATTEMPTS = 16
 """How often a write without a resourceVersion starts over when others are faster."""
 
-_GROUP_WITH_EXPRESSIONS = "resource.k8s.io"
+_WITH_EXPRESSIONS = frozenset(
+    kind.storage
+    for kind in (resource.RESOURCE_CLAIM, resource.RESOURCE_CLAIM_TEMPLATE, resource.DEVICE_CLASS)
+)
 
 Build = Callable[[Object, WriteOccasion], Body]
 """From the stored object to the one that is wanted, in the client's version."""
@@ -123,7 +126,7 @@ class Writer:
         await self._admission.admit(
             Attempt(kind, "CREATE", "", call.target.namespace, name, new, None, occasion)
         )
-        if kind.group == _GROUP_WITH_EXPRESSIONS:
+        if kind.storage in _WITH_EXPRESSIONS:
             await occasion.study_expressions(new)
         refuse(kind, name, [*check_metadata(kind, new, None), *kind.rules.validate_create(new, occasion)])
         occasion.warnings += kind.rules.warnings(new, None)
@@ -213,7 +216,7 @@ class Writer:
         await self._admission.admit(
             Attempt(kind, "UPDATE", target.subresource, target.namespace, target.name, new, old, occasion)
         )
-        if kind.group == _GROUP_WITH_EXPRESSIONS and new.get("spec") != old.get("spec"):
+        if kind.storage in _WITH_EXPRESSIONS and new.get("spec") != old.get("spec"):
             await occasion.study_expressions(new)
         validate = (
             kind.rules.validate_status if target.subresource == "status" else kind.rules.validate_update
