@@ -57,7 +57,7 @@ class PoolSlices:
             if pool not in self._slices:
                 return holds.stock([])  # not kept: anybody can name pools that nobody publishes
             slices = self._slices[pool].values()
-            decoded = [msgspec.json.decode(stored, type=resource.ResourceSlice) for stored in slices]
+            decoded = [msgspec.json.decode(stored, type=holds.OfferedSlice) for stored in slices]
             found = self._stock[pool] = holds.stock(decoded)
         return found
 
@@ -86,6 +86,8 @@ class DeviceGuard:
         """
         if kind.group != "resource.k8s.io" or kind.plural != "resourceclaims":
             return
+        if holds.results_of(old) == holds.results_of(new):
+            return  # most writes to a claim are about something else
         before, after = holds.held_by(old), holds.held_by(new)
         if before == after:
             return

@@ -16,7 +16,7 @@ def results(*listed):
 
 
 def stock(*slices):
-    return holds.stock(meta.view(resource.ResourceSlice, one) for one in slices)
+    return holds.stock(meta.view(holds.OfferedSlice, one) for one in slices)
 
 
 EMPTY = holds.Record()
@@ -139,6 +139,26 @@ def test_only_the_newest_generation_of_a_pool_counts():
         pool={"name": "p", "generation": 2, "resourceSliceCount": 1},
     )
     assert stock(old, new).capacity == {"b": {"m": "2"}}
+
+
+def test_what_a_pool_has_is_read_from_slices_in_part():
+    """The rest of a slice has no say: the whole of it comes to the same."""
+    many = {"attributes": {"links": {"strings": ["a", "b"]}}, "capacity": {"m": {"value": "1"}, "n": {}}}
+    listed = [
+        slice_(device("a", **many), {**grouped("b", "mig"), "allowMultipleAllocations": True}),
+        slice_(devices=None, sharedCounters=[{"name": "gpu", "counters": {"memory": {"value": "9"}}}]),
+    ]
+    found = stock(*listed)
+    assert found == holds.stock(meta.view(resource.ResourceSlice, one) for one in listed)
+    assert found.capacity == {"a": {"m": "1", "n": "0"}}
+    assert found.draws == {"b": {"gpu": {"memory": "1"}}}
+    assert found.groups == {"b": {"gpu": ("mig",)}}
+    assert found.counters == {"gpu": {"memory": "9"}}
+
+
+def test_a_claim_that_shares_a_device_with_itself_frees_both_shares():
+    both = results(result("a", shareID=SHARES[0]), result("a", shareID=SHARES[1]))
+    assert holds.release(holds.hold(EMPTY, "first", both), "first") == EMPTY
 
 
 def test_a_record_is_written_and_read():

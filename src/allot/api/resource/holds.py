@@ -28,7 +28,13 @@ import msgspec
 from ..kind import Fields
 from ..meta import View
 from ..quantity import Quantity
-from .types import Amount, DeviceRequestAllocationResult, ResourceSlice
+from .types import (
+    Amount,
+    CounterSet,
+    DeviceCounterConsumption,
+    DeviceRequestAllocationResult,
+    ResourcePool,
+)
 
 PoolId = tuple[str, str]
 """Driver and pool name."""
@@ -55,6 +61,28 @@ class Record(View, frozen=True):
     devices: Mapping[str, HeldDevice] = {}
 
 
+class OfferedCapacity(View, frozen=True):
+    value: Amount = "0"
+
+
+class OfferedDevice(View, frozen=True):
+    name: str = ""
+    capacity: Mapping[str, OfferedCapacity] = {}
+    consumes_counters: tuple[DeviceCounterConsumption, ...] = ()
+
+
+class OfferedSpec(View, frozen=True):
+    pool: ResourcePool = ResourcePool()
+    devices: tuple[OfferedDevice, ...] = ()
+    shared_counters: tuple[CounterSet, ...] = ()
+
+
+class OfferedSlice(View, frozen=True):
+    """What `stock` reads of a slice. Most of a slice are attributes, and those need not be made."""
+
+    spec: OfferedSpec = OfferedSpec()
+
+
 class Stock(View, frozen=True):
     """What a pool has: capacity and draw of each device, and the counters they draw from."""
 
@@ -75,15 +103,19 @@ def write(record: Record) -> bytes:
 def held_by(claim: Fields | None) -> dict[PoolId, list[DeviceRequestAllocationResult]]:
     """The results of a claim that hold something, by pool. H4."""
     held: dict[PoolId, list[DeviceRequestAllocationResult]] = {}
-    allocation = ((claim or {}).get("status") or {}).get("allocation") or {}
-    for fields in (allocation.get("devices") or {}).get("results") or ():
+    for fields in results_of(claim):
         result = msgspec.convert(fields, DeviceRequestAllocationResult)
         if not result.admin_access:
             held.setdefault((result.driver, result.pool), []).append(result)
     return held
 
 
-def stock(slices: Iterable[ResourceSlice]) -> Stock:
+def results_of(claim: Fields | None) -> Sequence[Fields]:
+    allocation = ((claim or {}).get("status") or {}).get("allocation") or {}
+    return (allocation.get("devices") or {}).get("results") or ()
+
+
+def stock(slices: Iterable[OfferedSlice]) -> Stock:
     """What the slices of one pool offer, in their newest generation."""
     listed = list(slices)
     newest = max((one.spec.pool.generation for one in listed), default=0)
@@ -93,6 +125,7 @@ def stock(slices: Iterable[ResourceSlice]) -> Stock:
         capacity={
             device.name: {name: capacity.value for name, capacity in device.capacity.items()}
             for device in devices
+            if device.capacity
         },
         draws={
             device.name: {
@@ -109,6 +142,7 @@ def stock(slices: Iterable[ResourceSlice]) -> Stock:
                 if one.compatibility_groups
             }
             for device in devices
+            if device.consumes_counters
         },
         counters={
             one.name: {name: counter.value for name, counter in one.counters.items()}
@@ -156,11 +190,9 @@ def hold(
 
 def release(record: Record, claim: str) -> Record:
     """The record without anything held by `claim`. H3."""
-    touched = [
-        name
-        for name, device in record.devices.items()
-        if any(holder.claim == claim for holder in device.holders)
-    ]
+    touched = dict.fromkeys(
+        name for name, device in record.devices.items() for holder in device.holders if holder.claim == claim
+    )
     if not touched:
         return record
     devices = dict(record.devices)
