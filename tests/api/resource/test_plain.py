@@ -72,31 +72,51 @@ def results(draw):
     return made | draw(st.fixed_dictionaries({}, optional=OTHERS))
 
 
-def judged_result(one):
+def judged_results(*listed):
     old = create(CLAIM, claim(request(), either("either", alternative()))).hub
-    return write_status(CLAIM, old, {"allocation": allocation(one)}, occasion=EVERYTHING).texts
+    return write_status(CLAIM, old, {"allocation": allocation(*listed)}, occasion=EVERYTHING).texts
 
 
-@given(results())
-def test_a_plain_result_is_one_that_nothing_is_wrong_with(one):
-    with patch.object(claimstatus, "_is_plain", lambda *_: False):
-        careful = judged_result(one)
-    assert judged_result(one) == careful
+def as_ever(*listed):
+    with patch.object(claimstatus, "_are_plain", lambda *_: False):
+        careful = judged_results(*listed)
+    return judged_results(*listed) == careful
+
+
+@given(st.lists(results(), min_size=1, max_size=2))
+def test_nothing_is_wrong_with_plain_results(listed):
+    assert as_ever(*listed)
+
+
+@pytest.mark.parametrize("count", [1, 32, 33])
+def test_results_are_counted_however_plain(count):
+    assert as_ever(*(result(f"d{number}") for number in range(count)))
 
 
 @pytest.mark.parametrize("member", MEMBERS)
 @pytest.mark.parametrize("name", NAMES)
 def test_each_name_of_a_result_is_judged_as_ever(member, name):
-    one = result(**{member: name}) if member != "device" else result(name)
-    with patch.object(claimstatus, "_is_plain", lambda *_: False):
-        careful = judged_result(one)
-    assert judged_result(one) == careful
+    assert as_ever({**result(), member: name})
 
 
-def test_a_plain_result_is_recognised():
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"shareID": "ABC"},
+        {"tolerations": [{"operator": "X"}]},
+        {"bindingConditions": ["a"]},
+        {"bindingFailureConditions": ["a"]},
+        {"skipNodeOperations": ["NodePrepareResources"]},
+    ],
+)
+def test_what_else_a_result_says_is_judged(more):
+    assert judged_results(result(**more)) != []
+
+
+def test_plain_results_are_recognised():
     """Otherwise the rest of this file says nothing."""
-    assert claimstatus._is_plain(result(), {"r": frozenset()})
-    assert not claimstatus._is_plain(result(request="zz"), {"r": frozenset()})
+    assert claimstatus._are_plain([result("a"), result("b")], {"r": frozenset()})
+    assert not claimstatus._are_plain([result("a"), result(request="zz")], {"r": frozenset()})
 
 
 def test_a_name_that_a_spec_should_never_have_had_is_not_plain():
@@ -133,39 +153,60 @@ def requests(draw):
     return made
 
 
-def judged_requests(listed):
+def judged_requests(*listed):
     return create(CLAIM, claim(*listed), occasion=EVERYTHING).texts
 
 
+def asked_as_ever(*listed):
+    with patch.object(claims, "_are_plain", lambda *_: False):
+        careful = judged_requests(*listed)
+    return judged_requests(*listed) == careful
+
+
 @given(st.lists(requests(), max_size=3))
-def test_a_plain_request_is_one_that_nothing_is_wrong_with(listed):
-    with patch.object(claims, "_is_plain", lambda _: False):
-        careful = judged_requests(listed)
-    assert judged_requests(listed) == careful
+def test_nothing_is_wrong_with_plain_requests(listed):
+    assert asked_as_ever(*listed)
+
+
+@pytest.mark.parametrize("count", [32, 33])
+def test_requests_are_counted_however_plain(count):
+    assert asked_as_ever(*(request(f"r{number}") for number in range(count)))
+
+
+def test_two_plain_requests_do_not_have_one_name():
+    assert judged_requests(request("a"), request("a")) != []
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_name_of_a_request_is_judged_as_ever(name):
-    for one in (request(name), request(deviceClassName=name)):
-        with patch.object(claims, "_is_plain", lambda _: False):
-            careful = judged_requests([one])
-        assert judged_requests([one]) == careful
+    assert asked_as_ever(request(name))
+    assert asked_as_ever(request(deviceClassName=name))
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"selectors": [{}]},
+        {"tolerations": [{"operator": "X"}]},
+        {"derivedAttributes": [{"name": "a"}]},
+        {"adminAccess": True},
+    ],
+)
+def test_what_else_a_request_says_is_judged(more):
+    assert judged_requests(request(**more)) != []
 
 
 @pytest.mark.parametrize("mode", ["", "All", "ExactCount", "Exact"])
 @pytest.mark.parametrize("count", [-1, 0, 1, 32])
 def test_how_many_devices_are_wanted_is_judged_as_ever(mode, count):
-    one = request(allocationMode=mode, count=count)
-    with patch.object(claims, "_is_plain", lambda _: False):
-        careful = judged_requests([one])
-    assert judged_requests([one]) == careful
+    assert asked_as_ever(request(allocationMode=mode, count=count))
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta2", "v1beta1"])
-def test_a_plain_request_is_recognised_in_every_version(version):
+def test_plain_requests_are_recognised_in_every_version(version):
     """Defaults have been put in by then."""
     body = claim(request())
     if version == "v1beta1":
         body = claim({"name": "r", "deviceClassName": "gpu"})
-    (made,) = create(CLAIM, body, version).hub["spec"]["devices"]["requests"]
-    assert claims._is_plain(made)
+    made = create(CLAIM, body, version).hub["spec"]["devices"]["requests"]
+    assert claims._are_plain(made, {"r": frozenset()})

@@ -81,7 +81,7 @@ def _requests(spec: Fields) -> Sequence[Fields]:
 def request_names(spec: Fields) -> RequestNames:
     return {
         request.get("name") or "": frozenset(
-            sub.get("name") or "" for sub in request.get("firstAvailable") or ()
+            [sub.get("name") or "" for sub in request.get("firstAvailable") or ()]
         )
         for request in _requests(spec)
     }
@@ -100,10 +100,12 @@ def _spec(found: Found, spec: Fields, path: Path, occasion: Occasion) -> None:
     devices, here = spec.get("devices") or {}, path / "devices"
     known = request_names(spec)
     claim = _Claim(found, occasion, _constrained_attributes(devices.get("constraints") or ()), [])
-    each_unique(
-        found, devices.get("requests") or (), limits.REQUESTS_MAX, here / "requests",
-        lambda one, at: _request(claim, one, at), lambda one: one.get("name"),
-    )  # fmt: skip
+    requests = devices.get("requests") or ()
+    if not _are_plain(requests, known):
+        each_unique(
+            found, requests, limits.REQUESTS_MAX, here / "requests",
+            lambda one, at: _request(claim, one, at), lambda one: one.get("name"),
+        )  # fmt: skip
     each(found, devices.get("constraints") or (), limits.CONSTRAINTS_MAX, here / "constraints",
          lambda one, at: _constraint(claim, one, known, at))  # fmt: skip
     each(found, devices.get("config") or (), limits.CONFIG_MAX, here / "config",
@@ -113,9 +115,28 @@ def _spec(found: Found, spec: Fields, path: Path, occasion: Occasion) -> None:
         found.add(field.forbidden(here, text))
 
 
+def _are_plain(requests: Sequence[Fields], known: RequestNames) -> bool:
+    """Whether there is nothing to say about requests, told at a glance. Wide claims are made of such,
+    and whoever looks closer makes a path for each field of each."""
+    each_has_its_own_name = len(known) == len(requests)
+    return each_has_its_own_name and len(requests) <= limits.REQUESTS_MAX and all(map(_is_plain, requests))
+
+
+def _is_plain(request: Fields) -> bool:
+    """Some devices of a class and nothing else, and all of it is fine."""
+    if request.keys() != _PLAIN_REQUEST:
+        return False
+    exactly = request["exactly"]
+    return (
+        exactly.keys() == _PLAINLY
+        and checks.is_label(request["name"])
+        and checks.is_class_name(exactly["deviceClassName"])
+        and exactly["allocationMode"] == "ExactCount"
+        and exactly["count"] > 0
+    )
+
+
 def _request(claim: _Claim, request: Fields, path: Path) -> None:
-    if _is_plain(request):
-        return
     name, found = request.get("name") or "", claim.found
     found.texts(path / "name", name, names.label_name(name))
     exactly, alternatives = request.get("exactly"), request.get("firstAvailable") or ()
@@ -132,21 +153,6 @@ def _request(claim: _Claim, request: Fields, path: Path) -> None:
             found, alternatives, limits.FIRST_AVAILABLE_MAX, path / "firstAvailable",
             lambda one, at: _subrequest(claim, one, name, at), lambda one: one.get("name"),
         )  # fmt: skip
-
-
-def _is_plain(request: Fields) -> bool:
-    """Whether a request wants some devices of a class and says no more, and all of it is fine. Wide
-    claims are made of such requests, and the rest of this file makes a path for each field of each."""
-    if request.keys() != _PLAIN_REQUEST:
-        return False
-    exactly = request["exactly"]
-    return (
-        exactly.keys() == _PLAINLY
-        and checks.is_label(request["name"])
-        and checks.is_class_name(exactly["deviceClassName"])
-        and exactly["allocationMode"] == "ExactCount"
-        and exactly["count"] > 0
-    )
 
 
 def _subrequest(claim: _Claim, asked: Fields, parent: str, path: Path) -> None:

@@ -80,30 +80,24 @@ def _allocation(found: Found, status: Fields, before: Fields, spec: Fields) -> N
             found.declare(field.invalid(path, None, "field cannot be modified once set"))
         return
     devices, here, known = new.get("devices") or {}, path / "devices", request_names(spec)
-    each(found, devices.get("results") or (), limits.ALLOCATION_RESULTS_MAX, here / "results",
-         lambda one, at: _result(found, one, known, at))  # fmt: skip
+    listed = devices.get("results") or ()
+    if not _are_plain(listed, known):
+        each(found, listed, limits.ALLOCATION_RESULTS_MAX, here / "results",
+             lambda one, at: _result(found, one, known, at))  # fmt: skip
     each(found, devices.get("config") or (), limits.ALLOCATION_CONFIG_MAX, here / "config",
          lambda one, at: _config(found, one, known, at))  # fmt: skip
     if new.get("nodeSelector") is not None:
         nodeselectors.check(found, new["nodeSelector"], path / "nodeSelector")
 
 
-def _result(found: Found, result: Fields, known: RequestNames, path: Path) -> None:
-    if _is_plain(result, known):
-        return
-    reference(found, result.get("request") or "", known, path / "request")
-    checks.driver_name(found, result.get("driver") or "", path / "driver", declared=True)
-    checks.pool_name(found, result.get("pool") or "", path / "pool", declared=True)
-    checks.device_name(found, result.get("device") or "", path / "device")
-    checks.binding_conditions(found, result, path)
-    checks.tolerations(found, result.get("tolerations") or (), path / "tolerations")
-    checks.share_id(found, result.get("shareID"), path / "shareID")
-    checks.skip_node_operations(found, result.get("skipNodeOperations"), path / "skipNodeOperations")
+def _are_plain(listed: Sequence[Fields], known: RequestNames) -> bool:
+    """Whether there is nothing to say about results, told at a glance. Nearly all are like that, a
+    claim may have 32, and whoever looks closer makes a path for each field of each."""
+    return len(listed) <= limits.ALLOCATION_RESULTS_MAX and all(_is_plain(one, known) for one in listed)
 
 
 def _is_plain(result: Fields, known: RequestNames) -> bool:
-    """Whether a result has nothing but its four names, and all of them are fine. Nearly every result
-    is like that, a claim may have 32, and what follows makes a path for each field of each."""
+    """Four names and nothing else, and all of them are fine."""
     return (
         result.keys() == _NAMES
         and result["request"] in known
@@ -112,6 +106,17 @@ def _is_plain(result: Fields, known: RequestNames) -> bool:
         and checks.is_pool_name(result["pool"])
         and checks.is_label(result["device"])
     )
+
+
+def _result(found: Found, result: Fields, known: RequestNames, path: Path) -> None:
+    reference(found, result.get("request") or "", known, path / "request")
+    checks.driver_name(found, result.get("driver") or "", path / "driver", declared=True)
+    checks.pool_name(found, result.get("pool") or "", path / "pool", declared=True)
+    checks.device_name(found, result.get("device") or "", path / "device")
+    checks.binding_conditions(found, result, path)
+    checks.tolerations(found, result.get("tolerations") or (), path / "tolerations")
+    checks.share_id(found, result.get("shareID"), path / "shareID")
+    checks.skip_node_operations(found, result.get("skipNodeOperations"), path / "skipNodeOperations")
 
 
 def _config(found: Found, config: Fields, known: RequestNames, path: Path) -> None:
