@@ -1,11 +1,11 @@
-"""Who holds what in one pool, as a record that a write can compare and replace.
+"""Who holds what in one pool, as a record that a write changes together with a claim.
 
 Where it sits
     Two claims are two objects, so comparing a claim's own revision cannot stop one
     device from going to both. The API server therefore keeps one record per pool
     and writes it in the same transaction as a claim's `status.allocation`: of two
-    writers that hand out the same device, one finds that the record moved, looks
-    again, sees the overlap and gets a 409.
+    writers that hand out the same device, the second meets the record as the first
+    leaves it, sees the overlap and gets a 409.
 
 What it promises
     H1  A device is held by one claim, or by several that all share it.
