@@ -51,12 +51,12 @@ class Plan:
 def plan(claim: Object, gone: Collection[str]) -> Plan:
     """`gone` are the uids of consumers that leave."""
     view = claim_of(claim)
-    reserved = (claim.fields.get("status") or {}).get("reservedFor") or []
-    kept = [one for one in reserved if one.get("uid") not in gone]
+    reserved = view.status.reserved_for
+    kept = [one for one in reserved if one.uid not in gone]
     is_protected = FINALIZER in view.metadata.finalizers
     is_allocated = view.status.allocation is not None
     if kept:
-        return Plan({"reservedFor": kept} if len(kept) < len(reserved) else None)
+        return Plan({"reservedFor": _entries_without(claim, gone)} if len(kept) < len(reserved) else None)
     if reserved:
         # Without the finalizer somebody else allocates and deallocates this claim.
         status: dict[str, Any] = {"reservedFor": None}
@@ -66,6 +66,11 @@ def plan(claim: Object, gone: Collection[str]) -> Plan:
     if view.metadata.deletion_timestamp and is_protected:
         return Plan({"allocation": None} if is_allocated else None, is_allocated, True, True)
     return Plan(is_unreserved=True)
+
+
+def _entries_without(claim: Object, gone: Collection[str]) -> list[dict[str, Any]]:
+    """Of status.reservedFor, with what is not known here by name."""
+    return [one for one in claim.fields["status"]["reservedFor"] if one.get("uid") not in gone]
 
 
 def without_finalizer(claim: Object) -> list[str] | None:
