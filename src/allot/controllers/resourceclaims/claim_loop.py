@@ -46,6 +46,31 @@ class ClaimLoop:
             return None  # somebody deleted it, which is where this was going
         return Again(CACHE_BEHIND_S) if is_behind else None
 
+    def is_at_rest(self, claim: Object, *, is_new: bool) -> bool:
+        """Whether `reconcile` would do nothing about the claim, and whatever changes that is heard of.
+
+        For that, those who hold it must be known and need it, and of a claim that nobody holds the
+        pod that it was made for. An owner that is not known may have been replaced before anybody
+        listened: a new claim is looked at for that, once.
+        """
+        view = claim_of(claim)
+        if view.metadata.deletion_timestamp:
+            return False
+        if view.status.reserved_for:
+            namespace = claim.namespace
+            return all(
+                self._verdict(one, self._pod(namespace, one.name)) is Verdict.KEEP
+                for one in view.status.reserved_for
+            )
+        owner = owning_pod(view)
+        if owner is None:
+            return True
+        pod = self._pod(claim.namespace, owner.name)
+        if pod is None:
+            return not is_new
+        is_needed = releasing.owner_standing(owner.uid, pod) is OwnerStanding.NEEDS_IT
+        return is_needed and not self._is_superfluous(view, pod)
+
     # -- reservations ---------------------------------------------------------------------------
 
     async def _leaving(self, claim: resource.ResourceClaim) -> tuple[dict[str, str], bool]:
@@ -55,7 +80,7 @@ class ClaimLoop:
         is_behind = False
         for consumer in claim.status.reserved_for:
             pod = self._pod(claim.metadata.namespace, consumer.name)
-            verdict = releasing.judge(consumer, pod, consumer.uid in self._gone)
+            verdict = self._verdict(consumer, pod)
             if verdict is Verdict.ASK and await self._is_needed(claim.metadata.namespace, consumer):
                 verdict, is_behind = Verdict.KEEP, True
             if verdict is not Verdict.KEEP:
@@ -64,6 +89,9 @@ class ClaimLoop:
                     pod.spec.node_name if pod is not None and is_same else self._gone.node_of(consumer.uid)
                 )
         return leaving, is_behind
+
+    def _verdict(self, consumer: resource.ResourceClaimConsumerReference, pod: Pod | None) -> Verdict:
+        return releasing.judge(consumer, pod, consumer.uid in self._gone)
 
     async def _is_needed(self, namespace: str, consumer: resource.ResourceClaimConsumerReference) -> bool:
         """Ask the server about a pod that the cache does not know."""

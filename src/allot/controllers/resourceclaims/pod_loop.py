@@ -63,6 +63,30 @@ class PodLoop:
             raise problems[0]
         return Again(CACHE_BEHIND_S) if self._is_behind(pod, names) else None
 
+    def is_at_rest(self, object: Object) -> bool:
+        """Whether `reconcile` would do nothing about the pod, and whatever changes that is heard of.
+
+        For that, the cache must show every claim that was made for it.
+        """
+        pod = pod_of(object)
+        if self._made.doubtful(pod.metadata.uid, self._world.clock.monotonic_s()):
+            return False
+        names: list[str] = []
+        for entry in pod.spec.resource_claims:
+            known = self._known(pod, entry)
+            if known is None and _recorded_name(pod, entry):
+                return False
+            match generating.step_for(pod, entry, known, self._owned_by(pod)):
+                case Use(name):
+                    names.append(name)
+                case Skip():
+                    pass
+                case _:
+                    return False
+        if pod.spec.node_name and any(self._reservable(pod, name) is not None for name in names):
+            return False
+        return not self._is_behind(pod, names)
+
     def _is_behind(self, pod: Pod, names: list[str]) -> bool:
         """A claim of the pod is there and the cache does not show it; it may go before it does."""
         direct = [entry.resource_claim_name for entry in pod.spec.resource_claims]
@@ -88,14 +112,19 @@ class PodLoop:
 
     async def _recorded(self, pod: Pod, entry: PodClaim) -> Object | None:
         """The claim that the pod's status names. Before it counts as vanished, the server is asked."""
-        status = pod.recorded(entry.name)
-        if entry.resource_claim_name or status is None or not status.resource_claim_name:
+        name = _recorded_name(pod, entry)
+        if not name:
             return None
-        name, namespace = status.resource_claim_name, pod.metadata.namespace
-        for claim in (self._claims.cache.get(name, namespace), *self._owned_by(pod)):
-            if claim is not None and claim.name == name and is_for(claim_of(claim), pod):
-                return claim
-        return await self._live(name, namespace)
+        return self._known(pod, entry) or await self._live(name, pod.metadata.namespace)
+
+    def _known(self, pod: Pod, entry: PodClaim) -> Object | None:
+        """The claim that the pod's status names, as far as it has been heard of."""
+        name = _recorded_name(pod, entry)
+        if name:
+            for claim in (self._claims.cache.get(name, pod.metadata.namespace), *self._owned_by(pod)):
+                if claim is not None and claim.name == name and is_for(claim_of(claim), pod):
+                    return claim
+        return None
 
     async def _live(self, name: str, namespace: str) -> Object | None:
         try:
@@ -176,13 +205,9 @@ class PodLoop:
     # -- reserving ------------------------------------------------------------------------------
 
     async def _reserve(self, pod: Pod, name: str) -> None:
-        claim = self._claims.cache.get(name, pod.metadata.namespace)
-        if claim is None or not releasing.can_be_reserved(claim_of(claim), pod):
+        claim = self._reservable(pod, name)
+        if claim is None:
             return
-        view = claim_of(claim)
-        is_generated = name in _generated(pod) or owning_pod(view) is not None
-        if is_generated and not is_for(view, pod):
-            return  # C4
         reserved = (claim.fields.get("status") or {}).get("reservedFor") or []
         await self._write_claims.patch(
             name,
@@ -193,6 +218,23 @@ class PodLoop:
             pod.metadata.namespace,
             subresource="status",
         )
+
+    def _reservable(self, pod: Pod, name: str) -> Object | None:
+        """The claim of that name, if the pod lacks a reservation and may have one."""
+        claim = self._claims.cache.get(name, pod.metadata.namespace)
+        if claim is None or not releasing.can_be_reserved(claim_of(claim), pod):
+            return None
+        view = claim_of(claim)
+        is_generated = name in _generated(pod) or owning_pod(view) is not None
+        return None if is_generated and not is_for(view, pod) else claim  # C4
+
+
+def _recorded_name(pod: Pod, entry: PodClaim) -> str:
+    """The claim that the pod's status names for an entry that does not name one itself."""
+    status = pod.recorded(entry.name)
+    if entry.resource_claim_name or status is None:
+        return ""
+    return status.resource_claim_name or ""
 
 
 def _generated(pod: Pod) -> Iterator[str]:
