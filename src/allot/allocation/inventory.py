@@ -34,7 +34,7 @@ class NodeView:
     pools: tuple[PoolView, ...]
     devices: tuple[Device, ...]
     pool_of: tuple[int, ...]  # for each device, the place of its pool in `pools`
-    index: Mapping[DeviceId, int]
+    index: Mapping[tuple[str, str, str], int]  # by DeviceId, or what is equal to one
     remembered: dict[object, object]
     """Answers that depend on this view alone, by the question's own key."""
 
@@ -206,7 +206,7 @@ class Inventory:
         pools = tuple(sorted(views, key=lambda view: (view.binding, view.id)))
         devices = tuple(device for pool in pools for device in pool.devices)
         pool_of = tuple(at for at, pool in enumerate(pools) for _ in pool.devices)
-        index = {device.id: at for at, device in enumerate(devices)}
+        index: dict[tuple[str, str, str], int] = {device.id: at for at, device in enumerate(devices)}
         return NodeView(node, self.features, pools, devices, pool_of, index, {})
 
 

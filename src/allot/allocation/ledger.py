@@ -28,8 +28,9 @@ Why one object
     to two pods. With one owner L1 is a local property.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import msgspec
 
 from allot.api import Quantity, resource
 from allot.base import Journal, Overlay, require
@@ -39,13 +40,12 @@ from .kind import DeviceId, PoolId
 ClaimUid = str
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
+class Taken(msgspec.Struct, frozen=True, gc=False):
     """One device of an allocation: whole, or a share of it with what the share consumes."""
 
     device: DeviceId
     share: str | None = None
-    consumed: Mapping[str, Quantity] = field(default_factory=dict)
+    consumed: Mapping[str, Quantity] = {}
     admin: bool = False
 
 
@@ -62,19 +62,17 @@ def taken_by(allocation: resource.AllocationResult) -> tuple[Taken, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Hold:
+class Hold(msgspec.Struct, frozen=True, gc=False):
     devices: tuple[Taken, ...]
     settled: bool  # the server has accepted it; until then it is in flight
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True, gc=False):
     """What is taken of one device: by whom, and how much of its capacity."""
 
     owners: tuple[ClaimUid, ...] = ()  # of the whole device; more than one is an overlap
     sharers: tuple[ClaimUid, ...] = ()  # one entry a share
-    consumed: Mapping[str, int] = field(default_factory=dict)  # nano units
+    consumed: Mapping[str, int] = {}  # nano units
 
     def plus(self, claim: ClaimUid, taken: Taken) -> "Usage":
         if taken.share is None:
@@ -105,8 +103,7 @@ class Usage:
         return len(self.owners) > 1 or bool(self.owners and self.sharers)
 
 
-@dataclass(frozen=True, slots=True)
-class Overlap:
+class Overlap(msgspec.Struct, frozen=True, gc=False):
     """D1: the server accepted, or a plan asked for, a device that others hold already."""
 
     device: DeviceId
@@ -117,6 +114,7 @@ class Overlap:
 
 
 UNUSED: Mapping[str, Usage] = {}
+NOTHING = Usage()
 
 
 class Ledger:
@@ -223,7 +221,7 @@ class Ledger:
             if taken.admin:
                 continue
             whole = taken.share is None
-            used = self._used(taken.device)
+            used = self.usage(taken.device.pool_id).get(taken.device.name, NOTHING)
             holders = (*used.owners, *used.sharers) if whole else used.owners
             others = tuple(holder for holder in holders if holder != claim)
             twice = taken.device in mine and (whole or mine[taken.device])
@@ -239,32 +237,43 @@ class Ledger:
         if new is not None and old is not None and new.devices == old.devices:
             self._holds.set(claim, new)  # a flight has settled: no device changes hands
             return
-        for taken in _held(old):
-            self._set(taken.device, self._used(taken.device).minus(claim, taken))
-        for taken in _held(new):
-            self._set(taken.device, self._used(taken.device).plus(claim, taken))
+        self._change(old, Usage.minus, claim)
+        self._change(new, Usage.plus, claim)
         if new is None:
             self._holds.drop(claim)
         else:
             self._holds.set(claim, new)
-        for pool in {taken.device.pool_id for hold in (old, new) if hold for taken in hold.devices}:
-            self._journal.add(pool)
+        for pool in {taken.device[:2] for hold in (old, new) if hold for taken in hold.devices}:
+            self._journal.add(PoolId(*pool))
 
-    def _used(self, id: DeviceId) -> Usage:
-        return self.usage(id.pool_id).get(id.name, Usage())
+    def _change(
+        self, hold: Hold | None, change: Callable[[Usage, ClaimUid, Taken], Usage], claim: ClaimUid
+    ) -> None:
+        pools: dict[tuple[str, str], dict[str, Usage]] = {}  # few: the devices of a claim are neighbours
+        for taken in _held(hold):
+            id = taken.device
+            pool = pools.get(id[:2])
+            if pool is None:
+                pool = pools[id[:2]] = self._own(id.pool_id)
+            before = pool.get(id.name, NOTHING)
+            self._set(pool, id, before, change(before, claim, taken))
 
-    def _set(self, id: DeviceId, usage: Usage) -> None:
-        pool = self._pools.get(id.pool_id)
-        if pool is None or not self._pools.is_own(id.pool_id):
+    def _own(self, id: PoolId) -> dict[str, Usage]:
+        """What is taken of a pool, to be changed (L5)."""
+        pool = self._pools.get(id)
+        if pool is None or not self._pools.is_own(id):
             pool = dict(pool or {})
-            self._pools.set(id.pool_id, pool)
+            self._pools.set(id, pool)
+        return pool
+
+    def _set(self, pool: dict[str, Usage], id: DeviceId, before: Usage, usage: Usage) -> None:
         if usage.is_nothing:
             pool.pop(id.name, None)
         else:
             pool[id.name] = usage
         if usage.overlaps:
             self._overlaps.set(id, Overlap(id, (*usage.owners, *usage.sharers)))
-        elif id in self._overlaps:
+        elif before.overlaps:
             self._overlaps.drop(id)
 
 

@@ -26,7 +26,7 @@ from .capacity import CapacityError, Consumed, consumed
 from .demand import RESULTS_MAX, Alternative, Constraint, Demand, Want
 from .expression import Failure
 from .inventory import Inventory, NodeView
-from .kind import Device, DeviceId, Value, value_of
+from .kind import Device, Value, value_of
 from .ledger import Ledger, Usage
 from .node import BadNodeSelector, Node
 from .pool import SPLIT, CounterKey, Groups, joined, usable
@@ -215,7 +215,7 @@ def _taken(
             continue
         usages[place] = used
         for name, usage in used.items():
-            at = view.index.get(DeviceId(*pool.id, name))
+            at = view.index.get((*pool.id, name))
             if at is not None:
                 if usage.owners:
                     owned.append(at)

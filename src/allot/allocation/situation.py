@@ -15,7 +15,7 @@ from collections.abc import Hashable
 from itertools import count
 
 from .inventory import NodeView
-from .kind import DeviceId, PoolId
+from .kind import PoolId
 from .ledger import Ledger
 from .question import OPTIONAL_NODE_OPERATIONS
 
@@ -92,12 +92,12 @@ def _situation(view: NodeView, ledger: Ledger) -> Hashable:
         if used and pool.elsewhere:
             return None
         for name, usage in used.items():
-            at = view.index.get(DeviceId(*pool.id, name))
+            at = view.index.get((*pool.id, name))
             if at is None:
                 if pool.totals:
                     return None
                 at = -1 - place  # a device that is no longer published still fills its pool
-            shares = tuple(sorted(usage.consumed.items()))
+            shares = tuple(sorted(usage.consumed.items())) if usage.consumed else ()
             taken.append((at, bool(usage.owners), len(usage.sharers), shares))
     return (devices, tuple(sorted(taken)))
 
