@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import json
 from collections.abc import AsyncIterator, Iterable
 
 import pytest
@@ -51,6 +52,46 @@ def test_objects_of_a_server_in_the_same_process_are_taken_as_they_are():
 def test_a_bookmark_is_an_event_with_a_version():
     event = decode(b'{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"12"}}}')
     assert (event.type, event.object.resource_version) == (EventType.BOOKMARK, "12")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.sampled_from(["}", "{", '"', "\\"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=2), inner, max_size=2),
+    max_leaves=6,
+)
+
+
+@given(
+    st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]),
+    st.fixed_dictionaries({"metadata": st.fixed_dictionaries({"name": st.text(max_size=3)}), "spec": JSON}),
+    st.sampled_from([(",", ":"), (", ", ": "), (" ,", " :")]),
+    st.booleans(),
+    st.sampled_from([b"", b" ", b"\r"]),
+    st.dictionaries(st.sampled_from(["more", "and"]), JSON, max_size=1),
+)
+def test_an_event_is_the_same_however_it_is_written(type, fields, separators, object_first, end, more):
+    """Spaces, the order of the members, members that nobody knows: servers may write them as they like."""
+    members = {"type": type, "object": fields, **more}
+    if object_first:
+        members = dict(reversed(members.items()))
+    event = decode(json.dumps(members, separators=separators).encode() + end)
+    assert (event.type.value, event.object.name) == (type, fields["metadata"]["name"])
+    assert event.object.fields == fields
+
+
+@pytest.mark.parametrize(
+    "object", [b"{}}", b"{},", b'{"metadata":{}', b'{"metadata":{"name":"a"}} x', b"", b'{"spec":[}']
+)
+def test_a_line_whose_object_is_broken_is_an_error_of_the_server(object):
+    """As it would be in any other place of the line."""
+    with pytest.raises(errors.Internal):
+        decode(b'{"type":"ADDED","object":' + object + b"}")
+
+
+def test_an_object_whose_metadata_is_odd_is_told_all_the_same():
+    """It is whole JSON; what to make of it is the reader's business."""
+    event = decode(b'{"type":"ADDED","object":{"metadata":{"name":7}}}')
+    assert event.object.fields == {"metadata": {"name": 7}}
 
 
 def test_an_error_event_is_raised_as_what_it_says():

@@ -25,6 +25,8 @@ class EventType(Enum):
 
 
 _TYPES = {type.value: type for type in EventType}
+_HEADS = {b'{"type":"%b","object":' % type.value.encode(): type for type in EventType}
+"""How servers write the beginning of a line, nearly always."""
 
 
 class WatchEvent(NamedTuple):
@@ -57,14 +59,34 @@ class Lines:
             if len(self._rest) > LINE_BYTES_MAX:
                 raise errors.TooLarge(f"a watch event is longer than {LINE_BYTES_MAX} bytes")
             return []
-        first, *others = chunk.split(b"\n")
-        lines = [bytes(self._rest + first), *others[:-1]]
-        self._rest = bytearray(others[-1])
+        *lines, rest = chunk.split(b"\n")
+        if self._rest:
+            lines[0] = bytes(self._rest + lines[0])
+        self._rest = bytearray(rest)
         return [line for line in lines if line.strip()]
 
 
 def decode(line: bytes) -> WatchEvent:
     """One line as an event. Raises what an ERROR event says."""
+    return _decode_usual(line) or _decode_any(line)
+
+
+def _decode_usual(line: bytes) -> WatchEvent | None:
+    """A line as servers write it: between its head and the last brace lies the object, if that can
+    be read as one. So it is gone through once, for what every reader asks first, and not twice."""
+    begin = line.find(b"{", 1)
+    type = _HEADS.get(line[:begin])
+    if type is None or not line.endswith(b"}"):
+        return None
+    object = Object(line[begin:-1])
+    try:
+        object.metadata  # noqa: B018
+    except msgspec.MsgspecError:
+        return None
+    return WatchEvent(type, object)
+
+
+def _decode_any(line: bytes) -> WatchEvent:
     try:
         read = _line.decode(line)
         if read.type == "ERROR":
