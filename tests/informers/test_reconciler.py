@@ -252,3 +252,50 @@ def test_a_sooner_moment_is_heard_while_the_loop_sleeps_towards_a_later_one():
             await soon(lambda: done == ["soon"])
 
     tell(story)
+
+
+def test_a_delayed_key_is_not_forgotten_while_everybody_is_busy():
+    """Nobody is free when it is added, and its moment has not come when somebody is."""
+
+    async def story() -> None:
+        done: list[str] = []
+
+        async def reconcile(key: str) -> None:
+            await asyncio.sleep(0.01)
+            done.append(key)
+
+        async with Running(reconcile, workers=1) as loop:
+            loop.add("first")
+            await asyncio.sleep(0.005)
+            loop.add_after("later", 0.05)
+            await soon(lambda: done == ["first", "later"])
+
+    tell(story)
+
+
+def test_a_worker_that_finds_nothing_more_wakes_nobody():
+    """The loop that hands out keys has nothing to hand out: it sleeps on."""
+
+    async def story() -> None:
+        done: list[str] = []
+
+        async def reconcile(key: str) -> None:
+            done.append(key)
+
+        running = Running(reconcile)
+        async with running as loop:
+            turns = 0
+            wait = loop._woken.wait
+
+            async def counted() -> bool:
+                nonlocal turns
+                turns += 1
+                return await wait()
+
+            loop._woken.wait = counted  # type: ignore[method-assign]
+            for number in range(10):
+                loop.add(f"k{number}")
+                await soon(lambda number=number: len(done) == number + 1)
+            assert turns <= 11
+
+    tell(story)

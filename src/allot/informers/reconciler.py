@@ -164,7 +164,10 @@ class Reconciler(Generic[K]):
                 taken = self._take()
         finally:
             self._free += 1
-            self._woken.set()
+            moment_s = self.queue.next_moment_s()
+            # Nothing is due. What is delayed may be so by what went before, or nobody was free for it.
+            if moment_s is not None and moment_s < self._sleeps_until_s:
+                self._woken.set()
 
     async def _settle(self, key: K) -> None:
         began_s = self._clock.monotonic_s()
