@@ -287,15 +287,18 @@ class Resource:
         return await self.patch(name, patch, namespace, subresource="scale")
 
     def _path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
+        path = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
         if self.namespaced and namespace:
-            parts += ["namespaces", namespace]
+            path += f"/namespaces/{namespace}"
         elif self.namespaced and name:
             raise ValueError(f"{self.plural} {name!r}: a namespace is needed")
         for part in (namespace, name):
             if "/" in part or part in (".", ".."):  # it would name something else
                 raise ValueError(f"{self.plural}: {part!r} cannot be a name")
-        return "/".join(part for part in (*parts, self.plural, name, subresource) if part)
+        path += f"/{self.plural}"
+        if name:
+            path += f"/{name}"
+        return f"{path}/{subresource}" if subresource else path
 
 
 def _answered(response: Response) -> Object:

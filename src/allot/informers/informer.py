@@ -6,7 +6,8 @@ contract is written at the top of `reflector`.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from .cache import Added, Cache, Change
 from .reflector import Audience, Report
@@ -14,8 +15,7 @@ from .reflector import Audience, Report
 Handler = Callable[[Change], None]
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceId:
+class ResourceId(msgspec.Struct, frozen=True):
     """Which resource, in which version. Hashable, so that one process watches it once."""
 
     group: str
