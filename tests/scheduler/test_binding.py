@@ -311,6 +311,35 @@ def test_a_claim_that_goes_meanwhile_keeps_the_pod_waiting_for_the_next(again: b
     with_devices(story)
 
 
+def test_a_claim_that_is_given_back_meanwhile_is_decided_on_anew_at_once():
+    """Its last user goes while the next one is about to be listed: that is no error, and what the claim
+    is like now is known. Waiting would help nobody."""
+
+    async def story(here: Cluster) -> None:
+        wire = await scheduled_over(here)
+        await here.claim("c")
+        await here.pod("first", claim="c")
+        await here.bound("first")
+        assert here.scheduler is not None
+        here.scheduler.queue._backoff_first_s = here.scheduler.queue._backoff_longest_s = 60.0
+
+        async def give_back() -> None:
+            await here.resource("pods").delete("first", NS, grace_period_s=0)
+            await here.until(lambda: is_free(here, "c"), "the claim given back")
+
+        wire.before("/resourceclaims/c/status", give_back)
+        await here.pod("second", claim="c")
+        await here.bound("second")
+        assert await users(here, "c") == ["second"]
+
+    with_devices(story)
+
+
+async def is_free(here: Cluster, claim: str) -> bool:
+    found = await here.get("resourceclaims", claim)
+    return found is not None and not _status(found) and not found.metadata.finalizers
+
+
 async def told(here: Cluster, name: str, words: str) -> str:
     async def says() -> str:
         message = str((await here.condition(name)).get("message"))

@@ -14,7 +14,7 @@ from allot.api import Object, errors, resource
 from allot.base import SystemClock
 from allot.client import Client
 from allot.scheduler.claim import ClaimInfo
-from allot.scheduler.claiming import ClaimWriter, Refusal
+from allot.scheduler.claiming import ClaimWriter, Outdated, Refusal
 from allot.scheduler.extended import DeviceRequests
 from allot.scheduler.pod import PodInfo
 
@@ -219,9 +219,12 @@ def test_an_allocation_that_somebody_else_wrote_is_left_alone():
             await writer.allocate(other, claim, devices("gpu-1"))
 
         bench.wire.before("PUT", allocate)
-        with pytest.raises(Refusal, match="allocated elsewhere"):
+        with pytest.raises(Outdated, match="allocated elsewhere"):
             await bench.writer.allocate(one, claim, devices("gpu-0"))
         assert await bench.look() == (["gpu-1"], ["q"], [FINALIZER])
+        now = await bench.here.get("resourceclaims", "c")
+        assert now is not None
+        assert [one.resource_version for one in bench.told] == [now.resource_version]
 
     on_a_bench(story)
 
@@ -239,9 +242,12 @@ def test_a_reservation_is_not_added_to_other_devices_than_were_decided_on():
             await writer.allocate(first, await writer.read(claim), devices("gpu-1"))
 
         bench.wire.before("/status", anew)
-        with pytest.raises(Refusal, match="no longer has the devices"):
+        with pytest.raises(Outdated, match="no longer has the devices"):
             await bench.writer.reserve(second, claim)
         assert await bench.look() == (["gpu-1"], ["p"], [FINALIZER])
+        now = await bench.here.get("resourceclaims", "c")
+        assert now is not None
+        assert [one.resource_version for one in bench.told] == [now.resource_version]
 
     on_a_bench(story)
 

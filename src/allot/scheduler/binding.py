@@ -32,7 +32,7 @@ from allot.client import Client
 
 from . import extended
 from .claim import ClaimInfo
-from .claiming import RETRY_FIRST_S, RETRY_LONGEST_S, UNKNOWN, ClaimWriter, Refusal, insist
+from .claiming import RETRY_FIRST_S, RETRY_LONGEST_S, UNKNOWN, ClaimWriter, Outdated, Refusal, insist
 from .cycle import Placed
 from .plugins.devices import Readiness, readiness
 from .pod import PodInfo
@@ -48,7 +48,7 @@ READINESS_EVERY_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class ClaimWritten:
-    """The server's answer to a write of ours: at least as new as what the watch has told."""
+    """The server's answer to a write of ours, or what was in its way: the watch may not have told it."""
 
     claim: Object
     instead_of: str = ""  # the uid under which the ledger has known it
@@ -87,6 +87,7 @@ class Bound:
 class Failed:
     placed: Placed
     error: str
+    is_outdated: bool = False  # a claim was not as it was decided on; how it is now has been told
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ class Binder:
             self._report(BoundByAnother(placed))
         except (Refusal, errors.ApiError) as refused:
             log.info("pod %s was not bound to %s: %s", placed.state.pod.key, placed.node, refused)
-            await self._give_up(placed, made, str(refused))
+            await self._give_up(placed, made, str(refused), is_outdated=isinstance(refused, Outdated))
         except InvariantBroken:
             raise
         except Exception as bug:  # perhaps one that only this pod meets: the others must not wait for it
@@ -133,12 +134,14 @@ class Binder:
         else:
             self._report(Bound(placed))
 
-    async def _give_up(self, placed: Placed, made: Sequence[ClaimInfo], why: str) -> None:
+    async def _give_up(
+        self, placed: Placed, made: Sequence[ClaimInfo], why: str, *, is_outdated: bool = False
+    ) -> None:
         if await self._node_of(placed.state.pod):
             self._report(BoundByAnother(placed))
             return
         await self._take_back(placed.state.pod, made)
-        self._report(Failed(placed, why))
+        self._report(Failed(placed, why, is_outdated))
 
     async def _node_of(self, pod: PodInfo) -> str:
         """Where the server says that the pod is; nowhere if it is gone or cannot be read."""

@@ -44,9 +44,14 @@ class Refusal(Exception):
     """A definite no: the write was not made and will not be."""
 
 
+class Outdated(Refusal):
+    """The claim is not as it was when this was decided. How it is now has been told."""
+
+
 class ClaimWriter:
     def __init__(self, client: Client, clock: Clock, written: Callable[[Object], None]) -> None:
-        """`written` is told every answer: it is at least as new as what a watch has told."""
+        """`written` is told every answer, and what was found instead of what was decided on. It may
+        be newer than what a watch has told."""
         self._claims = client.resource(resource.limits.GROUP, "v1", "resourceclaims")
         self._clock = clock
         self._written = written
@@ -65,7 +70,7 @@ class ClaimWriter:
                 is_as_meant = _same_devices(status.allocation, allocation) and _is_reserved(status, pod)
                 if is_unsure and is_as_meant:
                     return now  # W5: an earlier write of ours, of which we did not hear
-                raise Refusal(f"claim {now.name} was allocated elsewhere")
+                raise Outdated(f"claim {now.name} was allocated elsewhere")
             finalizers = now.metadata.finalizers or []
             if FINALIZER not in finalizers:
                 protected = now.changed({"metadata": {"finalizers": [*finalizers, FINALIZER]}})
@@ -88,7 +93,7 @@ class ClaimWriter:
             nonlocal is_ours
             status = now.view(resource.ResourceClaim).status
             if status.allocation is None or status.allocation != decided_on:
-                raise Refusal(f"claim {now.name} no longer has the devices that it had")
+                raise Outdated(f"claim {now.name} no longer has the devices that it had")
             if _is_reserved(status, pod):
                 is_ours = is_unsure
                 return now
@@ -201,6 +206,9 @@ class ClaimWriter:
         while True:
             try:
                 return await attempt(now, is_unsure)
+            except Outdated:
+                self._written(now)
+                raise
             except errors.Conflict as conflict:
                 conflicts += 1
                 last: errors.ApiError = conflict

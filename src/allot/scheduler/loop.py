@@ -297,8 +297,8 @@ class Scheduler:
                 self.intake.claim(claim, now_s)
             case Bound(placed):
                 self._bound(placed)
-            case Failed(placed, error):
-                if self._not_bound(placed):
+            case Failed(placed, error, is_outdated):
+                if self._not_bound(placed, is_error=not is_outdated):
                     self._explainer.failed(placed.state.pod, f"binding to {placed.node} failed: {error}")
             case BoundByAnother(placed):
                 self._not_bound(placed)
@@ -330,15 +330,16 @@ class Scheduler:
             message = f"Successfully assigned {pod.key} to {placed.node}"
             self._events.record(pod.object, NORMAL, "Scheduled", message)
 
-    def _not_bound(self, placed: Placed) -> bool:
-        """Whether the pod is still to be placed."""
+    def _not_bound(self, placed: Placed, *, is_error: bool = True) -> bool:
+        """Whether the pod is still to be placed: after an error in a while, and at once where only
+        what was decided on is not so any more."""
         pod = placed.state.pod
         self._patient.discard(pod.uid)
         self.cycle.unreserve(placed.state, self.snapshot)
         now = self.queue.get(pod.uid)
         is_waiting = now is not None and not now.is_deleting
         if is_waiting:
-            self.queue.failed(pod.uid, None, frozenset(), self._now_s(), error=True)
+            self.queue.failed(pod.uid, pod.uid, frozenset(), self._now_s(), error=is_error)
         else:
             self.queue.remove(pod.uid, self._now_s())
             self._explainer.forget(pod.uid)
