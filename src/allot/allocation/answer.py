@@ -6,6 +6,8 @@ They are values: "nothing fits" is an ordinary day, not an exception.
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from allot.api import resource
 from allot.base import Ids
 
@@ -16,8 +18,7 @@ if TYPE_CHECKING:
     from .question import Question
 
 
-@dataclass(frozen=True, slots=True)
-class Pick:
+class Pick(msgspec.Struct, frozen=True):
     """One device of a plan."""
 
     alternative: "Alternative"

@@ -37,6 +37,7 @@ def _result(pick: Pick, features: Features, ids: Ids) -> resource.DeviceRequestA
     device, alternative = pick.device, pick.alternative
     described = device.kind.description
     binding = features.device_binding_and_status
+    skipped = device.place.skip_node_operations
     consumed: Mapping[str, str] = {}
     if pick.consumed is not None:
         consumed = {name: str(amount) for name, amount in pick.consumed.items()}
@@ -51,7 +52,7 @@ def _result(pick: Pick, features: Features, ids: Ids) -> resource.DeviceRequestA
         binding_failure_conditions=described.binding_failure_conditions if binding else (),
         share_id=None if pick.consumed is None else ids.uid(),
         consumed_capacity=consumed,
-        skip_node_operations=device.place.skip_node_operations if features.newest_rules else (),
+        skip_node_operations=skipped if skipped and features.newest_rules else (),
     )
 
 
