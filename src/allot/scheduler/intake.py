@@ -73,7 +73,8 @@ class Intake:
     # -- pods -----------------------------------------------------------------------------------
 
     def _pod(self, change: Change, now_s: float) -> None:
-        pod = PodInfo.of(change.object)
+        uid = change.object.uid
+        pod = PodInfo.of(change.object, self._queue.get(uid) or self._snapshot.pod(uid))
         if isinstance(change, Deleted) or pod.view.is_finished:
             self._forget(pod, now_s)
             if self._snapshot.remove(pod.uid):

@@ -23,9 +23,14 @@ class PodInfo(msgspec.Struct, frozen=True, eq=False, gc=False):
     requests: Amounts
 
     @classmethod
-    def of(cls, object: Object) -> "PodInfo":
+    def of(cls, object: Object, before: "PodInfo | None" = None) -> "PodInfo":
+        """`before` is an earlier state of the same pod, if one is known: its sums are used again."""
         view = object.view(core.Pod)
-        return cls(object, object.uid, Key.of(object), view.spec.priority or 0, view, pod_requests(view.spec))
+        if before is not None and _needs(before.view.spec) == _needs(view.spec):
+            requests = before.requests
+        else:
+            requests = pod_requests(view.spec)
+        return cls(object, object.uid, Key.of(object), view.spec.priority or 0, view, requests)
 
     @property
     def spec(self) -> core.PodSpec:
@@ -53,6 +58,11 @@ class PodInfo(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     def __repr__(self) -> str:
         return f"PodInfo({self.key} {self.uid})"
+
+
+def _needs(spec: core.PodSpec) -> object:
+    """What the requests of a pod are the sum of."""
+    return spec.containers, spec.init_containers, spec.resources, spec.overhead
 
 
 def claims_of(pod: PodInfo) -> Iterator[Key]:
