@@ -280,12 +280,13 @@ class Scheduler:
 
     async def _empty_box(self) -> None:
         """Take in all that has become known; others have their turn in between."""
-        heard = 0
+        heard, now_s = 0, self._now_s()
         while self._box:
-            self._hear(self._box.popleft(), self._now_s())
+            self._hear(self._box.popleft(), now_s)
             heard += 1
             if heard % NEWS_AT_ONCE == 0:
                 await asyncio.sleep(0)
+                now_s = self._now_s()
 
     def _hear(self, news: News | Report | RoomMade, now_s: float) -> None:
         match news:
