@@ -138,3 +138,23 @@ def test_pools_that_nobody_publishes_are_not_remembered(api):
     made = claim(api, "first")
     assert allocate(api, made, "gpu-0").status == 200
     assert not api.server._guard.pools._stock
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1", "v1beta2"])
+def test_a_dry_run_is_told_what_the_write_would_be_told(api, version):
+    """And a dry run that goes through holds nothing."""
+    first, second = claim(api, "first"), claim(api, "second")
+    path = CLAIMS.replace("/v1/", f"/{version}/")
+
+    def tried(made, device):
+        result = {"request": "gpu", "driver": "gpu.example.com", "pool": "node-1", "device": device}
+        status = {"allocation": {"devices": {"results": [result]}}}
+        name = made["metadata"]["name"]
+        patch = {"status": status}
+        media = "application/merge-patch+json"
+        return api("PATCH", f"{path}/{name}/status", patch, media=media, dryRun="All").status
+
+    assert tried(first, "gpu-0") == 200
+    assert allocate(api, second, "gpu-0").status == 200
+    assert tried(first, "gpu-0") == 409
+    assert tried(first, "gpu-1") == 200

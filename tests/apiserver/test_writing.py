@@ -281,3 +281,23 @@ def test_unknown_fields_that_are_stored_are_told_of_again(api):
     stored = api("GET", f"{CONFIGS}/a").body
     assert api("PUT", f"{CONFIGS}/a", {**stored, "data": {"x": "y"}}).warnings
     assert api("PUT", f"{CONFIGS}/a", stored, fieldValidation="Strict").status == 400
+
+
+def test_a_secret_whose_data_is_sent_along_takes_what_is_said_in_plain_words(api):
+    """Its data follows from both: a part that is stored just so is not always settled."""
+    secrets = "/api/v1/namespaces/default/secrets"
+    made = api("POST", secrets, {"metadata": {"name": "s"}, "data": {"a": "YQ=="}}).body
+    changed = api("PUT", f"{secrets}/s", {**made, "stringData": {"b": "bbb"}}).body
+    assert changed["data"] == {"a": "YQ==", "b": "YmJi"}
+    merge = "application/merge-patch+json"
+    again = api("PATCH", f"{secrets}/s", {"stringData": {"b": "two"}}, media=merge).body
+    assert again["data"] == {"a": "YQ==", "b": "dHdv"}
+
+
+def test_a_job_that_loses_its_labels_gets_those_of_its_template_back(api):
+    jobs = "/apis/batch/v1/namespaces/default/jobs"
+    spec = {**POD["spec"], "restartPolicy": "Never"}
+    template = {"metadata": {"labels": {"t": "1"}}, "spec": spec}
+    made = api("POST", jobs, {"metadata": {"name": "j"}, "spec": {"template": template}}).body
+    bare = {**made, "metadata": {name: value for name, value in made["metadata"].items() if name != "labels"}}
+    assert api("PUT", f"{jobs}/j", bare).body["metadata"]["labels"]["t"] == "1"

@@ -40,3 +40,8 @@ def test_the_last_line_is_one_object_with_the_figures(capsys):
     assert figures["peak_rss_mb"] > 0
     assert (figures["store"], figures["transport"]) == ("sqlite", "inprocess")
     assert figures["wrong"] == 0
+
+
+def test_a_store_that_there_is_not_is_named(capsys):
+    assert main(["bench", "scheduling", "--shape", "fast", "--store", "bogus"]) == 1
+    assert "--store 'bogus': expected memory" in capsys.readouterr().err

@@ -116,9 +116,10 @@ def _said_again(served: Served, fields: Fields, stored: Stored) -> Fields:
     """Takes out of `fields` whatever is stored just so: it got its defaults when it was new.
 
     Most writes are about one part of an object, the spec or the status, and send the other along.
-    The shape of a custom kind may have changed since.
+    Only kinds of which very many are written have this, and only those whose parts get their
+    defaults each by itself: a secret's data, say, also follows from its stringData.
     """
-    if not served.is_hub or served.version.custom is not None:
+    if not served.is_hub or not served.version.defaults_by_part:
         return {}
     same = [name for name in fields if name not in _NEVER_THE_SAME and fields[name] == stored.get(name)]
     return {name: fields.pop(name) for name in same}

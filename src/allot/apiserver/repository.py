@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from allot.api import Kind, Object
-from allot.store import Change, Committed, Compare, Entry, Refused, Store
+from allot.store import Change, Committed, Compare, Entry, Refused, Revise, Store
 
 from .recent import Recent
 
@@ -59,3 +59,10 @@ class Repository:
 
     async def commit(self, compares: Iterable[Compare], changes: Iterable[Change]) -> Committed | Refused:
         return await self.store.transact(list(compares), list(changes))
+
+    async def rehearse(self, changes: Iterable[Change]) -> None:
+        """Raises what a change that revises would raise now, and writes nothing."""
+        for change in changes:
+            if isinstance(change, Revise):
+                entry = await self.store.get(change.key)
+                change.make(entry.value if entry is not None else None)

@@ -179,9 +179,10 @@ class Writer:
             call.kind, "UPDATE", target.subresource, target.namespace, target.name, new, old, occasion
         )
         async with await self._quotas.charged(this):
-            if call.dry_run:
-                return Outcome(Object(encode(new)), False, occasion.warnings)
             self._guard.guard(call.kind, old, None if gone else new, occasion)
+            if call.dry_run:
+                await self._repository.rehearse(occasion.extra_writes)
+                return Outcome(Object(encode(new)), False, occasion.warnings)
             stored = stored_form(new)
             write = Delete(found.key) if gone else Put(found.key, stored)
             outcome = await self._commit(occasion, found.compare, write)

@@ -29,7 +29,7 @@ from allot.client import (
     Socket,
     kubeconfig,
 )
-from allot.store import open_store
+from allot.store import StoreError, open_store
 
 TRANSPORTS = ("inprocess", "socket", "https")
 _LIFETIME = timedelta(days=1)
@@ -73,7 +73,10 @@ async def open_place(
 
 @asynccontextmanager
 async def _in_process(store: str, data_dir: Path, gates: Sequence[str]) -> AsyncIterator[Place]:
-    opened = open_store(store, data_dir)
+    try:
+        opened = open_store(store, data_dir)
+    except (ValueError, StoreError) as wrong:
+        raise NotReady(str(wrong)) from None
     api = ApiServer(opened, Options(gates=Gates(dict.fromkeys(gates, True)), watch_loop=False))
     try:
         await api.start()

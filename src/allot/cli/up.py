@@ -23,6 +23,7 @@ from .apiserver import read_gates, run_loop
 
 LIST = "list"
 NODES = 3
+_PERIOD_S_MIN = 0.01
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +40,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         ("--lease-every", renewing.every_s, "between two renewals of a node's lease"),
     ):
         text = f"{what}; default: {otherwise_s:g}s"
-        parser.add_argument(flag, type=_duration_s, default=otherwise_s, metavar="D", help=text)
+        read = _period_s if flag == "--lease-every" else _duration_s
+        parser.add_argument(flag, type=read, default=otherwise_s, metavar="D", help=text)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -108,3 +110,11 @@ def _duration_s(text: str) -> float:
         return hollow.duration_s(text)
     except ValueError as wrong:
         raise argparse.ArgumentTypeError(str(wrong)) from None
+
+
+def _period_s(text: str) -> float:
+    """Of something that is done again and again."""
+    found_s = _duration_s(text)
+    if found_s < _PERIOD_S_MIN:
+        raise argparse.ArgumentTypeError(f"{text!r} is too short: at least {_PERIOD_S_MIN:g}s")
+    return found_s

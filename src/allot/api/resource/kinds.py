@@ -54,7 +54,7 @@ def _versions(
     default_v1beta1: Default = _nothing,
 ) -> tuple[Version, ...]:
     return (
-        Version("v1", _schema("v1", kind), to_hub, default=default),
+        Version("v1", _schema("v1", kind), to_hub, default=default, defaults_by_part=True),
         Version(
             "v1beta2",
             _schema("v1beta2", kind),

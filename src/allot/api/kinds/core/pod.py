@@ -120,7 +120,14 @@ POD = Kind(
     singular="pod",
     short_names=("po",),
     categories=("all",),
-    versions=(Version("v1", "io.k8s.api.core.v1.Pod", default=lambda pod, now: default_pod(pod)),),
+    versions=(
+        Version(
+            "v1",
+            "io.k8s.api.core.v1.Pod",
+            default=lambda pod, now: default_pod(pod),
+            defaults_by_part=True,
+        ),
+    ),
     hub="v1",
     has_status=True,
     other_subresources=("binding", "eviction", "log"),

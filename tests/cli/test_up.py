@@ -1,0 +1,13 @@
+"""allot up: what is refused before anything starts."""
+
+import pytest
+
+from allot.cli.main import main
+
+
+@pytest.mark.parametrize("period", ["0s", "1ms", "-1s", "often"])
+def test_leases_cannot_be_renewed_without_a_pause(period, capsys):
+    """A cluster that does nothing else would not even hear that it shall stop."""
+    with pytest.raises(SystemExit):
+        main(["up", f"--lease-every={period}"])
+    assert "--lease-every" in capsys.readouterr().err
