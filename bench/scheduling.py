@@ -2,8 +2,8 @@
 
     bench/scheduling.py [--short] [--only TEXT] [--resume] [--tries N] [--transport socket|inprocess|https]
 
-Every shape of 500 nodes, all pods at once and a few at any time, and some of them on
-5,000 nodes; each by a command of its own (`allot bench scheduling`), with the server in one
+Every shape of 500 nodes, all pods at once and a few at any time, there and on 5,000
+nodes; each by a command of its own (`allot bench scheduling`), with the server in one
 process and everybody else in another unless told otherwise. The figures go to
 bench/results/scheduling.json after every run, so that a long one can be ended and
 taken up again with --resume. What others do on a shared machine only ever takes away, so a
@@ -32,18 +32,6 @@ LARGE = 5000
 LARGE_PODS = 5000  # of a burst; the shapes' own numbers would take an hour
 
 TEMPLATE = "SchedulingWithResourceClaimTemplate"
-LARGE_SHAPES = (
-    f"{TEMPLATE}/5000pods_500nodes",
-    f"{TEMPLATE}/empty_500nodes",
-    f"{TEMPLATE}/full_500nodes",
-    f"{TEMPLATE}/selector_empty_500nodes",
-    f"{TEMPLATE}/match_empty_500nodes",
-    "SchedulingWithResourceClaim/5000pods_500nodes",
-    "ExtendedResource/Explicit_25classes_5000pods_500nodes",
-    "ConsumableCapacity/empty_500nodes",
-    "Partitionable/half_500nodes",
-    "PartitionableBacktracking/half_500nodes",
-)
 SHORT = (
     f"{TEMPLATE}/5000pods_500nodes",
     f"{TEMPLATE}/match_empty_500nodes",
@@ -77,14 +65,14 @@ class Run(NamedTuple):
 def all_runs() -> Iterator[Run]:
     from allot.bench import SHAPES
 
-    for shape in SHAPES.values():
-        if shape.nodes == 500:
-            for mode in modes(shape.name):
-                yield Run(shape.name, 500, mode)
-    for name in LARGE_SHAPES:
-        free = SHAPES[name].on(LARGE).in_bursts().pods.at(LARGE)
-        for mode in modes(name):
-            yield Run(name, LARGE, mode, min(LARGE_PODS, free) if mode == "burst" else 0)
+    shapes = [shape for shape in SHAPES.values() if shape.nodes == 500]
+    for shape in shapes:
+        for mode in modes(shape.name):
+            yield Run(shape.name, 500, mode)
+    for shape in shapes:
+        free = shape.on(LARGE).in_bursts().pods.at(LARGE)
+        for mode in modes(shape.name):
+            yield Run(shape.name, LARGE, mode, min(LARGE_PODS, free) if mode == "burst" else 0)
 
 
 def modes(name: str) -> tuple[str, ...]:
