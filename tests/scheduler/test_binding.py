@@ -11,6 +11,12 @@ from typing import Any
 import pytest
 
 from allot.api import Object, errors
+from allot.base import SystemClock
+from allot.scheduler.claim import ClaimInfo
+from allot.scheduler.cycle import Unplaced
+from allot.scheduler.framework import CycleState
+from allot.scheduler.pod import PodInfo
+from allot.scheduler.writes import Deallocate, DeleteClaim
 
 from .cluster import NS, Cluster, pod, tell
 from .test_crashes import FINALIZER, WRITES, check, furnish
@@ -398,5 +404,25 @@ def test_a_definite_no_of_the_server_ends_the_attempt_and_gives_everything_back(
             return not await here.held()
 
         await here.until(free, "the claim given back")
+
+    with_devices(story)
+
+
+def test_a_scheduler_that_has_not_heard_of_a_binding_takes_nothing_from_the_pod():
+    """C6: its watch of pods is behind, so the claim of a pod that runs looks like a leftover."""
+
+    async def story(here: Cluster) -> None:
+        waiting = await here.pod("p", requests={"example.com/gpu": "1"})
+        working = await here.start_scheduler()
+        await here.bound("p")
+        working.cancel()
+        await asyncio.wait([working])
+        (claim,) = await here.all("resourceclaims")
+        assert here.scheduler is not None
+        state = CycleState(PodInfo.of(waiting), SystemClock().now())
+        for remedy in (DeleteClaim(ClaimInfo.of(claim)), Deallocate(ClaimInfo.of(claim))):
+            await here.scheduler._make_room(Unplaced(state, None, 2, remedy=remedy), remedy)
+        (kept,) = await here.all("resourceclaims")
+        assert kept.resource_version == claim.resource_version
 
     with_devices(story)

@@ -143,6 +143,14 @@ class Binder:
         await self._take_back(placed.state.pod, made)
         self._report(Failed(placed, why, is_outdated))
 
+    async def require_unbound(self, pod: PodInfo) -> None:
+        """Raises Refusal, or an ApiError, unless the server says that the pod waits for a node. A watch
+        may be behind, and whoever takes a claim from a pod that runs takes its devices."""
+        now = await insist(lambda: self._pods.get(pod.key.name, pod.key.namespace))
+        node = now.view(core.Pod).spec.node_name
+        if now.uid != pod.uid or node:
+            raise Refusal(f"the pod is bound to {node} already" if node else "the pod was replaced")
+
     async def _node_of(self, pod: PodInfo) -> str:
         """Where the server says that the pod is; nowhere if it is gone or cannot be read."""
         try:

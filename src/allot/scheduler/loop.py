@@ -246,8 +246,10 @@ class Scheduler:
         try:
             match remedy:
                 case Deallocate(claim):
+                    await self._binder.require_unbound(pod)
                     await self._binder.claims.deallocate(pod, claim)
                 case DeleteClaim(claim):
+                    await self._binder.require_unbound(pod)
                     await self._binder.claims.delete_extended(claim)
                 case Preempt(node, victims):
                     await self._evictor.evict(pod, node, victims)
