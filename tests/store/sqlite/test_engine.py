@@ -243,6 +243,14 @@ def test_a_revision_says_no_only_to_what_has_come_true(files: list[Stubborn], tm
         assert isinstance(await third, Committed)
         with pytest.raises(LookupError):
             await fourth
+
+        files[0].go.clear()
+        busy = asyncio.ensure_future(store.transact([], [Put("/b", b"theirs still")]))
+        await soon()
+        with pytest.raises(LookupError):  # what is there already is certain enough
+            await asyncio.wait_for(store.transact([], [Revise("/b", alone)]), 2)
+        files[0].go.set()
+        await busy
         await store.close()
 
     run(story())

@@ -158,7 +158,10 @@ class SqliteStore:
             writes = settled(changes, self._decided_value)
         except Exception:
             if any(change.key in self._ahead for change in changes):
-                return None  # it says no to something that may still not come true
+                # It says no to something that may still not come true. Does it to what is certain? Then
+                # it is told so now: a key that is always on its way would keep it waiting for ever.
+                settled(changes, self._space.value)
+                return None
             raise
         return self._depart(compares, writes)
 
