@@ -165,7 +165,7 @@ def test_answers_come_in_the_order_in_which_they_are_ready(tmp_path):
 
 
 BAD = {
-    "noise": lambda raw: raw.writer.write(os.urandom(3) + b"\xff" * 100),
+    "another protocol": lambda raw: raw.writer.write(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"),
     "a frame that is too long": lambda raw: raw.writer.write(b"\xff\xff\xff\xff" + b"x" * 20),
     "another kind of frame": lambda raw: raw.outbox.raw(99, 1),
     "a frame for clients": lambda raw: raw.outbox.raw(frames.PIECE, 1),
