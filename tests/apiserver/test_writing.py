@@ -301,3 +301,31 @@ def test_a_job_that_loses_its_labels_gets_those_of_its_template_back(api):
     made = api("POST", jobs, {"metadata": {"name": "j"}, "spec": {"template": template}}).body
     bare = {**made, "metadata": {name: value for name, value in made["metadata"].items() if name != "labels"}}
     assert api("PUT", f"{jobs}/j", bare).body["metadata"]["labels"]["t"] == "1"
+
+
+def test_true_is_not_one(api):
+    """They are equal to Python, and another thing to the driver that reads them."""
+
+    def driver(value):
+        return {"opaque": {"driver": "gpu.example.com", "parameters": {"share": value}}}
+
+    device_class = "/apis/resource.k8s.io/v1/deviceclasses/gpu"
+    api(
+        "POST",
+        device_class.rpartition("/")[0],
+        {"metadata": {"name": "gpu"}, "spec": {"config": [driver(1)]}},
+    )
+    old = api("GET", device_class).body
+    new = api("PUT", device_class, {**old, "spec": {"config": [driver(True)]}}).body
+    assert new["spec"]["config"][0]["opaque"]["parameters"] == {"share": True}
+    assert new["metadata"]["generation"] == old["metadata"]["generation"] + 1
+
+    claims = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+    asked = {
+        "devices": {"requests": [{"name": "a", "exactly": {"deviceClassName": "gpu"}}], "config": [driver(1)]}
+    }
+    claim = api("POST", claims, {"metadata": {"name": "mine"}, "spec": asked}).body
+    assert api("PUT", f"{claims}/mine", claim).status == 200
+    claim["spec"]["devices"]["config"] = [driver(True)]
+    refused = api("PUT", f"{claims}/mine", claim)
+    assert refused.status == 422 and refused.causes == [("spec", "FieldValueInvalid")]

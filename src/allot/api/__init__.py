@@ -6,6 +6,7 @@ about each kind; every generation of the API is a package of its own
 """
 
 from . import age, errors, field, frames, meta, names
+from .equality import equal
 from .field import FieldError, Path
 from .gates import GATES, Gates, UnknownGate
 from .http import Request, Response, Told, Transport
@@ -46,6 +47,7 @@ __all__ = [
     "Version",
     "age",
     "encode",
+    "equal",
     "errors",
     "field",
     "frames",

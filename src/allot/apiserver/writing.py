@@ -15,7 +15,7 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from allot.api import Fields, Kind, Object, Response, encode, errors, field, resource, stored_form
+from allot.api import Fields, Kind, Object, Response, encode, equal, errors, field, resource, stored_form
 from allot.store import Committed, Compare, Delete, OutcomeUnknown, Put, Refused, Unavailable
 
 from .admission import Admission, Attempt
@@ -172,7 +172,7 @@ class Writer:
         old, new = cast(Fields, current.fields), sent.hub
         await self._prepare_change(call, current, old, new, sent, occasion)
         gone = _let_go(call.kind, new)
-        if new == old and not gone:
+        if not gone and equal(new, old):
             return Outcome(current, False, occasion.warnings)
         target = call.target
         this = Attempt(
@@ -296,7 +296,7 @@ def _keep_all_but_status(kind: Kind, new: Fields, old: Fields) -> None:
 def _spec_changed(new: Fields, old: Fields) -> bool:
     ignored = ("metadata", "status", "apiVersion", "kind")
     names = [name for name in {**new, **old} if name not in ignored]
-    return any(new.get(name) != old.get(name) for name in names)
+    return not all(equal(new.get(name), old.get(name)) for name in names)
 
 
 def _let_go(kind: Kind, fields: Fields) -> bool:

@@ -7,6 +7,7 @@ ones are never null, quantities and times are in canonical form.
 from collections.abc import Iterator
 from typing import Any
 
+from ..equality import equal
 from ..kind import Fields
 
 
@@ -31,10 +32,10 @@ def objects(container: Any, *path: str) -> Iterator[Fields]:
 def same(left: Any, right: Any) -> bool:
     """Equal but for members that are absent in one and empty in the other."""
     if left == right:
-        return True
+        return equal(left, right)
     if left is None or right is None:  # the usual case: something is new, or gone
         return (right if left is None else left) in ("", [])
-    return bool(_essence(left) == _essence(right))
+    return equal(_essence(left), _essence(right))
 
 
 def _essence(value: Any) -> Any:

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from allot.api import errors, schema
+from allot.api import equal, errors, schema
 
 OPERATIONS_MAX: Final = 10_000
 GROWTH_BYTES_MAX: Final = 3 * 1024 * 1024
@@ -72,7 +72,7 @@ class _Patching:
             case "copy":
                 self._copy(_pointer(operation, "from"), path)
             case "test":
-                if not same(self._find(path), _value(operation)):
+                if not equal(self._find(path), _value(operation)):
                     raise _failed(f"testing value at {_shown(path)} failed")
             case _:
                 raise errors.BadRequest(f"a JSON patch has no operation {str(kind)[:40]!r}")
@@ -202,15 +202,6 @@ def _value(operation: dict[str, Any]) -> Any:
     if "value" not in operation:
         raise errors.BadRequest(f"the operation {operation['op']!r} of a JSON patch needs a value")
     return operation["value"]
-
-
-def same(one: Any, other: Any) -> bool:
-    """Equality of JSON: 1 is 1.0 and is not true."""
-    if type(one) is dict and type(other) is dict:
-        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
-    if type(one) is list and type(other) is list:
-        return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other) and (type(one) is bool) == (type(other) is bool)
 
 
 def _failed(why: str) -> errors.Invalid:

@@ -1,0 +1,21 @@
+"""Whether two JSON values are the same: to Python `true` and 1 are, to whoever wrote them they are not."""
+
+from typing import Any
+
+
+def equal(one: Any, other: Any) -> bool:
+    """Equality of JSON: 1 is 1.0 and is not true.
+
+    Python's own equality comes first, so what differs costs little; only what it takes for equal
+    is looked at value by value.
+    """
+    return one is other or bool(one == other and _booleans_agree(one, other))
+
+
+def _booleans_agree(one: Any, other: Any) -> bool:
+    """Of values that are equal to Python."""
+    if isinstance(one, dict):
+        return all(_booleans_agree(value, other[key]) for key, value in one.items())
+    if isinstance(one, list):
+        return all(map(_booleans_agree, one, other))
+    return (type(one) is bool) == (type(other) is bool)
