@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from allot.cli.main import main
 from e2e.process import ServerProcess
 
 
@@ -43,7 +44,18 @@ def test_a_port_that_is_taken_is_one_line(tmp_path):
         port = str(taken.getsockname()[1])
         done = allot("apiserver", "--data-dir", str(tmp_path / "d"), "--port", port)
     assert done.returncode == 1
-    assert len(done.stderr.splitlines()) == 1 and "address already in use" in done.stderr
+    where = f"cannot listen on 127.0.0.1 port {port}"
+    assert done.stderr == f"allot apiserver: {where}: Address already in use (port 0 picks a free one)\n"
+
+
+def test_a_store_that_is_away_is_said_to_be_waited_for(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr("allot.store.etcd.connection.PATIENCE_S", 0.5)
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # bound and not listening: nobody else will answer there either
+        where = f"127.0.0.1:{nobody.getsockname()[1]}"
+        assert main(["apiserver", "--data-dir", str(tmp_path / "d"), "--store", f"etcd://{where}"]) == 1
+    waiting = [one.getMessage() for one in caplog.records if "does not answer, trying on" in one.getMessage()]
+    assert len(waiting) == 1 and where in waiting[0]
 
 
 def test_a_second_server_on_the_same_data_is_refused(tmp_path):

@@ -11,3 +11,9 @@ def test_leases_cannot_be_renewed_without_a_pause(period, capsys):
     with pytest.raises(SystemExit):
         main(["up", f"--lease-every={period}"])
     assert "--lease-every" in capsys.readouterr().err
+
+
+def test_files_that_are_in_the_way_are_named_in_plain_words(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert main(["up", "--data-dir", str(tmp_path / "file" / "data")]) == 1
+    assert capsys.readouterr().err == f"allot up: {tmp_path}/file/data: Not a directory\n"

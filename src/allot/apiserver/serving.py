@@ -10,7 +10,9 @@ first writes it there, the others take it.
 """
 
 import asyncio
+import errno
 import gc
+import os
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -133,13 +135,23 @@ async def serve(options: ServingOptions) -> Serving:
 
 async def _listen(listener: Listener, local: SocketListener, options: ServingOptions) -> None:
     """On both or on none."""
-    await listener.open(options.host, options.port)
+    try:
+        await listener.open(options.host, options.port)
+    except OSError as refused:
+        raise _no_address(options, refused) from refused
     if options.socket:
         try:
             await local.open(options.data_dir / SOCKET_NAME)
         except OSError:
             await listener.close()
             raise
+
+
+def _no_address(options: ServingOptions, refused: OSError) -> OSError:
+    taken = refused.errno == errno.EADDRINUSE
+    text = os.strerror(refused.errno) if refused.errno and refused.errno > 0 else refused.strerror
+    what = f"cannot listen on {options.host or '*'} port {options.port}: {text}"
+    return OSError(refused.errno, f"{what} (port 0 picks a free one)" if taken else what)
 
 
 def _reached_as(options: ServingOptions) -> tuple[str, ...]:

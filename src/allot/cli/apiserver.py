@@ -15,6 +15,8 @@ from allot.apiserver import Options, ServingOptions, serve
 from allot.cluster import way_to_nodes
 from allot.store import StoreError
 
+from .wording import plain
+
 GATE_HELP = "feature gates, e.g. DRAListTypeAttributes=true,DRADeviceTaints=false"
 
 
@@ -56,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         return run_loop(_serve(wanted))
     except (OSError, StoreError, ValueError) as wrong:
-        print(f"allot apiserver: {wrong}", file=sys.stderr)
+        print(f"allot apiserver: {plain(wrong)}", file=sys.stderr)
         return 1
 
 

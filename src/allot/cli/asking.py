@@ -10,6 +10,7 @@ from allot.api import Gates, UnknownGate, errors
 from allot.client import BadAccess, Client, HttpsTransport, kubeconfig
 
 from .apiserver import GATE_HELP, read_gates
+from .wording import plain
 
 Question = Callable[[Client, Gates, str], Awaitable[int]]
 """Client, gates and the namespace asked about in; the exit status out."""
@@ -33,7 +34,7 @@ def run(name: str, options: argparse.Namespace, question: Question) -> int:
             _asked(Client(HttpsTransport(access), user_agent=f"allot-{name}"), gates, namespace, question)
         )
     except (BadAccess, OSError, UnknownGate, errors.ApiError) as wrong:
-        print(f"allot {name}: {wrong}", file=sys.stderr)
+        print(f"allot {name}: {plain(wrong)}", file=sys.stderr)
         return 1
 
 

@@ -77,7 +77,7 @@ def _file(path: Path) -> dict[str, Any]:
     """The first claim or template among the documents of a file."""
     try:
         documents = list(yaml.safe_load_all(sys.stdin if str(path) == "-" else path.read_text()))
-    except yaml.YAMLError as wrong:
+    except (yaml.YAMLError, UnicodeDecodeError) as wrong:
         raise _NotAClaim(f"{path}: {wrong}") from None
     for fields in documents:
         if isinstance(fields, dict) and fields.get("kind") in _KINDS:

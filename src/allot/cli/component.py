@@ -32,6 +32,7 @@ from allot.informers import Election, Informers
 
 from .apiserver import GATE_HELP, read_gates, run_loop
 from .exposing import exposed
+from .wording import plain
 
 LEASE_NAMESPACE = "kube-system"
 
@@ -97,7 +98,7 @@ def run(name: str, lease: str, user: User, options: argparse.Namespace, work: Wo
         beside = options.socket.parent / "kubeconfig" if options.socket else ""
         access = kubeconfig.load(options.kubeconfig or beside, context=options.context)
     except (BadAccess, OSError, UnknownGate) as wrong:
-        print(f"allot {name}: {wrong}", file=sys.stderr)
+        print(f"allot {name}: {plain(wrong)}", file=sys.stderr)
         return 1
     return run_loop(_until_interrupted(_work(name, lease, user, access, gates, options, work)))
 

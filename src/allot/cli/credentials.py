@@ -24,6 +24,8 @@ from pathlib import Path
 from allot.apiserver import security
 from allot.base import SystemClock
 
+from .wording import plain
+
 HELP = "write a kubeconfig for a user or component"
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "": "seconds"}
@@ -47,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         return _write(options)
     except (_Unusable, security.BadKeyFiles, OSError) as error:
-        print(f"allot credentials: {error}", file=sys.stderr)
+        print(f"allot credentials: {plain(error)}", file=sys.stderr)
         return 1
 
 

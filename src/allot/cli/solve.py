@@ -38,7 +38,10 @@ def run(options: argparse.Namespace) -> int:
         started_s = clock.monotonic_s()
         try:
             answer = _answer(Path(file), options)
-        except (OSError, allocation.NotAProblem) as error:
+        except OSError as error:
+            status = NOT_A_PROBLEM
+            answer = _failed(file, error.strerror or str(error))
+        except allocation.NotAProblem as error:
             status = NOT_A_PROBLEM
             answer = _failed(file, str(error))
         except Exception as error:  # the edge of the process: one file must not cost the others their answer

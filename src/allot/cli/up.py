@@ -20,6 +20,7 @@ from allot.store import StoreError
 
 from .apiserver import arguments as server_arguments
 from .apiserver import read_gates, run_loop
+from .wording import plain
 
 LIST = "list"
 NODES = 3
@@ -60,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         return run_loop(_stay_up(wanted))
     except (OSError, StoreError, ValueError) as wrong:
-        print(f"allot up: {wrong}", file=sys.stderr)
+        print(f"allot up: {plain(wrong)}", file=sys.stderr)
         return 1
 
 

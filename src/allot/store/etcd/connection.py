@@ -10,6 +10,7 @@ Which member
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Sequence
 from enum import Enum, auto
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -20,6 +21,8 @@ from google.protobuf.message import Message
 from ..contract import Unavailable
 from . import allot_etcd_pb2 as pb
 from .address import Address
+
+log = logging.getLogger(__name__)
 
 ATTEMPT_S = 2.0  # where another attempt is harmless: requests vanish while a leader is being elected
 ONLY_ATTEMPT_S = 8.0  # where it is not; etcd itself gives up after seven
@@ -116,6 +119,7 @@ class Connection:
         self._channels: dict[str, grpc.aio.Channel] = {}
         self._current = 0
         self._token = ""
+        self._is_silent = False
         self._authenticating = asyncio.Lock()
 
     async def read(self, method: Method[Answer], request: Message) -> Answer:
@@ -139,6 +143,9 @@ class Connection:
             answer: Answer = await call(request, timeout=within_s, metadata=metadata)
         except grpc.aio.AioRpcError as error:
             raise self._told(error, member) from error
+        if self._is_silent:
+            self._is_silent = False
+            log.warning("etcd answers again")
         return answer
 
     def _told(self, error: grpc.aio.AioRpcError, member: int) -> Exception:
@@ -146,6 +153,7 @@ class Connection:
         text = error.details() or str(error.code())
         meaning = verdict(error.code(), text)
         if meaning in (Verdict.NOT_DONE, Verdict.LOST):
+            self._tell_of_silence(member, text)
             self.leave(member)
         match meaning:
             case Verdict.LOST:
@@ -161,6 +169,12 @@ class Connection:
                 return ValueError(text)
             case Verdict.REFUSED:
                 return Unavailable(f"etcd refused: {text}")
+
+    def _tell_of_silence(self, member: int, text: str) -> None:
+        """Once, until it answers again: whoever waits should know for what."""
+        if not self._is_silent:
+            self._is_silent = True
+            log.warning("etcd at %s does not answer, trying on: %s", self._address.endpoints[member], text)
 
     async def stream(self, method: Method[Answer]) -> Any:
         """Open a stream in both directions to the current member."""

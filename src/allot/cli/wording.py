@@ -1,0 +1,8 @@
+"""What went wrong, in words for whoever typed the command."""
+
+
+def plain(error: Exception) -> str:
+    """The error's text; of the operating system's errors the file and the reason, without a number."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)
