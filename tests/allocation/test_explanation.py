@@ -132,6 +132,15 @@ def test_names_the_clause_that_failed_and_the_best_value_seen():
     assert any("with 40Gi instead of 80Gi" in change.text for change in explanation.changes)
 
 
+def test_a_device_of_another_driver_is_no_near_miss():
+    """Nothing that whoever asks for a graphics card could change would make a network card do."""
+    selector = f'device.driver == "other.example.com" && {AT_LEAST_80}'
+    _, explanation = explained(world([device("a", **memory(80))], wants("r", 1, selector)))
+
+    assert '1 not selected (`device.driver == "other.example.com"`' in explanation.text()
+    assert "nearest" not in explanation.text() and explanation.requests[0].nearest == ""
+
+
 def test_names_who_holds_the_devices():
     devices = [device("a"), device("b")]
     _, explanation = explained(

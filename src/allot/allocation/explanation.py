@@ -238,9 +238,9 @@ def _key(one: Finding) -> str:
 
 
 def _nearest(found: Sequence[Finding], named: Callable[[str], str]) -> str:
-    """The device that failed the latest check."""
+    """The device that failed the latest check. Another driver's device is not near at all."""
     order = list(Reason)
-    misses = [one for one in found if one.reason is not Reason.FREE]
+    misses = [one for one in found if one.reason is not Reason.FREE and "device.driver" not in one.clause]
     if not misses:
         return ""
     near = max(misses, key=lambda one: (order.index(one.reason), one.passed))
