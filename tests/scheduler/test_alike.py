@@ -10,6 +10,7 @@ from allot.scheduler import explaining
 from .cluster import Cluster, tell
 
 HUGE = {"cpu": "64"}
+LONGEST_WAIT_S = explaining.EVERY_S + explaining.ALIKE_AFTER_S
 
 
 @pytest.fixture(autouse=True)
@@ -43,6 +44,14 @@ def test_all_who_are_alike_are_told_what_has_changed_for_one_of_them():
         await until_told(here, words, *names)
 
     tell(story)
+
+
+@pytest.mark.parametrize("count", [1, 200, 1000, 1500])
+def test_a_crowd_is_told_before_what_it_is_told_is_old(count):
+    """P3: a change is told to one within EVERY_S, spread after ALIKE_AFTER_S, and then told to the others."""
+    last_s = explaining.moments_s(count)[-1]
+    assert LONGEST_WAIT_S + last_s < 10
+    assert last_s >= count * explaining.ALIKE_EVERY_S_MIN
 
 
 def test_nodes_that_are_gone_are_not_counted_any_more():

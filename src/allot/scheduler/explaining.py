@@ -29,7 +29,9 @@ EVERY_S = 5.0
 BLINK_S = 0.25
 PATIENCE_S = 2.0
 ALIKE_AFTER_S = 1.0
-ALIKE_EVERY_S = 0.01
+ALIKE_WITHIN_S = 3.0
+"""With the two waits before it: less than the ten seconds of P3."""
+ALIKE_EVERY_S, ALIKE_EVERY_S_MIN = 0.01, 0.002
 REASONS_MAX = 12
 MESSAGE_MAX = 1024
 UNSCHEDULABLE, FAILED = "Unschedulable", "SchedulerError"
@@ -54,6 +56,12 @@ class _Known:
     alike: _Alike | None = None
     written: tuple[str, str] | None = None
     written_s: float = float("-inf")
+
+
+def moments_s(count: int) -> list[float]:
+    """When each of so many pods is told the same: the more there are the closer, within reason."""
+    every_s = max(ALIKE_EVERY_S_MIN, min(ALIKE_EVERY_S, ALIKE_WITHIN_S / max(count, 1)))
+    return [number * every_s for number in range(1, count + 1)]
 
 
 def summary(outcome: Unplaced) -> str:
@@ -157,14 +165,15 @@ class Explainer:
 
     def _spread(self, alike: _Alike) -> None:
         """Those who were not tried are told what the one was told who was."""
-        number = 0
+        untold: list[str] = []
         for uid in alike.pods:
             known = self._known[uid]
             if known.heard < alike.heard and known.why is not None:
                 known.reason, known.why, known.heard = UNSCHEDULABLE, alike.told, alike.heard
                 if known.written != (known.reason, known.why):
-                    number += 1
-                    self._writing.add_after(uid, max(number * ALIKE_EVERY_S, self._due_s(known)))
+                    untold.append(uid)
+        for uid, after_s in zip(untold, moments_s(len(untold)), strict=True):
+            self._writing.add_after(uid, max(after_s, self._due_s(self._known[uid])))
 
     async def _write(self, uid: str) -> Again | None:
         known = self._known.get(uid)
