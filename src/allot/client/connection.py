@@ -15,13 +15,14 @@ What it promises
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
 from typing import cast
 
 import httptools
 
-from allot.api import Response, errors
+from allot.api import Response
+
+from .arriving import Arriving
 
 HEAD_BYTES_MAX = 256 * 1024
 BODY_BYTES_MAX = 1024 * 1024 * 1024
@@ -194,69 +195,23 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
 
-class Stream:
-    """The body of an answer, chunk by chunk, at the pace of its reader."""
+class Stream(Arriving):
+    """Slow readers stop the reading from the socket (C3); one who leaves costs the connection."""
 
     def __init__(self, transport: asyncio.Transport, abandon: Callable[[], None]) -> None:
+        super().__init__(abandon)
         self._transport = transport
-        self._abandon = abandon
-        self._chunks: deque[bytes] = deque()
         self._bytes = 0
         self._paused = False
-        self._ended = False
-        self._broken = ""
-        self._waiting: asyncio.Future[None] | None = None
-        self._deadline: asyncio.TimerHandle | None = None
 
-    def end_after(self, seconds: float) -> None:
-        """End the stream by then: the peer may be gone without a word."""
-        self._deadline = asyncio.get_running_loop().call_later(seconds, self._give_up)
-
-    def push(self, chunk: bytes) -> None:
-        self._chunks.append(chunk)
-        self._bytes += len(chunk)
+    def pushed(self, size: int) -> None:
+        self._bytes += size
         if self._bytes > STREAM_BYTES_AHEAD and not self._paused:
             self._paused = True
             self._transport.pause_reading()
-        self._wake()
 
-    def end(self, broken: str = "") -> None:
-        self._ended = True
-        self._broken = broken
-        if self._deadline is not None:
-            self._deadline.cancel()
-        self._wake()
-
-    def __aiter__(self) -> "Stream":
-        return self
-
-    async def __anext__(self) -> bytes:
-        while not self._chunks:
-            if self._ended:
-                if self._broken:
-                    raise errors.Unavailable(f"the stream broke off: {self._broken}")
-                raise StopAsyncIteration
-            self._waiting = asyncio.get_running_loop().create_future()
-            await self._waiting
-        everything = b"".join(self._chunks) if len(self._chunks) > 1 else self._chunks[0]
-        self._chunks.clear()
+    def taken(self, size: int) -> None:
         self._bytes = 0
-        if self._paused and not self._ended:
+        if self._paused and not self.ended:
             self._paused = False
             self._transport.resume_reading()
-        return everything
-
-    async def aclose(self) -> None:
-        """End the stream from this side; a stream that is not read to its end costs its connection."""
-        self._chunks.clear()
-        self._give_up()
-
-    def _give_up(self) -> None:
-        if not self._ended:
-            self.end()
-            self._abandon()
-
-    def _wake(self) -> None:
-        waiting, self._waiting = self._waiting, None
-        if waiting is not None and not waiting.done():
-            waiting.set_result(None)

@@ -10,11 +10,12 @@ What it promises
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple, cast
 
 from allot.api import Request, Response, User, errors, frames
+
+from .arriving import Arriving
 
 BODY_BYTES_MAX = 1024 * 1024 * 1024
 _TAKEN_EVERY = frames.WINDOW_BYTES // 4  # how much is read before the server hears of it
@@ -188,42 +189,26 @@ def _fail(asked: _Asked, error: Exception) -> None:
         asked.answer.set_exception(error)
 
 
-class LinkStream:
-    """The pieces of an answer, at the pace of its reader."""
+class LinkStream(Arriving):
+    """Slow readers are known to the server by what they took (W4); one who leaves disturbs nobody else."""
 
     def __init__(self, number: int, outbox: frames.Outbox, leave: Callable[[int], None]) -> None:
+        super().__init__(lambda: leave(number))
         self._number = number
         self._outbox = outbox
-        self._leave = leave
-        self._pieces: deque[bytes] = deque()
         self._untold = 0  # bytes that were read, and the server does not know it
-        self._ended = False
-        self._broken = ""
-        self._waiting: asyncio.Future[None] | None = None
-        self._deadline: asyncio.TimerHandle | None = None
         self.on_end: Callable[[LinkStream], object] = lambda stream: None
 
-    @property
-    def ended(self) -> bool:
-        return self._ended
-
-    def end_after(self, seconds: float) -> None:
-        """End the stream by then: the server may hang without a word."""
-        self._deadline = asyncio.get_running_loop().call_later(seconds, self._give_up)
-
-    def push(self, piece: bytes) -> None:
-        self._pieces.append(piece)
-        self._wake()
+    def taken(self, size: int) -> None:
+        self._untold += size
+        if self._untold >= _TAKEN_EVERY and not self.ended:
+            self._outbox.taken(self._number, self._untold)
+            self._untold = 0
 
     def end(self, broken: str = "") -> None:
-        if self._ended:
-            return
-        self._ended = True
-        self._broken = broken
-        if self._deadline is not None:
-            self._deadline.cancel()
-        self.on_end(self)
-        self._wake()
+        if not self.ended:
+            super().end(broken)
+            self.on_end(self)
 
     async def whole(self) -> bytes:
         """Everything, once it is complete."""
@@ -238,37 +223,3 @@ class LinkStream:
         finally:
             await self.aclose()
         return b"".join(pieces)
-
-    def __aiter__(self) -> "LinkStream":
-        return self
-
-    async def __anext__(self) -> bytes:
-        while not self._pieces:
-            if self._ended:
-                if self._broken:
-                    raise errors.Unavailable(f"the stream broke off: {self._broken}")
-                raise StopAsyncIteration
-            self._waiting = asyncio.get_running_loop().create_future()
-            await self._waiting
-        everything = b"".join(self._pieces) if len(self._pieces) > 1 else self._pieces[0]
-        self._pieces.clear()
-        self._untold += len(everything)
-        if self._untold >= _TAKEN_EVERY and not self._ended:
-            self._outbox.taken(self._number, self._untold)
-            self._untold = 0
-        return everything
-
-    async def aclose(self) -> None:
-        """End the stream from this side. The connection and everybody else on it go on."""
-        self._pieces.clear()
-        self._give_up()
-
-    def _give_up(self) -> None:
-        if not self._ended:
-            self.end()
-            self._leave(self._number)
-
-    def _wake(self) -> None:
-        waiting, self._waiting = self._waiting, None
-        if waiting is not None and not waiting.done():
-            waiting.set_result(None)
