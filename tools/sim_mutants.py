@@ -25,6 +25,7 @@ CONTROLLERS = "src/allot/controllers"
 CLAIMS = f"{CONTROLLERS}/resourceclaims"
 COLLECTOR = f"{CONTROLLERS}/garbagecollection"
 INFORMERS = "src/allot/informers"
+SCHEDULER = "src/allot/scheduler"
 SANE_SEEDS = 2
 NOTHING = "no seed found anything"
 
@@ -35,6 +36,7 @@ class Mutant:
     file: str
     old: str
     new: str
+    scheduler: str = "simple"  # which one the worlds have
 
 
 MUTANTS = (
@@ -268,6 +270,83 @@ MUTANTS = (
         "        self._look_soon(touched)",
         "        pass",
     ),
+    Mutant(
+        "nobody is told to leave a tainted device",
+        f"{CONTROLLERS}/devicetainteviction/pod_loop.py",
+        "        await self._evict(pod, eviction)",
+        "        pass",
+        "real",
+    ),
+    Mutant(
+        "the scheduler does not hear of taints",
+        f"{SCHEDULER}/intake.py",
+        "self._snapshot.inventory.apply_taint_rule(change.object.view(resource.DeviceTaintRule))",
+        "pass",
+        "real",
+    ),
+    Mutant(
+        "a taint counts when it is gone",
+        f"{SCHEDULER}/intake.py",
+        "self._snapshot.inventory.remove_taint_rule(change.object.name)",
+        "pass",
+        "real",
+    ),
+    Mutant(
+        "half a pool is taken for the whole",
+        "src/allot/allocation/pool.py",
+        "return PoolView(self.id, incomplete=True)",
+        "pass",
+        "real",
+    ),
+    Mutant(
+        "a pod is bound and its claim not reserved",
+        f"{SCHEDULER}/binding.py",
+        "reserved, is_ours = await self.claims.reserve(pod, claim)",
+        "reserved, is_ours = claim, False",
+        "real",
+    ),
+    Mutant(
+        "an attempt that failed leaves what it made",
+        f"{SCHEDULER}/binding.py",
+        "        await self._take_back(placed.state.pod, made)",
+        "        pass",
+        "real",
+    ),
+    Mutant(
+        "whoever loses the race for a pod takes its claims back",
+        f"{SCHEDULER}/binding.py",
+        "if await self._node_of(placed.state.pod):",
+        "if False:",
+        "real",
+    ),
+    Mutant(
+        "a pod does not say which claim serves its extended resources",
+        f"{SCHEDULER}/binding.py",
+        "patch = extended.status_patch(pod.uid, claim.key.name, write.devices)",
+        "return",
+        "real",
+    ),
+    Mutant(
+        "devices that are given back wake nobody",
+        f"{SCHEDULER}/intake.py",
+        "if held is not None and held.settled and claim.allocation is None:",
+        "if False:",
+        "real",
+    ),
+    Mutant(
+        "a pod that waits is not told why",
+        f"{SCHEDULER}/explaining.py",
+        "self._say(outcome.state.pod, UNSCHEDULABLE, outcome, BLINK_S)",
+        "pass",
+        "real",
+    ),
+    Mutant(
+        "nodes that come wake nobody",
+        f"{SCHEDULER}/intake.py",
+        "self._queue.happened(Event.NODE_ADDED if is_new else Event.NODE_CHANGED, now_s)",
+        "pass",
+        "real",
+    ),
 )
 
 
@@ -289,7 +368,7 @@ def main() -> int:
     ):
         original = Path(folder)
         shutil.copytree(ROOT / "src", original / "src", ignore=shutil.ignore_patterns("__pycache__"))
-        if (healthy := run(original, SANE_SEEDS)).said != NOTHING:
+        if (healthy := run(original, SANE_SEEDS, "real")).said != NOTHING:
             print(f"the tree fails without a mutant: {healthy.said}")
             return 1
         for one in pool.map(lambda mutant: hunt(original, mutant, options.seeds), wanted):
@@ -319,13 +398,13 @@ def hunt(original: Path, mutant: Mutant, seeds: int) -> Found:
         if mutant.old not in text:
             return Found(mutant.name, None, "its text is no longer in the file")
         path.write_text(text.replace(mutant.old, mutant.new))
-        return replace(run(Path(folder), seeds), mutant=mutant.name)
+        return replace(run(Path(folder), seeds, mutant.scheduler), mutant=mutant.name)
 
 
-def run(folder: Path, seeds: int) -> Found:
+def run(folder: Path, seeds: int, scheduler: str) -> Found:
     result = folder / "result.json"
     command = [sys.executable, "-B", "-m", "allot.cli", "sim", "--seeds", f"1-{seeds}"]
-    command += ["--until-broken", "--json", str(result)]
+    command += ["--until-broken", "--scheduler", scheduler, "--json", str(result)]
     environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if not result.exists():

@@ -71,6 +71,14 @@ def resource_slice(*devices, name="s", generation=1, count=1, node="n"):
     return seen("resourceslices", name, namespace="", spec=spec)
 
 
+def taint(device="gpu-0", effect="NoExecute", **more):
+    spec = {
+        "deviceSelector": {"driver": DRIVER, "pool": "p", "device": device},
+        "taint": {"key": "unhealthy", "effect": effect},
+    }
+    return seen("devicetaintrules", f"unhealthy-{device}", namespace="", spec=spec, **more)
+
+
 def card():
     """Of two parts, to be had whole or in halves; and a port."""
     sizes = {"whole": "2", "half": "1"}
@@ -253,6 +261,23 @@ GOOD = {
         resource_slice(generation=2)._replace(at_s=1000),
         claim(at=1060),
     ],
+    "a device that was tainted a minute before it was given away": [
+        taint(effect="NoSchedule", at=1000),
+        pod(),
+        claim(reserved=["p"], at=1060),
+    ],
+    "a pod that waits for a device that is well": [
+        *(taint(one, "NoSchedule") for one in ("gpu-0", "1", "2")),
+        pod(node="", claims=["c"], phase="Pending", why="all are tainted"),
+        claim(allocated=False),
+    ],
+    "a pod that had to leave": [
+        pod(),
+        claim(reserved=["p"]),
+        taint(),
+        gone(pod()),
+        claim(allocated=False),
+    ],
     "a card in halves and a port for two": [
         resource_slice(),
         card(),
@@ -295,6 +320,9 @@ BROKEN = [
     ("D4", [claim(device=["gpu-0", "1"], count=2, constraints=[{"matchAttribute": "x/model"}])]),
     ("D4", [claim(on="elsewhere")]),
     ("D4", [gone(device_class()), claim()]),
+    ("D4", [taint(effect="NoSchedule"), claim(at=1000)]),
+    ("V1", [pod(), claim(reserved=["p"]), taint()]),
+    ("P2", [taint(), gone(taint()), pod(node="", claims=["c"], why="no"), claim(allocated=False, count=3)]),
     ("C1", [claim(finalizer=False)]),
     ("C1", [pod(phase="Succeeded"), claim(reserved=["p"]), claim()]),
     ("C1", [claim(), gone(claim())]),

@@ -68,6 +68,8 @@ class People:
             "silence node": self._silence_node,
             "hear node": self._hear_node,
             "publish": self._publish,
+            "taint device": self._taint_device,
+            "lift taint": self._lift_taint,
         }
 
     async def furnish(self) -> None:
@@ -173,7 +175,9 @@ class People:
         claim = await self._things.resourceclaims.get(name, DEFAULT)
         taken = [result for one in self._record.all("resourceclaims") for result in results(one)]
         offered = _on_offer(self._nodes.slices(name_of(node)))
-        free = [one for one in free_devices(name_of(node), taken) if one in offered]
+        tainted = [one.fields["spec"]["deviceSelector"] for one in self._record.all("devicetaintrules")]
+        unfit = {one["device"] for one in tainted if one["pool"] == name_of(node)}
+        free = [one for one in free_devices(name_of(node), taken) if one in offered and one not in unfit]
         if free and not any(results(claim)):
             await give(self._things.resourceclaims, claim, allocation(name_of(node), free[0]), [])
 
@@ -276,6 +280,18 @@ class People:
         """A driver publishes its pool anew, with more devices or fewer."""
         if self._nodes.is_up(name_of(node)):
             await self._nodes.publish(name_of(node), devices, generation, pause_s)
+
+    async def _taint_device(self, name: str, node: int, lot: int, effect: str) -> None:
+        """One that is in use rather than one that is not."""
+        pools = (name_of(node), f"{name_of(node)}-shared")
+        held = [one for claim in self._record.all("resourceclaims") for one in results(claim)]
+        known = [one for one in held if one["pool"] in pools]
+        idle = {"driver": things.DRIVER, "pool": pools[0], "device": f"gpu-{lot % 4}"}
+        device = known[lot % len(known)] if known else idle
+        await self._things.devicetaintrules.create(things.taint_rule(name, device, effect))
+
+    async def _lift_taint(self, name: str) -> None:
+        await self._things.devicetaintrules.delete(name)
 
 
 def _owner(of: Object, *, blocks: bool = False) -> dict[str, Any]:

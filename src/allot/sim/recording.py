@@ -49,6 +49,7 @@ FOLLOWED = (
     Followed("", "v1", "resourcequotas"),
     Followed("resource.k8s.io", "v1", "deviceclasses", namespaced=False),
     Followed("resource.k8s.io", "v1", "resourceslices", namespaced=False),
+    Followed("resource.k8s.io", "v1", "devicetaintrules", namespaced=False),
     Followed("resource.k8s.io", "v1", "resourceclaimtemplates"),
     Followed("resource.k8s.io", "v1", "resourceclaims"),
     Followed("apps", "v1", "deployments"),

@@ -89,6 +89,7 @@ def _lines(scope: Scope) -> Iterator[tuple[str, Draw]]:
         yield "nodes", _nodes
     if scope.real_scheduler:
         yield "drivers", _drivers
+        yield "health", _health
     for component in scope.components:
         yield f"trouble {component}", _trouble
     yield "clock", _clock
@@ -298,6 +299,19 @@ def _drivers(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
         of = {"node": rng.randrange(100), "generation": generation, "devices": rng.randint(2, 6)}
         pause_s = rng.uniform(0, 120) if rng.random() < 0.4 else 0.0
         yield Step(at, line, "publish", {**of, "pause_s": round(pause_s, 1)})
+
+
+def _health(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
+    """Somebody finds a device unhealthy: nobody new may have it, or nobody at all. Some become well again."""
+    for number in range(rng.randint(3, 6)):
+        at = rng.uniform(0, scope.seconds * 0.9)
+        name = f"unhealthy-{number}"
+        effect = rng.choice(("NoSchedule", "NoExecute"))
+        of = {"name": name, "node": rng.randrange(100), "lot": rng.randrange(1000), "effect": effect}
+        yield Step(at, line, "taint device", of)
+        if rng.random() < 0.7:
+            at += rng.choice((rng.uniform(0, 5), rng.uniform(0, 60), rng.uniform(0, scope.seconds * 0.3)))
+            yield Step(at, line, "lift taint", {"name": name})
 
 
 def _trouble(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:

@@ -30,6 +30,7 @@ class Things:
         self.resourceclaimtemplates = client.resource("resource.k8s.io", "v1", "resourceclaimtemplates")
         self.resourceslices = client.resource("resource.k8s.io", "v1", "resourceslices", namespaced=False)
         self.deviceclasses = client.resource("resource.k8s.io", "v1", "deviceclasses", namespaced=False)
+        self.devicetaintrules = client.resource("resource.k8s.io", "v1", "devicetaintrules", namespaced=False)
         self.deployments = client.resource("apps", "v1", "deployments")
         self.daemonsets = client.resource("apps", "v1", "daemonsets")
         self.jobs = client.resource("batch", "v1", "jobs")
@@ -170,6 +171,12 @@ def device_classes() -> list[Fields]:
     ]
     classes[0]["spec"]["extendedResourceName"] = EXTENDED
     return classes
+
+
+def taint_rule(name: str, device: Mapping[str, Any], effect: str) -> Fields:
+    taint = {"key": "example.com/unhealthy", "effect": effect}
+    selector = {part: device[part] for part in ("driver", "pool", "device")}
+    return {"metadata": {"name": name}, "spec": {"deviceSelector": selector, "taint": taint}}
 
 
 def slices_of(node: str, devices: int, generation: int = 1, parts: int = 1) -> list[Fields]:

@@ -51,6 +51,7 @@ from .replicas import Replicas
 from .rollouts import Rollouts
 from .running_pods import RunningPods
 from .satisfied import Satisfied
+from .tainted import Tainted
 from .within import Within
 
 
@@ -75,6 +76,7 @@ def all_checkers(*, real_scheduler: bool = False) -> list[Checker]:
         OneHolder(),
         Within(),
         Satisfied(),
+        Tainted(),
         ExtendedClaims(),
         ClaimRules(),
         OwnClaims(),

@@ -4,7 +4,7 @@ P2  Once things are quiet, a pod for which a fitting node exists is on a node.
 P3  A pod that waits says why, and what it says of nodes is about those that are there now.
 
 A fitting node, read here for what made-up worlds ask: it is there and has no taints, every claim of
-the pod that is allocated is on it, and as many devices are free as the others ask for. Only pods
+the pod that is allocated is on it, and as many healthy devices are free as the others ask for. Only pods
 whose claims ask for any devices of the class are judged by P2, and only where the scheduler is ours.
 """
 
@@ -24,13 +24,14 @@ from .reading import (
     results,
 )
 from .standing import Standing
+from .tainted import tainted_device
 
 CLASS, DRIVER = "gpu", "gpu.example.com"
 NODES_COUNTED = re.compile(r"0/(\d+) nodes are available")
 
 
 class Placed:
-    follows = ("pods", "nodes", "resourceclaims", "resourceslices")
+    follows = ("pods", "nodes", "resourceclaims", "resourceslices", "devicetaintrules")
 
     def __init__(self) -> None:
         self._now = Standing(*self.follows)
@@ -90,7 +91,9 @@ class Placed:
         pool = current[0]["pool"]["name"]
         offered = {device["name"] for one in current for device in one.get("devices") or ()}
         given = [one for claim in self._now.all("resourceclaims") for one in results(claim)]
-        return len(offered - {one["device"] for one in given if one["pool"] == pool})
+        tainted = {tainted_device(one) for one in self._now.all("devicetaintrules")}
+        unfit = {device for driver, place, device in tainted if (driver, place) == (DRIVER, pool)}
+        return len(offered - unfit - {one["device"] for one in given if one["pool"] == pool})
 
 
 def _asks_for_extended(pod: Fields) -> bool:
