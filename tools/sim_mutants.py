@@ -306,13 +306,6 @@ MUTANTS = (
         "real",
     ),
     Mutant(
-        "an attempt that failed leaves what it made",
-        f"{SCHEDULER}/binding.py",
-        "        await self._take_back(placed.state.pod, made)",
-        "        pass",
-        "real",
-    ),
-    Mutant(
         "whoever loses the race for a pod takes its claims back",
         f"{SCHEDULER}/binding.py",
         "if await self._node_of(placed.state.pod):",
@@ -327,23 +320,9 @@ MUTANTS = (
         "real",
     ),
     Mutant(
-        "devices that are given back wake nobody",
-        f"{SCHEDULER}/intake.py",
-        "if held is not None and held.settled and claim.allocation is None:",
-        "if False:",
-        "real",
-    ),
-    Mutant(
         "a pod that waits is not told why",
         f"{SCHEDULER}/explaining.py",
         "self._say(outcome.state.pod, UNSCHEDULABLE, outcome, BLINK_S)",
-        "pass",
-        "real",
-    ),
-    Mutant(
-        "nodes that come wake nobody",
-        f"{SCHEDULER}/intake.py",
-        "self._queue.happened(Event.NODE_ADDED if is_new else Event.NODE_CHANGED, now_s)",
         "pass",
         "real",
     ),

@@ -354,6 +354,15 @@ BROKEN = [
     ("N2", [prepared("uid-c"), claim(), gone(claim())]),
     ("P1", [pod(node="", claims=["c"]), claim(reserved=[]), pod(claims=["c"])]),
     ("P1", [pod(node="", own=None), pod(own=None)]),
+    ("P1", [pod(node="", extended=1), pod(extended=1)]),
+    (
+        "P1",
+        [
+            pod(node="", extended=1),
+            claim(owner="p", extended=True, allocated=False),
+            pod(extended=1, special="c"),
+        ],
+    ),
     ("P2", [pod(node="", claims=["c"], why="no"), claim(allocated=False)]),
     ("P2", [pod(node="", why="no")]),
     ("P3", [pod(node="")]),

@@ -68,7 +68,7 @@ class People:
             "silence node": self._silence_node,
             "hear node": self._hear_node,
             "publish": self._publish,
-            "taint device": self._taint_device,
+            "taint": self._taint,
             "lift taint": self._lift_taint,
         }
 
@@ -176,8 +176,8 @@ class People:
         taken = [result for one in self._record.all("resourceclaims") for result in results(one)]
         offered = _on_offer(self._nodes.slices(name_of(node)))
         tainted = [one.fields["spec"]["deviceSelector"] for one in self._record.all("devicetaintrules")]
-        unfit = {one["device"] for one in tainted if one["pool"] == name_of(node)}
-        free = [one for one in free_devices(name_of(node), taken) if one in offered and one not in unfit]
+        unfit = any(one.get("pool", name_of(node)) == name_of(node) for one in tainted)
+        free = [one for one in free_devices(name_of(node), taken) if one in offered and not unfit]
         if free and not any(results(claim)):
             await give(self._things.resourceclaims, claim, allocation(name_of(node), free[0]), [])
 
@@ -281,14 +281,15 @@ class People:
         if self._nodes.is_up(name_of(node)):
             await self._nodes.publish(name_of(node), devices, generation, pause_s)
 
-    async def _taint_device(self, name: str, node: int, lot: int, effect: str) -> None:
-        """One that is in use rather than one that is not."""
-        pools = (name_of(node), f"{name_of(node)}-shared")
-        held = [one for claim in self._record.all("resourceclaims") for one in results(claim)]
-        known = [one for one in held if one["pool"] in pools]
-        idle = {"driver": things.DRIVER, "pool": pools[0], "device": f"gpu-{lot % 4}"}
-        device = known[lot % len(known)] if known else idle
-        await self._things.devicetaintrules.create(things.taint_rule(name, device, effect))
+    async def _taint(self, name: str, what: str, lot: int, effect: str) -> None:
+        """A device that is in use, best by a pod that stays, if there is one; or its pool, or all."""
+        lasting = {one.uid for one in self._record.all("pods") if _lasts(one)}
+        claims = self._record.all("resourceclaims")
+        kept = [one for one in claims if any(user["uid"] in lasting for user in _users(one))]
+        held = [one for claim in kept or claims for one in results(claim)]
+        idle = {"driver": things.DRIVER, "pool": name_of(lot), "device": f"gpu-{lot % 4}"}
+        rule = things.taint_rule(name, held[lot % len(held)] if held else idle, what, effect)
+        await self._things.devicetaintrules.create(rule)
 
     async def _lift_taint(self, name: str) -> None:
         await self._things.devicetaintrules.delete(name)
@@ -311,6 +312,14 @@ def _on_offer(slices: Sequence[Object]) -> list[str]:
 
 def _annotations(one: Object) -> Mapping[str, str]:
     return one.metadata.annotations or {}
+
+
+def _lasts(pod: Object) -> bool:
+    return bool(pod.fields["spec"]["restartPolicy"] == "Always")
+
+
+def _users(claim: Object) -> Sequence[Any]:
+    return (claim.fields.get("status") or {}).get("reservedFor") or ()
 
 
 def _is_shared(claim: Object) -> bool:

@@ -302,16 +302,20 @@ def _drivers(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
 
 
 def _health(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
-    """Somebody finds a device unhealthy: nobody new may have it, or nobody at all. Some become well again."""
+    """Devices fall ill: nobody new may have them, or nobody at all. Pools, and drivers as a whole,
+    become well again; a device may not, and one falls ill late."""
     for number in range(rng.randint(3, 6)):
         at = rng.uniform(0, scope.seconds * 0.9)
-        name = f"unhealthy-{number}"
-        effect = rng.choice(("NoSchedule", "NoExecute"))
-        of = {"name": name, "node": rng.randrange(100), "lot": rng.randrange(1000), "effect": effect}
-        yield Step(at, line, "taint device", of)
-        if rng.random() < 0.7:
-            at += rng.choice((rng.uniform(0, 5), rng.uniform(0, 60), rng.uniform(0, scope.seconds * 0.3)))
+        name, effect = f"unhealthy-{number}", rng.choice(("NoSchedule", "NoExecute"))
+        what = rng.choice(("device", "device", "pool", "driver"))
+        yield Step(
+            at, line, "taint", {"name": name, "what": what, "lot": rng.randrange(1000), "effect": effect}
+        )
+        if what != "device" or rng.random() < 0.6:
+            at += rng.choice((rng.uniform(0, 5), rng.uniform(0, 60), rng.uniform(0, scope.seconds * 0.2)))
             yield Step(at, line, "lift taint", {"name": name})
+    late = {"name": "unhealthy-late", "what": "device", "lot": rng.randrange(1000), "effect": "NoExecute"}
+    yield Step(rng.uniform(scope.seconds * 0.9, scope.seconds * 0.95), line, "taint", late)
 
 
 def _trouble(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:

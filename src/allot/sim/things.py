@@ -173,9 +173,11 @@ def device_classes() -> list[Fields]:
     return classes
 
 
-def taint_rule(name: str, device: Mapping[str, Any], effect: str) -> Fields:
+def taint_rule(name: str, device: Mapping[str, Any], what: str, effect: str) -> Fields:
+    """For the device, its pool, or all devices of its driver."""
+    parts = ("driver", "pool", "device")
+    selector = {part: device[part] for part in parts[: parts.index(what) + 1]}
     taint = {"key": "example.com/unhealthy", "effect": effect}
-    selector = {part: device[part] for part in ("driver", "pool", "device")}
     return {"metadata": {"name": name}, "spec": {"deviceSelector": selector, "taint": taint}}
 
 

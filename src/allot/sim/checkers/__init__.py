@@ -77,7 +77,7 @@ def all_checkers(*, real_scheduler: bool = False) -> list[Checker]:
         Within(),
         Satisfied(),
         Tainted(),
-        ExtendedClaims(),
+        ExtendedClaims(only_devices=real_scheduler),
         ClaimRules(),
         OwnClaims(),
         RunningPods(),

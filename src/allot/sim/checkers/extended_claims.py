@@ -1,9 +1,14 @@
-"""C5: a pod has at most one claim for its extended resources; at rest its status names it."""
+"""Extended resources that devices serve.
+
+C5  A pod has at most one claim for its extended resources; at rest its status names it.
+P1  A pod is bound only when its status names that claim, which is allocated and reserved for it. Judged
+    only where nothing else serves extended resources, and the scheduler is ours.
+"""
 
 from collections.abc import Iterator
 
 from ..recording import Seen
-from .reading import controller, is_leaving, name_of, node_of
+from .reading import allocation, asks_for_extended, controller, is_leaving, name_of, node_of, reserved
 from .standing import Standing
 
 ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
@@ -12,12 +17,22 @@ ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
 class ExtendedClaims:
     follows = ("pods", "resourceclaims")
 
-    def __init__(self) -> None:
+    def __init__(self, *, only_devices: bool = False) -> None:
         self._now = Standing(*self.follows)
+        self._only_devices = only_devices
 
     def see(self, seen: Seen) -> Iterator[str]:
-        self._now.see(seen)
-        yield from ()
+        before = self._now.see(seen)
+        if not self._only_devices or seen.resource != "pods" or before is None:
+            return
+        if node_of(seen.fields) and not node_of(before) and asks_for_extended(seen.fields):
+            told = (seen.fields.get("status") or {}).get("extendedResourceClaimStatus") or {}
+            claim = self._now.named(
+                "resourceclaims", told.get("resourceClaimName", ""), seen.object.namespace
+            )
+            users = [one["uid"] for one in reserved(claim or {})]
+            if claim is None or allocation(claim) is None or seen.object.uid not in users:
+                yield f"P1: pod {seen.object.name} was bound without devices for its extended resources"
 
     def rest(self) -> Iterator[str]:
         made: dict[str, list[str]] = {}

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from ..recording import Seen
 from .reading import (
     Fields,
+    asks_for_extended,
     claim_names,
     controller,
     is_finished,
@@ -24,7 +25,7 @@ from .reading import (
     results,
 )
 from .standing import Standing
-from .tainted import tainted_device
+from .tainted import taints
 
 CLASS, DRIVER = "gpu", "gpu.example.com"
 NODES_COUNTED = re.compile(r"0/(\d+) nodes are available")
@@ -71,7 +72,7 @@ class Placed:
                 return ""
             held |= {homes.get(one["pool"], "") for one in results(claim)}
             asked += 0 if results(claim) else sum(one["exactly"].get("count", 1) for one in requests)
-        if _asks_for_extended(pod) or len(held) > 1 or pod["spec"].get("affinity"):
+        if asks_for_extended(pod) or len(held) > 1 or pod["spec"].get("affinity"):
             return ""
         for node in self._now.all("nodes"):
             name = name_of(node)
@@ -91,14 +92,9 @@ class Placed:
         pool = current[0]["pool"]["name"]
         offered = {device["name"] for one in current for device in one.get("devices") or ()}
         given = [one for claim in self._now.all("resourceclaims") for one in results(claim)]
-        tainted = {tainted_device(one) for one in self._now.all("devicetaintrules")}
-        unfit = {device for driver, place, device in tainted if (driver, place) == (DRIVER, pool)}
+        rules = [*self._now.all("devicetaintrules")]
+        unfit = {one for one in offered if any(taints(rule, (DRIVER, pool, one)) for rule in rules)}
         return len(offered - unfit - {one["device"] for one in given if one["pool"] == pool})
-
-
-def _asks_for_extended(pod: Fields) -> bool:
-    amounts = ((one.get("resources") or {}).get("requests") or {} for one in pod["spec"]["containers"])
-    return any("/" in name for amount in amounts for name in amount)
 
 
 def _explanation(pod: Fields) -> str:

@@ -33,6 +33,11 @@ def node_of(pod: Fields) -> str:
     return (pod.get("spec") or {}).get("nodeName") or ""
 
 
+def asks_for_extended(pod: Fields) -> bool:
+    amounts = ((one.get("resources") or {}).get("requests") or {} for one in pod["spec"]["containers"])
+    return any("/" in name for amount in amounts for name in amount)
+
+
 def is_ready(pod: Fields) -> bool:
     conditions = (pod.get("status") or {}).get("conditions") or ()
     return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)

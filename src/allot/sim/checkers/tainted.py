@@ -4,7 +4,7 @@ D4  A tainted device is not given to anybody who does not tolerate it. Caches ar
     the taint may be a little older than the allocation.
 V1  Once things are quiet, nobody has a device that is tainted with NoExecute: its pods were told to go.
 
-In made-up worlds taints come from rules, each for one device, and nobody tolerates any.
+In made-up worlds taints come from rules, and nobody tolerates any.
 """
 
 from collections.abc import Iterator
@@ -17,13 +17,15 @@ OLD_S = 300.0
 Device = tuple[str, str, str]
 
 
-def tainted_device(rule: Fields) -> Device:
+def taints(rule: Fields, device: Device) -> bool:
+    """What a rule does not name, it means all of."""
     chosen = rule["spec"]["deviceSelector"]
-    return chosen["driver"], chosen["pool"], chosen["device"]
+    named = (chosen.get("driver"), chosen.get("pool"), chosen.get("device"))
+    return all(one in (None, own) for one, own in zip(named, device, strict=True))
 
 
-def _devices(claim: Fields) -> set[Device]:
-    return {(one["driver"], one["pool"], one["device"]) for one in results(claim)}
+def _devices(claim: Fields) -> list[Device]:
+    return [(one["driver"], one["pool"], one["device"]) for one in results(claim)]
 
 
 class Tainted:
@@ -41,17 +43,19 @@ class Tainted:
             yield from self._judge(seen)
 
     def _judge(self, seen: Seen) -> Iterator[str]:
-        given = _devices(seen.fields)
-        for rule in self._now.all("devicetaintrules"):
-            age_s = seen.at_s - self._since[rule["metadata"]["uid"]]
-            if tainted_device(rule) in given and age_s > OLD_S:
-                yield f"D4: claim {seen.object.name} got {'/'.join(tainted_device(rule))}, which is tainted"
+        rules = [*self._now.all("devicetaintrules")]
+        old = [one for one in rules if seen.at_s - self._since[one["metadata"]["uid"]] > OLD_S]
+        for device in _devices(seen.fields):
+            if any(taints(rule, device) for rule in old):
+                yield f"D4: claim {seen.object.name} got {'/'.join(device)}, which is tainted"
 
     def rest(self) -> Iterator[str]:
         rules = [*self._now.all("devicetaintrules")]
-        forbidden = {tainted_device(one) for one in rules if one["spec"]["taint"]["effect"] == "NoExecute"}
+        evicting = [one for one in rules if one["spec"]["taint"]["effect"] == "NoExecute"]
         for claim in self._now.all("resourceclaims"):
-            for device in sorted(_devices(claim) & forbidden):
+            for device in _devices(claim):
+                if not any(taints(rule, device) for rule in evicting):
+                    continue
                 for consumer in reserved(claim):
                     pod = self._now.get("pods", consumer["uid"])
                     if pod is not None and is_active(pod) and node_of(pod):
