@@ -2,6 +2,8 @@
 
 from allot.api import Object, core, meta
 
+from ..workloads import count_of
+
 HASH_LABEL = "controller-revision-hash"
 
 
@@ -37,15 +39,10 @@ class DaemonSet(meta.View, frozen=True):
     status: DaemonSetStatus = DaemonSetStatus()
 
     def unavailable(self, nodes: int) -> int:
-        return _count(self.spec.update_strategy.rolling_update.max_unavailable, nodes)
+        return count_of(self.spec.update_strategy.rolling_update.max_unavailable, nodes)
 
     def surge(self, nodes: int) -> int:
-        return _count(self.spec.update_strategy.rolling_update.max_surge, nodes)
-
-
-def _count(written: int | str, of: int) -> int:
-    """A count, or a share such as `25%`, rounded up."""
-    return written if isinstance(written, int) else -(-int(written.removesuffix("%")) * of // 100)
+        return count_of(self.spec.update_strategy.rolling_update.max_surge, nodes)
 
 
 def set_of(object: Object) -> DaemonSet:

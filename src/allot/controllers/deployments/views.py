@@ -3,6 +3,7 @@
 from allot.api import Object, meta
 
 from ..replicasets.views import ReplicaSet
+from ..workloads import count_of
 
 NO_DEADLINE_S = 2**31 - 1
 """Upstream's way to write that there is no deadline."""
@@ -75,17 +76,9 @@ class Deployment(meta.View, frozen=True):
     def _bounds(self) -> tuple[int, int]:
         """Shares of few replicas may both come down to nothing; then one may be missing."""
         rolling = self.spec.strategy.rolling_update
-        surge = _count(rolling.max_surge, self.spec.replicas, up=True)
-        unavailable = _count(rolling.max_unavailable, self.spec.replicas, up=False)
+        surge = count_of(rolling.max_surge, self.spec.replicas)
+        unavailable = count_of(rolling.max_unavailable, self.spec.replicas, up=False)
         return surge, unavailable if surge or unavailable else 1
-
-
-def _count(written: int | str, of: int, *, up: bool) -> int:
-    """A count, or a share such as `25%`."""
-    if isinstance(written, int):
-        return written
-    percent = int(written.removesuffix("%"))
-    return -(-percent * of // 100) if up else percent * of // 100
 
 
 def deployment_of(object: Object) -> Deployment:

@@ -7,6 +7,7 @@ memory       what was made or deleted and the cache does not show yet
 building     a pod from a template, as its owner
 keeping      the part that awaits: an owner's pods, adopted, made and deleted
 ending       the end of a pod that somebody else decides on: told first, then deleted
+shares       so many, or a share of them
 pausing      looking again later, and never at once
 doing        many writes, carefully: first one, then two, then four
 """
@@ -29,6 +30,7 @@ from .pods import (
     wait_s,
 )
 from .selecting import accepts
+from .shares import count_of
 
 __all__ = [
     "NODE_INDEX",
@@ -38,6 +40,7 @@ __all__ = [
     "Keeper",
     "Unseen",
     "accepts",
+    "count_of",
     "deletion_order",
     "disrupt",
     "free_in_namespace",
