@@ -245,8 +245,11 @@ def test_a_disruption_budget_stops_an_eviction(kubectl):
         "spec": {"nodeName": "n1", "containers": [{"name": "main", "image": "app:1"}]},
     }
     kubectl("create", "-f", "-", stdin=json.dumps(pod))
-    status = '{"status":{"phase":"Running"}}'
-    kubectl("patch", "pod", "web", "--subresource=status", "--type=merge", "-p", status)
+    ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    counts = {"currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1, "disruptionsAllowed": 0}
+    for what, status in (("pod/web", ready), ("pdb/keep", {**counts, "observedGeneration": 1})):
+        patch = json.dumps({"status": status})
+        kubectl("patch", what, "--subresource=status", "--type=merge", "-p", patch)
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "web"}}
     path = f"/api/v1/namespaces/{kubectl.namespace}/pods/web/eviction"
     refused = kubectl("create", "--raw", path, "-f", "-", stdin=json.dumps(eviction), fails=True)

@@ -416,6 +416,7 @@ def test_a_node_that_may_not_evict_a_pod_costs_its_budget_nothing(cluster, admin
     assert admin.code("PUT", f"{PODS}/guarded/status", running) == 200
     budget["status"] = {
         "disruptionsAllowed": 1, "currentHealthy": 1, "desiredHealthy": 0, "expectedPods": 1,
+        "observedGeneration": 1,
     }  # fmt: skip
     assert admin.code("PUT", f"{budgets}/b/status", budget) == 200
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "guarded"}}

@@ -287,6 +287,10 @@ class Pod(View, frozen=True):
         """It has ended and will not run again."""
         return self.status.phase in ("Succeeded", "Failed")
 
+    @property
+    def is_ready(self) -> bool:
+        return any(c.type == "Ready" and c.status == "True" for c in self.status.conditions)
+
 
 # -- nodes --------------------------------------------------------------------------------------
 
@@ -355,12 +359,17 @@ class PodDisruptionBudgetStatus(View, frozen=True):
     desired_healthy: int = 0
     expected_pods: int = 0
     disrupted_pods: Mapping[str, str] = {}
+    conditions: tuple[Condition, ...] = ()
 
 
 class PodDisruptionBudget(View, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
     status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
+
+    def covers(self, labels: Mapping[str, str]) -> bool:
+        """Of a pod in its namespace. Without a selector it covers none, with an empty one all."""
+        return self.spec.selector is not None and self.spec.selector.selects(labels)
 
 
 class PriorityClass(View, frozen=True):

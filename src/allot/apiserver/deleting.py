@@ -107,7 +107,7 @@ class Deleter:
             found = await self._repository.find(call.kind, namespace, name)
             if found.object is None:
                 raise not_found(call.kind, name)
-            _check_preconditions(call.kind, name, found.object, options)
+            check_preconditions(call.kind, name, found.object, options)
             done = await self._attempt(call, namespace, name, found, options, fresh=attempt > 0)
             if done is not None:
                 return done
@@ -145,7 +145,7 @@ class Deleter:
         return Object(stored, outcome.revision), True
 
 
-def _check_preconditions(kind: Kind, name: str, object: Object, options: DeleteOptions) -> None:
+def check_preconditions(kind: Kind, name: str, object: Object, options: DeleteOptions) -> None:
     wrong = ""
     if options.uid and options.uid != object.uid:
         wrong = f"UID in precondition: {options.uid}, UID in object meta: {object.uid}"

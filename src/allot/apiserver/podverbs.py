@@ -1,24 +1,25 @@
 """What can be done to a pod besides writing it: bind it to a node, evict it."""
 
-from typing import Any
+from dataclasses import replace
 
-from allot.api import Fields, Kind, Object, Response, encode, errors, schema, stored_form
+from allot.api import Fields, Kind, Object, Response, core, encode, errors, schema, stored_form
 from allot.base import Clock
 from allot.store import Committed, Put
 
+from . import disruption
 from .body import Body, decode_body
 from .call import Call
-from .deleting import DeleteOptions, Deleter
+from .deleting import DeleteOptions, Deleter, check_preconditions
 from .metadata import timestamp
 from .occasion import WriteOccasion
 from .reading import not_found
 from .repository import Repository, object_of, prefix_of
 from .security import refuse_node
-from .selectors import LabelSelector, Requirement
 from .writing import Writer
 
 _SUCCESS = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
-_FINISHED = ("Succeeded", "Failed")
+ATTEMPTS = 8
+"""How often an eviction starts over when others are faster."""
 
 
 def _read(call: Call, name: str, what: str) -> Fields:
@@ -99,87 +100,78 @@ class Evictor:
 
     async def evict(self, call: Call) -> Response:
         eviction = _read(call, "io.k8s.api.policy.v1.Eviction", "Eviction")
-        said = eviction.get("deleteOptions") or {}
-        conditions = said.get("preconditions") or {}
-        dry = call.dry_run or said.get("dryRun") == ["All"]
-        found = await self._repository.find(call.kind, call.target.namespace, call.target.name)
-        if found.object is None:
-            raise not_found(call.kind, call.target.name)
-        pod = found.object.fresh()
-        refused = refuse_node(call.user, call.target.action(), eviction, None, lambda *_: pod)
-        if refused is not None:
-            raise refused  # before the budget is charged
-        if (pod.get("status") or {}).get("phase") not in (*_FINISHED, "Pending"):
-            await self._charge_budget(call, pod, dry)
-        options = DeleteOptions(
-            said.get("gracePeriodSeconds"),
-            str(conditions.get("uid") or ""),
-            str(conditions.get("resourceVersion") or ""),
-            said.get("propagationPolicy") or "",
-            dry,
-        )
-        await self._deleter.remove(call, call.target.namespace, call.target.name, options)
-        return Response(201, encode(_SUCCESS))
+        asked = _asked(eviction, call.dry_run)
+        for _ in range(ATTEMPTS):
+            if await self._attempt(call, eviction, asked):
+                return Response(201, encode(_SUCCESS))
+        raise errors.TooManyRequests("the pod is being changed by many", retry_after_s=1)
 
-    async def _charge_budget(self, call: Call, pod: Fields, dry: bool) -> None:
-        if self._budgets is None:
-            return
-        page = await self._repository.store.range(prefix_of(self._budgets, call.target.namespace))
-        labels = pod["metadata"].get("labels") or {}
-        covering = [o for o in map(object_of, page.entries) if _covers(o.fields.get("spec") or {}, labels)]
+    async def _attempt(self, call: Call, eviction: Fields, asked: DeleteOptions) -> bool:
+        """False: the pod was to go without a charge, and is no longer what it was."""
+        namespace, name = call.target.namespace, call.target.name
+        pod = (await self._repository.find(call.kind, namespace, name)).object
+        if pod is None:
+            raise not_found(call.kind, name)
+        refused = refuse_node(call.user, call.target.action(), eviction, None, lambda *_: pod.fresh())
+        if refused is not None:
+            raise refused
+        check_preconditions(call.kind, name, pod, asked)  # like the above, before the budget is charged
+        only_as_it_is = not await self._ask_budget(namespace, pod, asked.dry_run)
+        as_it_is = replace(asked, resource_version=pod.resource_version)
+        try:
+            await self._deleter.remove(call, namespace, name, as_it_is if only_as_it_is else asked)
+        except errors.Conflict:
+            if only_as_it_is and not asked.resource_version:
+                return False
+            raise
+        return True
+
+    async def _ask_budget(self, namespace: str, pod: Object, dry: bool) -> bool:
+        """Whether the pod may go whatever becomes of it, the budget having been charged if need be."""
+        view = pod.view(core.Pod)
+        if view.is_finished or pod.metadata.deletion_timestamp is not None or self._budgets is None:
+            return True
+        if view.status.phase == "Pending":
+            return False
+        page = await self._repository.store.range(prefix_of(self._budgets, namespace))
+        labels = view.metadata.labels
+        covering = [
+            o for o in map(object_of, page.entries) if o.view(core.PodDisruptionBudget).covers(labels)
+        ]
         if len(covering) > 1:
             raise errors.Internal(
                 "This pod has more than one PodDisruptionBudget, which eviction does not support."
             )
-        if covering:
-            await self._charge(call, covering[0], pod["metadata"]["name"], dry)
+        return await self._charge(self._budgets, covering[0], view, dry) if covering else True
 
-    async def _charge(self, call: Call, budget: Object, pod: str, dry: bool) -> None:
-        assert self._budgets is not None
-        for _ in range(8):
-            found = await self._repository.find(self._budgets, call.target.namespace, budget.name)
+    async def _charge(self, kind: Kind, budget: Object, pod: core.Pod, dry: bool) -> bool:
+        """False: nothing is charged, for the pod is not among those that the budget counts."""
+        for _ in range(ATTEMPTS):
+            found = await self._repository.find(kind, budget.namespace, budget.name)
             if found.object is None:
-                return
-            fields = found.object.fresh()
-            status = fields.setdefault("status", {})
-            if (status.get("disruptionsAllowed") or 0) <= 0:
-                raise _over_budget(budget.name, status)
+                return True
+            seen = found.object.view(core.PodDisruptionBudget)
+            if disruption.is_free(seen, pod):
+                return False
+            refused = disruption.refusal(seen)
+            if refused is not None:
+                raise refused
             if dry:
-                return
-            status["disruptionsAllowed"] -= 1
-            status.setdefault("disruptedPods", {})[pod] = timestamp(self._clock.now())
-            write = Put(found.key, stored_form(fields))
+                return True
+            after = disruption.charged(found.object, pod.metadata.name, timestamp(self._clock.now()))
+            write = Put(found.key, stored_form(after))
             if isinstance(await self._repository.commit([found.compare], [write]), Committed):
-                return
+                return True
         raise errors.TooManyRequests("the disruption budget is being changed by many", retry_after_s=1)
 
 
-def _over_budget(name: str, status: Fields) -> errors.TooManyRequests:
-    text = (
-        f"The disruption budget {name} needs {status.get('desiredHealthy', 0)} healthy pods "
-        f"and has {status.get('currentHealthy', 0)} currently"
+def _asked(eviction: Fields, dry: bool) -> DeleteOptions:
+    said = eviction.get("deleteOptions") or {}
+    conditions = said.get("preconditions") or {}
+    return DeleteOptions(
+        said.get("gracePeriodSeconds"),
+        str(conditions.get("uid") or ""),
+        str(conditions.get("resourceVersion") or ""),
+        said.get("propagationPolicy") or "",
+        dry or said.get("dryRun") == ["All"],
     )
-    return errors.TooManyRequests(
-        "Cannot evict pod as it would violate the pod's disruption budget.",
-        causes=[errors.Cause("DisruptionBudget", text, "")],
-    )
-
-
-_OPERATORS = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "absent"}
-
-
-def _covers(spec: Fields, labels: dict[str, str]) -> bool:
-    selector = spec.get("selector")
-    return selector is not None and selector_of(selector).accepts(labels)
-
-
-def selector_of(selector: dict[str, Any]) -> LabelSelector:
-    """A label selector object as requirements."""
-    needs = [
-        Requirement(key, "in", frozenset([value]))
-        for key, value in (selector.get("matchLabels") or {}).items()
-    ]
-    for need in selector.get("matchExpressions") or []:
-        operator = _OPERATORS.get(need.get("operator"), "in")
-        needs.append(Requirement(need.get("key", ""), operator, frozenset(need.get("values") or [])))
-    return LabelSelector(tuple(needs))

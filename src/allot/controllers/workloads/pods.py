@@ -33,8 +33,7 @@ def is_active(pod: Object) -> bool:
 
 
 def is_ready(pod: Object) -> bool:
-    condition = _ready_condition(pod)
-    return condition is not None and condition.status == "True"
+    return view_of(pod).is_ready
 
 
 def is_available(pod: Object, min_ready_s: int, now: datetime) -> bool:

@@ -39,8 +39,6 @@ class Budgets:
             self._known[pod.uid] = tuple(
                 key
                 for key, budget in self._by_namespace.get(pod.key.namespace, ())
-                if pod.key.name not in budget.status.disrupted_pods
-                and budget.spec.selector is not None
-                and budget.spec.selector.selects(pod.labels)
+                if pod.key.name not in budget.status.disrupted_pods and budget.covers(pod.labels)
             )
         return self._known[pod.uid]
