@@ -39,6 +39,7 @@ class Api:
         self.deployments = client.resource("apps", "v1", "deployments")
         self.replica_sets = client.resource("apps", "v1", "replicasets")
         self.daemon_sets = client.resource("apps", "v1", "daemonsets")
+        self.budgets = client.resource("policy", "v1", "poddisruptionbudgets")
         self.jobs = client.resource("batch", "v1", "jobs")
         self.leases = client.resource("coordination.k8s.io", "v1", "leases")
 
@@ -412,6 +413,28 @@ class QuotasAreCounted(Story):
         return sum((one.fields.get("status") or {}).get("used") == self.used for one in found)
 
 
+class BudgetsAreCounted(Story):
+    """Every disruption budget says how many of its pods may go."""
+
+    controller = "disruption-controller"
+    numbers: ClassVar[Fields] = {"expectedPods": 3, "currentHealthy": 2, "disruptionsAllowed": 1}
+
+    async def prepare(self, here: Telling) -> None:
+        await here.api.namespaces.create(_named(f"guarded-{here.run}"))
+        await _all(here.api.pods, (_pod(f"kept-{n}") for n in range(3)), f"guarded-{here.run}")
+        ready = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+        for n in range(2):
+            await here.api.pods.patch(f"kept-{n}", ready, f"guarded-{here.run}", subresource="status")
+
+    async def give(self, here: Telling, names: Sequence[str]) -> None:
+        spec = {"selector": {}, "minAvailable": 1}
+        await _all(here.api.budgets, (_named(one, spec=spec) for one in names), f"guarded-{here.run}")
+
+    async def done(self, here: Telling) -> int:
+        found = (await here.api.budgets.list(f"guarded-{here.run}")).objects
+        return sum(self.numbers.items() <= (one.fields.get("status") or {}).items() for one in found)
+
+
 class PoolsAreTold(Story):
     """Whoever asks how the pools of a driver stand gets one answer."""
 
@@ -457,6 +480,7 @@ STORIES: tuple[Story, ...] = (
     FinishedJobsGo(),
     SickNodesAreTainted(),
     QuotasAreCounted(),
+    BudgetsAreCounted(),
     PoolsAreTold(),
 )
 """One for every controller; a test sees to it."""

@@ -47,9 +47,10 @@ class Cluster:
 
     # -- running --------------------------------------------------------------------------------
 
-    async def start_controllers(self) -> None:
+    async def start_controllers(self, controllers: Sequence[Controller] = ()) -> None:
+        """Those of the cluster, or others besides them."""
         ready = asyncio.Event()
-        self._begin(self._run_controllers(ready))
+        self._begin(self._run_controllers(controllers or self.controllers, ready))
         await ready.wait()
 
     async def start_scheduler(
@@ -75,7 +76,7 @@ class Cluster:
         self._tasks.append(task)
         return task
 
-    async def _run_controllers(self, ready: asyncio.Event) -> None:
+    async def _run_controllers(self, controllers: Sequence[Controller], ready: asyncio.Event) -> None:
         rng = random.Random(7)
         reader = Client(InProcessTransport(self.server.api.handle, identities.CONTROLLER_MANAGER))
         async with Informers(reader, rng, pace=QUICK) as informers:
@@ -88,7 +89,7 @@ class Cluster:
                 self.metrics,
                 self.gates,
             )
-            await run_controllers(process, self.controllers, leading=ready.set)
+            await run_controllers(process, controllers, leading=ready.set)
 
     async def _run_scheduler(self, settings: Settings, client: Client) -> None:
         rng, clock = random.Random(8), SystemClock()

@@ -2,14 +2,24 @@
 
 from typing import Any
 
+from allot.controllers import ALL
+
 from .cluster import NS, Cluster, tell
+
+DISRUPTION = tuple(one for one in ALL if one.name == "disruption-controller")
 
 
 async def priorities(here: Cluster) -> None:
-    for name, value in (("low", 1), ("high", 1000)):
+    for name, value in (("low", 1), ("middle", 10), ("high", 1000)):
         fields = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": value}
         await here.create("priorityclasses", {**fields, "metadata": {"name": name}})
     await here.quiet()  # the server admits pods by the classes that it has heard of
+
+
+async def budget(here: Cluster, app: str, **spec: Any) -> None:
+    fields = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": app}}
+    selector = {"matchLabels": {"app": app}}
+    await here.create("poddisruptionbudgets", {**fields, "spec": {"selector": selector, **spec}})
 
 
 async def leave(here: Cluster, name: str) -> None:
@@ -200,19 +210,43 @@ def test_a_pod_that_a_budget_protects_is_spared():
         await here.bound("guarded")
         await here.pod("free", requests={"cpu": "2"}, priorityClassName="low")
         (room,) = await here.bound("free")
-        await here.create(
-            "poddisruptionbudgets",
-            {
-                "apiVersion": "policy/v1",
-                "kind": "PodDisruptionBudget",
-                "metadata": {"name": "db", "namespace": NS},
-                "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "db"}}},
-            },
-        )
+        await budget(here, "db", minAvailable=1)
         await here.pod("urgent", requests={"cpu": "2"}, priorityClassName="high")
         await is_waiting(here, "urgent")
         await leave(here, "free")
         assert await here.bound("urgent") == [room]
+        assert not await _is_going(here, "guarded")
+
+    tell(story)
+
+
+def test_of_two_budgets_the_one_that_allows_it_is_used():
+    """The disruption controller counts. Its pod has the higher priority and would be spared otherwise."""
+
+    async def story(here: Cluster) -> None:
+        await here.start_controllers(DISRUPTION)
+        await here.node("a", cpu="2")
+        await here.node("b", cpu="2")
+        await priorities(here)
+        for name, least, priority in (("guarded", 1, "low"), ("spare", 0, "middle")):
+            await budget(here, name, minAvailable=least)
+            labels = {"app": name}
+            await here.pod(name, requests={"cpu": "2"}, priorityClassName=priority, labels=labels)
+            await here.bound(name)
+            ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+            await here.resource("pods").patch(name, {"status": ready}, NS, subresource="status")
+
+        async def counted() -> bool:
+            found = await here.all("poddisruptionbudgets")
+            allowed = {one.name: (one.fields.get("status") or {}).get("disruptionsAllowed") for one in found}
+            return allowed == {"guarded": 0, "spare": 1}
+
+        await here.until(counted, "both budgets counted")
+        await here.quiet()  # the scheduler hears of it too
+        await here.pod("urgent", requests={"cpu": "2"}, priorityClassName="high")
+        await is_waiting(here, "urgent")
+        await leave(here, "spare")
+        await here.bound("urgent")
         assert not await _is_going(here, "guarded")
 
     tell(story)

@@ -41,6 +41,12 @@ def test_each_behaviour_is_shown_by_tests_that_cite_it(number):
         assert cited, f"{names} do not cite {number}"
 
 
+def test_every_test_that_is_named_exists():
+    """Also in sections that cite nothing."""
+    named = set(re.findall(r"`(test_\w+)`", PAGE.read_text()))
+    assert named <= docstrings().keys(), named - docstrings().keys()
+
+
 def test_every_metric_is_explained():
     explained = set(re.findall(r"`([a-z_]+)`", section(PAGE, "## Metrics")))
 

@@ -6,6 +6,7 @@
     serviceaccounts/      the default account of each namespace
     rootcertificates/     whom pods may trust, told in each namespace
     devicetainteviction/  pods leave devices that are tainted
+    disruption/           how many pods of a group may still be away
     daemonsets/           one pod on every node that suits
     finishedjobs/         jobs that have ended, and whose time is up
     deployments/          the pods of one template take the place of another's
@@ -51,6 +52,7 @@ from . import (
     daemonsets,
     deployments,
     devicetainteviction,
+    disruption,
     finishedjobs,
     garbagecollection,
     jobs,
@@ -81,6 +83,7 @@ ALL: tuple[Controller, ...] = (
     jobs.CONTROLLER,
     finishedjobs.CONTROLLER,
     podgc.CONTROLLER,
+    disruption.CONTROLLER,
     nodelifecycle.CONTROLLER,
     poolstatus.CONTROLLER,
     quota.CONTROLLER,
