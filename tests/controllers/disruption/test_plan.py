@@ -96,11 +96,11 @@ def test_who_is_not_ready_or_finished_or_ending_is_not_healthy():
 def test_what_cannot_be_counted_allows_nothing_and_says_why():
     """X4."""
     unknown = budget(maxUnavailable=5)
-    found = stands(unknown, *many(3), wanted=Uncounted("pod p0 has no controller"))
+    found = stands(unknown, *many(3), wanted=Uncounted("pod p0 is controlled by nobody we know"))
     assert found.allowed == 0
     (condition,) = status(unknown, found, NOW)["conditions"]
     assert (condition["status"], condition["reason"]) == ("False", "SyncFailed")
-    assert condition["message"] == "pod p0 has no controller"
+    assert condition["message"] == "pod p0 is controlled by nobody we know"
 
 
 @pytest.mark.parametrize(

@@ -54,14 +54,12 @@ class Owners:
             self._look_at(change.object.namespace)
 
     async def wanted(self, pods: Iterable[Object]) -> int | Uncounted:
-        """Of all owners of these pods together, each counted once."""
+        """Of all owners of these pods together, each counted once. Pods without one are nobody's wish."""
         asked: set[str] = set()
         owners: dict[str, int] = {}
         for pod in pods:
             reference = controller_of(pod)
-            if reference is None:
-                return Uncounted(f"pod {pod.name} has no controller")
-            if reference.uid in asked:
+            if reference is None or reference.uid in asked:
                 continue
             owner = await self._owner(reference, pod.namespace)
             if isinstance(owner, Uncounted):
