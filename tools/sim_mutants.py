@@ -306,13 +306,6 @@ MUTANTS = (
         "real",
     ),
     Mutant(
-        "whoever loses the race for a pod takes its claims back",
-        f"{SCHEDULER}/binding.py",
-        "if await self._node_of(placed.state.pod):",
-        "if False:",
-        "real",
-    ),
-    Mutant(
         "a pod does not say which claim serves its extended resources",
         f"{SCHEDULER}/binding.py",
         "patch = extended.status_patch(pod.uid, claim.key.name, write.devices)",
