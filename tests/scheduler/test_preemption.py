@@ -60,6 +60,8 @@ def test_a_pod_of_higher_priority_gets_the_devices_of_another():
         assert (await is_waiting(here, "urgent"))["nominatedNodeName"] == "a"
         await leave(here, "batch")
         assert await here.bound("urgent") == ["a"]
+        urgent = await here.get("pods", "urgent")
+        assert urgent is not None and "nominatedNodeName" not in urgent.fields["status"]
         (held,) = (await here.held()).values()
         assert held == ["a/gpu-0"]
 
@@ -199,6 +201,31 @@ def test_several_pods_of_higher_priority_each_get_a_victim_of_their_own():
 async def _is_going(here: Cluster, name: str) -> bool:
     found = await here.get("pods", name)
     return found is None or bool(found.metadata.deletion_timestamp)
+
+
+def test_who_could_not_preempt_does_when_the_more_important_user_of_a_claim_has_left():
+    """The devices stay where they are; but now only a pod of lower priority uses them."""
+
+    async def story(here: Cluster) -> None:
+        await here.node("a")
+        await here.devices("a", 1)
+        await here.device_class()
+        await here.template()
+        await here.claim("shared")
+        await priorities(here)
+        for name, priority in (("lowly", "low"), ("lofty", "high")):
+            await here.pod(name, claim="shared", priorityClassName=priority)
+        await here.bound("lowly", "lofty")
+        await here.pod("middling", template="one", priorityClassName="middle")
+        await here.condition("middling")
+        await here.quiet()
+        assert not await _is_going(here, "lowly")
+
+        await here.resource("pods").delete("lofty", NS, grace_period_s=0)
+        await leave(here, "lowly")
+        assert await here.bound("middling") == ["a"]
+
+    tell(story)
 
 
 def test_a_pod_that_a_budget_protects_is_spared():

@@ -49,16 +49,24 @@ def test_a_pod_that_does_not_end_when_it_should_is_not_counted_on():
 
 def test_what_was_decided_counts_before_the_server_has_said_so_and_not_for_ever():
     prospects, victim = Prospects(), pod()
-    prospects.evict([victim.uid], NOW)
+    prospects.evict([victim], NOW)
     assert prospects.is_leaving(victim, NOW + seconds(60))
     assert not prospects.is_leaving(victim, NOW + seconds(61))
 
 
 def test_an_eviction_that_came_to_nothing_is_forgotten():
     prospects, victim = Prospects(), pod()
-    prospects.evict([victim.uid], NOW)
+    prospects.evict([victim], NOW)
     prospects.spare([victim.uid])
     assert not prospects.is_leaving(victim, NOW)
+
+
+def test_budgets_are_charged_for_a_moment_for_whoever_was_told_to_go():
+    prospects, victim, spared = Prospects(), pod("victim"), pod("spared")
+    prospects.evict([victim, spared], NOW)
+    prospects.spare([spared.uid])
+    assert prospects.charges(NOW + seconds(5)) == [victim]
+    assert prospects.charges(NOW + seconds(6)) == []
 
 
 def test_the_claims_of_a_pod_that_left_are_returning_until_they_have():

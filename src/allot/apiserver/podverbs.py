@@ -83,7 +83,9 @@ def _check_bindable(call: Call, pod: Fields, metadata: Fields) -> None:
 
 
 def _set_scheduled(pod: Fields, now: str) -> None:
+    """It is on a node, and no longer nominated for one."""
     status = pod.setdefault("status", {})
+    status.pop("nominatedNodeName", None)
     others = [c for c in status.get("conditions") or [] if c.get("type") != "PodScheduled"]
     scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now}
     status["conditions"] = [*others, {key: value for key, value in scheduled.items() if value is not None}]

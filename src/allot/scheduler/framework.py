@@ -49,6 +49,7 @@ class Event(Enum):
     CLAIM_ADDED = "a claim was created"
     CLAIM_CHANGED = "a claim changed, and holds what it held"
     DEVICES_FREED = "a claim gave devices back"
+    USERS_LEFT = "fewer pods use a claim: whoever is left may be evicted by more pods than before"
     SLICE_CHANGED = "devices were published"
     CLASS_CHANGED = "a device class was created or changed"
     TAINT_RULE_CHANGED = "a device taint rule changed"

@@ -146,12 +146,14 @@ class Intake:
 
     def claim(self, object: Object, now_s: float, event: Event = Event.CLAIM_CHANGED) -> None:
         """A claim as the server has it, from a watch or from an answer."""
-        held = self._snapshot.ledger.hold(object.uid)
+        held, before = self._snapshot.ledger.hold(object.uid), self._snapshot.claim_with(object.uid)
         claim = self._snapshot.put_claim(object)
         if claim is None:
             return
         if held is not None and held.settled and claim.allocation is None:
             self._queue.happened(Event.DEVICES_FREED, now_s)
+        elif before is not None and len(claim.reserved_for) < len(before.reserved_for):
+            self._queue.happened(Event.USERS_LEFT, now_s)
         self._concerns(claim.key, event, now_s)
         gated = self._queue.get(owner_of(claim.view.metadata) or "")
         if gated is not None and self._queue.is_gated(gated.uid):

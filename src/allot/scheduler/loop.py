@@ -54,7 +54,7 @@ from .queue import Queue, Queued
 from .settings import Settings
 from .snapshot import Snapshot
 from .telemetry import SchedulerMetrics
-from .writes import Deallocate, DeleteClaim, Preempt, Remedy
+from .writes import Deallocate, DeleteClaim, Preempt, Remedy, SearchOn
 
 log = logging.getLogger(__name__)
 
@@ -219,12 +219,15 @@ class Scheduler:
                 self._act(group, self._binder.bind(outcome), f"bind {pod.key}")
             case Unplaced(remedy=None):
                 self._failed(outcome)
+            case Unplaced(remedy=SearchOn()):
+                self._failed(outcome, is_error=True)
             case Unplaced(remedy=remedy):
                 assert remedy is not None
                 self._act(group, self._make_room(outcome, remedy), f"room for {pod.key}")
 
     def _failed(self, outcome: Unplaced, *, is_error: bool = False) -> None:
-        """It waits for what may help; after an error only for a moment, since nothing else may come."""
+        """It waits for what may help; after an error, or half a search, only for a moment, since nothing else
+        may come."""
         pod = outcome.state.pod
         self.queue.failed(pod.uid, outcome.signature, outcome.rejected_by, self._now_s(), error=is_error)
         self._explainer.unplaced(outcome)

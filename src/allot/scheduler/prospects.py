@@ -22,6 +22,9 @@ LEFT_MAX = 4096
 PATIENCE = timedelta(seconds=60)
 """How long a pod may still take to end and be waited for, and how long it may be late."""
 
+COUNTED_WITHIN = timedelta(seconds=5)
+"""How long a pod that was told to go may be missing from the count of its disruption budgets."""
+
 PREEMPTED = ("DisruptionTarget", "PreemptionByScheduler")
 NOBODY: Mapping[str, PodInfo] = {}
 
@@ -32,6 +35,7 @@ class Prospects:
         self._left: OrderedDict[str, None] = OrderedDict()  # pods that ended lately, by uid
         self._returning: OrderedDict[Key, None] = OrderedDict()  # claims that they used
         self._evicted: dict[str, datetime] = {}  # by us, when; until the pod has left
+        self._charges: dict[str, tuple[PodInfo, datetime]] = {}  # the same pods; until budgets have heard
         self._nominees: dict[str, dict[str, PodInfo]] = {}  # by node
         self._nominations: dict[str, str] = {}  # node by pod uid
 
@@ -55,15 +59,24 @@ class Prospects:
         """Claims that somebody used who has left."""
         return iter(self._returning)
 
-    def evict(self, uids: Iterable[str], now: datetime) -> None:
+    def evict(self, pods: Collection[PodInfo], now: datetime) -> None:
         """It was decided that these pods go; the server will hear of it."""
         self._evicted = {uid: when for uid, when in self._evicted.items() if now - when <= PATIENCE}
-        self._evicted.update(dict.fromkeys(uids, now))
+        self._evicted.update((pod.uid, now) for pod in pods)
+        self._charges.update((pod.uid, (pod, now)) for pod in pods)
 
     def spare(self, uids: Iterable[str]) -> None:
         """It was decided, and could not be done."""
         for uid in uids:
             self._evicted.pop(uid, None)
+            self._charges.pop(uid, None)
+
+    def charges(self, now: datetime) -> list[PodInfo]:
+        """Pods that we told to go so lately that their budgets may still count them as healthy."""
+        self._charges = {
+            uid: charge for uid, charge in self._charges.items() if now - charge[1] <= COUNTED_WITHIN
+        }
+        return [pod for pod, _ in self._charges.values()]
 
     def has_left(self, uid: str) -> bool:
         return uid in self._left

@@ -62,4 +62,9 @@ class Preempt:
     victims: tuple[PodInfo, ...]
 
 
-Remedy = Deallocate | DeleteClaim | Preempt
+@dataclass(frozen=True, slots=True)
+class SearchOn:
+    """Nothing to be done was found so far, and not everything has been looked at."""
+
+
+Remedy = Deallocate | DeleteClaim | Preempt | SearchOn

@@ -3,7 +3,7 @@
 from allot.scheduler.cycle import Placed, Unplaced
 from allot.scheduler.plugins.preemption import DefaultPreemption
 from allot.scheduler.snapshot import Snapshot
-from allot.scheduler.writes import Preempt
+from allot.scheduler.writes import Preempt, SearchOn
 
 from ..objects import pod
 from .worlds import FABRIC, Running, Wanting, World, claim, others, schedule, wanting
@@ -338,5 +338,59 @@ def test_the_search_goes_on_where_it_stopped():
         outcome = schedule(wanting(Wanting(cpu=4), snapshot), snapshot, plugins)
         assert isinstance(outcome, Unplaced)
         remedies.append(outcome.remedy)
-    assert remedies[:2] == [None, None]
+    assert remedies[:2] == [SearchOn(), SearchOn()]
     assert isinstance(remedies[2], Preempt)
+
+
+def test_a_search_that_finds_nothing_ends_when_it_has_seen_every_node():
+    """Somebody else's search goes on in between, elsewhere."""
+    nodes = {f"n{index}": 4 for index in range(5)}
+    pods = [Running(f"equal{index}", f"n{index}", priority=10, cpu=3) for index in range(5)]
+    pods += [Running(f"low{index}", f"n{index}", cpu=1) for index in range(5)]
+    snapshot = World(nodes, pods=tuple(pods)).snapshot()
+    asked = others()
+    plugins = [*asked, DefaultPreemption(asked, checks_max=2)]
+    remedies = []
+    for _ in range(4):
+        outcome = schedule(wanting(Wanting(cpu=4), snapshot), snapshot, plugins)
+        assert isinstance(outcome, Unplaced)
+        remedies.append(outcome.remedy)
+        schedule(pod("another", priority=10, requests={"cpu": "4"}), snapshot, plugins)
+    assert remedies == [SearchOn(), SearchOn(), None, SearchOn()]
+
+
+def test_nodes_where_nobody_holds_devices_cost_no_check():
+    """Many nodes have somebody to evict, and only the last has devices: two checks are enough to see it."""
+    names = [f"n{index}" for index in range(20)]
+    world = World(
+        dict.fromkeys(names, 4),
+        gpus={"n19": 1},
+        pods=(*(Running(f"low{name}", name) for name in names), Running("holder", "n19", claim="c")),
+        claims={"c": ("n19/gpu-0",)},
+    )
+    snapshot = world.snapshot()
+    asked = others()
+    outcome = schedule(
+        wanting(Wanting(gpus=1), snapshot), snapshot, [*asked, DefaultPreemption(asked, checks_max=2)]
+    )
+    assert isinstance(outcome, Unplaced) and isinstance(outcome.remedy, Preempt)
+    assert [victim.key.name for victim in outcome.remedy.victims] == ["holder"]
+
+
+def test_a_budget_is_charged_before_anybody_has_counted():
+    """It allows one to go. The second time somebody else goes, though of higher priority."""
+    world = World(
+        {"a": 4},
+        pods=(
+            *(Running(f"guarded{index}", "a", cpu=1, labels={"app": "db"}) for index in range(2)),
+            *(Running(f"free{index}", "a", cpu=1, priority=5) for index in range(2)),
+        ),
+        budgets={"db": 1},
+    )
+    snapshot = world.snapshot()
+    victims = []
+    for name in ("first", "second"):
+        outcome = schedule(pod(name, priority=10, requests={"cpu": "1"}), snapshot)
+        assert isinstance(outcome, Unplaced) and isinstance(outcome.remedy, Preempt)
+        victims += [victim.key.name.rstrip("01") for victim in outcome.remedy.victims]
+    assert victims == ["guarded", "free"]

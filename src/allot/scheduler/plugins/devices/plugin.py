@@ -45,6 +45,7 @@ class DynamicResources:
             Event.CLAIM_ADDED,
             Event.CLAIM_CHANGED,
             Event.DEVICES_FREED,
+            Event.USERS_LEFT,
             Event.SLICE_CHANGED,
             Event.CLASS_CHANGED,
             Event.TAINT_RULE_CHANGED,

@@ -11,12 +11,17 @@ Known = Mapping[Key, core.PodDisruptionBudget]
 
 
 class Budgets:
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: Known, charges: Iterable[PodInfo] = ()) -> None:
+        """`charges` are pods that were told to go and that nobody may have counted yet. One that has been
+        counted is charged twice for a moment: rather that than a budget that is overdrawn."""
         self._by_namespace: dict[str, list[tuple[Key, core.PodDisruptionBudget]]] = {}
         for key, budget in known.items():
             self._by_namespace.setdefault(key.namespace, []).append((key, budget))
         self._known: dict[str, tuple[Key, ...]] = {}  # by pod uid
         self._allowed = {key: budget.status.disruptions_allowed for key, budget in known.items()}
+        for pod in charges:
+            for key in self.covering(pod):
+                self._allowed[key] -= 1
 
     def violations(self, pods: Sequence[PodInfo]) -> int:
         return len(self.violating(pods))

@@ -1,12 +1,15 @@
 """DefaultPreemption: a pod of higher priority may have the room of others."""
 
+from bisect import bisect_left
 from collections.abc import Generator, Hashable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from ...framework import Checks, CycleState, Event, Plugin, Rejection
 from ...node import NodeInfo
 from ...pod import PodInfo
 from ...snapshot import Snapshot
-from ...writes import Preempt
+from ...writes import Preempt, SearchOn
 from .budgets import Budgets
 from .choosing import Choice, choose
 from .trial import Trial
@@ -15,6 +18,18 @@ NAME = "DefaultPreemption"
 KEPT = Rejection(NAME, "node(s) are kept for a pod of higher priority")
 CHECKS_MAX = 500
 NODES_AT_ONCE = 32
+DEVICES = "DynamicResources"
+GOES_ON_WITHIN = timedelta(minutes=1)
+"""A search that was left off longer ago begins anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class _LeftOff:
+    """A search for one pod that found nothing and has not seen all nodes yet."""
+
+    at: str  # the node to look at next
+    nodes: int  # that are still to be looked at
+    when: datetime
 
 
 class DefaultPreemption:
@@ -24,12 +39,13 @@ class DefaultPreemption:
     def __init__(self, plugins: Sequence[Plugin], *, checks_max: int = CHECKS_MAX) -> None:
         """`plugins` are the others: whoever else decides where a pod fits, and what it holds there.
 
-        After about `checks_max` checks the best that was found is taken, and the next time it
-        goes on where it stopped.
+        After about `checks_max` checks the best that was found is taken. Where nothing was, the search goes
+        on a moment later where it stopped, until it has seen every node once.
         """
         self._plugins = tuple(plugins)
         self._checks_max = checks_max
         self._turn = 0
+        self._left_off: dict[str, _LeftOff] = {}  # by pod uid
 
     # -- room that is made stays for whom it is made ----------------------------------------------
 
@@ -49,30 +65,40 @@ class DefaultPreemption:
 
     def post_filter(
         self, state: CycleState, snapshot: Snapshot, rejections: Sequence[tuple[str, Rejection]]
-    ) -> Generator[None, None, Preempt | None]:
-        pod, lowest = state.pod, snapshot.lowest_priority
+    ) -> Generator[None, None, Preempt | SearchOn | None]:
+        pod, lowest, prospects = state.pod, snapshot.lowest_priority, snapshot.prospects
         if not pod.may_preempt or lowest is None or lowest >= pod.priority:
             return None
-        nodes = self._in_turn(pod, snapshot, rejections)
+        left_off = self._resumed(pod, state.now)
+        nodes = self._in_turn(pod, snapshot, rejections, left_off)
         if not nodes:
             return None
-        trial, budgets = Trial(state, snapshot, self._plugins), Budgets(snapshot.prospects.budgets)
-        found = yield from self._search(trial, nodes, budgets)
+        for_devices = frozenset(name for name, rejection in rejections if rejection.plugin == DEVICES)
+        trial = Trial(state, snapshot, self._plugins)
+        budgets = Budgets(prospects.budgets, prospects.charges(state.now))
+        found, seen = yield from self._search(trial, nodes, budgets, for_devices)
         if found is None:
             snapshot.unnominate(pod.uid)  # the room that was to come does not come
+            left = (left_off.nodes if left_off is not None else len(nodes)) - seen
+            if seen < len(nodes) and left > 0:
+                self._left_off[pod.uid] = _LeftOff(nodes[seen], left, state.now)
+                return SearchOn()
             return None
         if not found.victims and found.node == _nomination(pod, snapshot):
             return None  # it is only to be waited for
-        snapshot.prospects.evict((victim.uid for victim in found.victims), state.now)
+        prospects.evict(found.victims, state.now)
         snapshot.nominate(pod, found.node)
         return found
 
     def _search(
-        self, trial: Trial, nodes: Sequence[str], budgets: Budgets
-    ) -> Generator[None, None, Preempt | None]:
-        """The cheapest eviction; none at all where room is coming anyway."""
+        self, trial: Trial, nodes: Sequence[str], budgets: Budgets, for_devices: frozenset[str]
+    ) -> Generator[None, None, tuple[Preempt | None, int]]:
+        """The cheapest eviction, none at all where room is coming anyway; and how many nodes were seen.
+
+        Nodes of `for_devices` have too few devices: who holds none is not worth a check there.
+        """
         best: Choice | None = None
-        paused_at = 0
+        paused_at = count = 0
         for count, name in enumerate(nodes):
             if trial.asked >= self._checks_max:
                 break
@@ -81,18 +107,32 @@ class DefaultPreemption:
                 yield
             self._turn += 1
             if trial.prepare(name) and trial.fits(name):
-                return Preempt(name, ())
-            found = choose(trial, name, budgets, best.price if best is not None else None)
+                return Preempt(name, ()), count
+            if name not in for_devices or trial.may_free_devices(name):
+                found = choose(trial, name, budgets, best.price if best is not None else None)
+                best = found or best
             trial.reset()
-            best = found or best
-        return Preempt(best.node, best.victims) if best is not None else None
+        else:
+            count = len(nodes)
+        return (Preempt(best.node, best.victims) if best is not None else None), count
+
+    def _resumed(self, pod: PodInfo, now: datetime) -> _LeftOff | None:
+        """Where the search for this pod stopped, if that was a moment ago. It is asked about once."""
+        self._left_off = {uid: one for uid, one in self._left_off.items() if now - one.when <= GOES_ON_WITHIN}
+        return self._left_off.pop(pod.uid, None)
 
     def _in_turn(
-        self, pod: PodInfo, snapshot: Snapshot, rejections: Sequence[tuple[str, Rejection]]
+        self,
+        pod: PodInfo,
+        snapshot: Snapshot,
+        rejections: Sequence[tuple[str, Rejection]],
+        left_off: _LeftOff | None,
     ) -> list[str]:
         """Nodes where fewer pods could help: the one that was chosen before, then from where we stopped."""
         names = sorted(name for name, rejection in rejections if rejection.resolvable)
         start = self._turn % len(names) if names else 0
+        if left_off is not None:
+            start = bisect_left(names, left_off.at)
         names = names[start:] + names[:start]
         nominated = _nomination(pod, snapshot)
         if nominated in names:

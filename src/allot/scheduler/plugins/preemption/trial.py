@@ -78,6 +78,14 @@ class Trial:
         far = [pod for pod in self._holders_far_from(name) if pod.uid not in known]
         return near + far
 
+    def may_free_devices(self, name: str) -> bool:
+        """Whether any pod that may be evicted for the node holds devices at all."""
+        return any(
+            self._uses(pod, place)
+            for pod in self.candidates(name)
+            if (place := self._real.place_of(pod.uid)) is not None
+        )
+
     def likeness(self, pod: PodInfo, name: str) -> Hashable:
         """Equal for candidates of a node that make the same difference to it."""
         place = self._real.place_of(pod.uid)
