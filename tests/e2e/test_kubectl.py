@@ -150,6 +150,17 @@ def test_applies_from_the_client_and_shows_differences(kubectl):
     assert kubectl("get", "configmap", "settings", "-o", "jsonpath={.data.color}") == "red"
 
 
+def test_applies_what_it_got(kubectl):
+    """A list, as `get -o yaml` prints it."""
+    for name in ("one", "two"):
+        kubectl("create", "configmap", name)
+    printed = kubectl("get", "configmaps", "one", "two", "-o", "yaml")
+    assert "kind: List" in printed
+    assert "configmap/two configured" in kubectl("apply", "-f", "-", stdin=printed)
+    kubectl("delete", "configmap", "one", "two")
+    assert "configmap/two created" in kubectl("create", "-f", "-", stdin=printed)
+
+
 def test_applies_on_the_server_and_meets_a_conflict(kubectl):
     apply = ("apply", "--server-side", "-f", "-")
     kubectl(*apply, "--field-manager=one", stdin=DEPLOYMENT)

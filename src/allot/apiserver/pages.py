@@ -64,7 +64,17 @@ class Pages:
         return Response(200, text.encode(), "text/plain")
 
     def _paths(self) -> list[str]:
-        return ["/api", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v3", "/readyz", "/version"]
+        return [
+            "/api",
+            "/apis",
+            "/healthz",
+            "/livez",
+            "/metrics",
+            "/openapi/v2",
+            "/openapi/v3",
+            "/readyz",
+            "/version",
+        ]
 
 
 def version() -> dict[str, str]:

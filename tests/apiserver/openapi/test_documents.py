@@ -44,6 +44,19 @@ def fetch(registry):
     return fetch
 
 
+def test_the_older_form_names_no_types(registry):
+    """kubectl reads it in protobuf, and then leaves it to the server to check what is in a list."""
+    openapi = OpenApi(registry, REVIEWS, "v1.37.0")
+
+    def fetched(accept):
+        return asyncio.run(openapi.answer(Request("GET", "/openapi/v2", headers={"accept": accept})))
+
+    assert json.loads(fetched("application/json").body)["swagger"] == "2.0"
+    told = fetched("application/com.github.proto-openapi.spec.v2@v1.0+protobuf")
+    assert told.content_type == "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+    assert told.body == b"\x0a\x032.0\x12\x15\x0a\x0aKubernetes\x12\x07v1.37.0B\x00"
+
+
 def document(fetch, place):
     return fetch(f"/openapi/v3/{place}")
 
@@ -132,7 +145,7 @@ def test_custom_resources_come_and_go(fetch, registry):
 
 
 def test_there_is_nothing_elsewhere(fetch):
-    assert fetch("/openapi/v2") is None
+    assert fetch("/openapi/v4") is None
     assert fetch("/openapi/v3/apis/nowhere/v1") is None
 
 

@@ -15,6 +15,7 @@ from allot.api import schema as shapes
 
 from ..discovery import subresources
 from ..registry import Registry
+from . import older
 from .components import Components
 from .paths import Resource, Speaks, paths
 
@@ -42,6 +43,8 @@ class OpenApi:
         if self._revision != self._registry.revision:
             self._made, self._revision = {}, self._registry.revision
         path = request.path.rstrip("/")
+        if path == older.PATH:
+            return older.answer(request.headers.get("accept", ""), self._version)
         if not path.startswith(_PREFIX):
             return None
         if not _takes_json(request.headers.get("accept", "")):
