@@ -73,7 +73,8 @@ class People:
         }
 
     async def furnish(self) -> None:
-        """Device classes, templates, and a claim that pods share."""
+        """Device classes, a priority, templates, and a claim that pods share."""
+        await self._things.priorityclasses.create({"metadata": {"name": things.URGENT}, "value": 1000})
         for device_class in things.device_classes():
             await self._things.deviceclasses.create(device_class)
         await self._things.namespaces.create({"metadata": {"name": QUOTAS}})
@@ -98,8 +99,11 @@ class People:
         node: int | None = None,
         scheduler: str = "",
         extended: int = 0,
+        priority: str = "",
     ) -> None:
         wanted = things.pod(name, claims, extended=extended)
+        if priority:
+            wanted["spec"]["priorityClassName"] = priority
         if node is not None:
             wanted["spec"]["nodeName"] = name_of(node)
         if scheduler:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .lots import Lots
-from .things import CLASS, EXTENDED, PAIR, PART, PORT, SHARED
+from .things import CLASS, EXTENDED, PAIR, PART, PORT, SHARED, URGENT
 
 HOUR_S = 3600.0
 PODS = 50
@@ -90,6 +90,7 @@ def _lines(scope: Scope) -> Iterator[tuple[str, Draw]]:
     if scope.real_scheduler:
         yield "drivers", _drivers
         yield "health", _health
+        yield "urgent", _urgent
     for component in scope.components:
         yield f"trouble {component}", _trouble
     yield "clock", _clock
@@ -316,6 +317,18 @@ def _health(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
             yield Step(at, line, "lift taint", {"name": name})
     late = {"name": "unhealthy-late", "what": "device", "lot": rng.randrange(1000), "effect": "NoExecute"}
     yield Step(rng.uniform(scope.seconds * 0.9, scope.seconds * 0.95), line, "taint", late)
+
+
+def _urgent(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
+    """More pods at once than there are pairs of devices, and others must make room for them."""
+    began = rng.uniform(scope.seconds * 0.1, scope.seconds * 0.8)
+    for number in range(rng.randint(5, 8)):
+        at = began + rng.uniform(0, 20)
+        of = {"name": f"{line}-{number}", "claims": (PAIR,), "priority": URGENT}
+        yield Step(at, line, "create pod", of)
+        if rng.random() < 0.3:
+            at += rng.choice((rng.uniform(0, 5), rng.uniform(0, 120)))
+            yield Step(at, line, "delete pod", {"name": of["name"], "force": rng.random() < 0.3})
 
 
 def _trouble(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:

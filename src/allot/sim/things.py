@@ -14,6 +14,8 @@ KEPT = "sim.allot.dev/kept"
 """A label: nobody in this world deletes the object, so it goes only with its owners or its namespace."""
 
 PREPARED = "preparedclaims"
+URGENT = "urgent"
+"""A priority: pods that have it may take the place of others."""
 Fields = dict[str, Any]
 
 
@@ -31,6 +33,7 @@ class Things:
         self.resourceslices = client.resource("resource.k8s.io", "v1", "resourceslices", namespaced=False)
         self.deviceclasses = client.resource("resource.k8s.io", "v1", "deviceclasses", namespaced=False)
         self.devicetaintrules = client.resource("resource.k8s.io", "v1", "devicetaintrules", namespaced=False)
+        self.priorityclasses = client.resource("scheduling.k8s.io", "v1", "priorityclasses", namespaced=False)
         self.deployments = client.resource("apps", "v1", "deployments")
         self.daemonsets = client.resource("apps", "v1", "daemonsets")
         self.jobs = client.resource("batch", "v1", "jobs")
