@@ -183,6 +183,59 @@ def test_a_dry_run_asks_and_charges_nothing(api):
     assert not is_going(api)
 
 
+@pytest.mark.parametrize(
+    ("options", "status", "says"),
+    [
+        ({"dryRun": ["Foo"]}, 400, "dryRun"),
+        ({"dryRun": ["All", "All"]}, 400, "dryRun"),
+        ({"propagationPolicy": "Bar"}, 422, "propagationPolicy"),
+        ({"propagationPolicy": "Orphan", "orphanDependents": True}, 422, "cannot be both set"),
+    ],
+)
+def test_options_that_a_delete_would_refuse_evict_nobody(api, options, status, says):
+    """A client that meant a dry run, and misspelt it, would have lost its pod."""
+    pod(api)
+    budget(api, disruptionsAllowed=1)
+    refused = evict(api, **options)
+    assert (refused.status, says in refused.body["message"]) == (status, True)
+    assert not is_going(api)
+    assert standing(api)["disruptionsAllowed"] == 1
+
+
+def test_options_mean_what_they_mean_for_a_delete(api):
+    pod(api, "less", finalizers=["example.com/hold"])
+    assert evict(api, "less", gracePeriodSeconds=-7).status == 201
+    assert api("GET", f"{PODS}/less").body["metadata"]["deletionGracePeriodSeconds"] == 0
+    pod(api, "kept")
+    assert evict(api, "kept", orphanDependents=True).status == 201
+    assert api("GET", f"{PODS}/kept").body["metadata"]["finalizers"] == ["orphan"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"kind": "Pod"},
+        {"apiVersion": "v1"},
+        {"apiVersion": ["policy/v1"]},
+        {"metadata": {"name": "other"}},
+        {"metadata": {"name": "web", "namespace": "other"}},
+    ],
+)
+def test_what_is_about_something_else_evicts_nobody(api, wrong):
+    pod(api)
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "web"}, **wrong}
+    refused = api("POST", f"{PODS}/web/eviction", eviction)
+    assert (refused.status, "does not match" in refused.body["message"]) == (400, True)
+    assert not is_going(api)
+
+
+@pytest.mark.parametrize("said", [{}, {"apiVersion": "policy/v1beta1", "kind": "Eviction"}])
+def test_what_the_url_says_may_be_left_out(api, said):
+    pod(api)
+    assert api("POST", f"{PODS}/web/eviction", said).status == 201
+    assert is_going(api)
+
+
 def test_two_budgets_for_one_pod_are_refused(api):
     pod(api)
     budget(api, "one", disruptionsAllowed=1)

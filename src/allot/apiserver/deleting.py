@@ -5,6 +5,7 @@ objects get a deletionTimestamp and go with the write that removes the last hold
 (see `writing`).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
@@ -47,7 +48,11 @@ def delete_options(call: Call) -> DeleteOptions:
         problems = schema.check(said, schema.get("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"))
         if problems.malformed:
             raise errors.BadRequest(problems.malformed)
-    query = call.request.query
+    return options_of(said, call.request.query)
+
+
+def options_of(said: Fields, query: Mapping[str, str]) -> DeleteOptions:
+    """What was said in DeleteOptions of the right shape, else in the query. Refused if it makes no sense."""
     grace = said.get("gracePeriodSeconds", query.get("gracePeriodSeconds"))
     if isinstance(grace, str):
         if not grace.lstrip("-").isdigit() or len(grace) > 12:

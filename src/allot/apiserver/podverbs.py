@@ -9,7 +9,7 @@ from allot.store import Committed, Put
 from . import disruption
 from .body import Body, decode_body
 from .call import Call
-from .deleting import DeleteOptions, Deleter, check_preconditions
+from .deleting import DeleteOptions, Deleter, check_preconditions, options_of
 from .metadata import timestamp
 from .occasion import WriteOccasion
 from .reading import not_found
@@ -22,14 +22,22 @@ ATTEMPTS = 8
 """How often an eviction starts over when others are faster."""
 
 
-def _read(call: Call, name: str, what: str) -> Fields:
-    fields = decode_body(call.request).fields
-    problems = schema.check(fields, schema.get(name))
+def _read(call: Call, shape: str, *api_versions: str) -> Fields:
+    """The body of a verb on the pod of the URL: that much may be left out, and not be contradicted."""
+    fields, kind = decode_body(call.request).fields, shape.rpartition(".")[2]
+    api_version, said = fields.get("apiVersion") or api_versions[0], fields.get("kind") or kind
+    if said != kind or api_version not in api_versions:
+        raise errors.BadRequest(
+            f"the API version in the data ({str(api_version)[:64]}, Kind={str(said)[:64]}) does not match "
+            f"the expected API version ({api_versions[0]}, Kind={kind})"
+        )
+    problems = schema.check(fields, schema.get(shape))
     if problems.malformed:
-        raise errors.BadRequest(f"{what} cannot be read: {problems.malformed}")
-    said = (fields.get("metadata") or {}).get("name") or call.target.name
-    if said != call.target.name:
-        raise errors.BadRequest(f"the name in the {what} does not match the name on the URL")
+        raise errors.BadRequest(f"{kind} cannot be read: {problems.malformed}")
+    metadata = fields.get("metadata") or {}
+    for part, meant in (("name", call.target.name), ("namespace", call.target.namespace)):
+        if (metadata.get(part) or meant) != meant:
+            raise errors.BadRequest(f"the {part} in the {kind} does not match the {part} on the URL")
     return fields
 
 
@@ -41,7 +49,7 @@ class Binder:
         self._clock = clock
 
     async def bind(self, call: Call) -> Response:
-        binding = _read(call, "io.k8s.api.core.v1.Binding", "Binding")
+        binding = _read(call, "io.k8s.api.core.v1.Binding", "v1")
         target = binding.get("target") or {}
         node = target.get("name") or ""
         if not node or target.get("kind", "Node") not in ("", "Node"):
@@ -101,8 +109,9 @@ class Evictor:
         self._clock = clock
 
     async def evict(self, call: Call) -> Response:
-        eviction = _read(call, "io.k8s.api.policy.v1.Eviction", "Eviction")
-        asked = _asked(eviction, call.dry_run)
+        eviction = _read(call, "io.k8s.api.policy.v1.Eviction", "policy/v1", "policy/v1beta1")
+        asked = options_of(eviction.get("deleteOptions") or {}, {})
+        asked = replace(asked, dry_run=asked.dry_run or call.dry_run)
         for _ in range(ATTEMPTS):
             if await self._attempt(call, eviction, asked):
                 return Response(201, encode(_SUCCESS))
@@ -165,15 +174,3 @@ class Evictor:
             if isinstance(await self._repository.commit([found.compare], [write]), Committed):
                 return True
         raise errors.TooManyRequests("the disruption budget is being changed by many", retry_after_s=1)
-
-
-def _asked(eviction: Fields, dry: bool) -> DeleteOptions:
-    said = eviction.get("deleteOptions") or {}
-    conditions = said.get("preconditions") or {}
-    return DeleteOptions(
-        said.get("gracePeriodSeconds"),
-        str(conditions.get("uid") or ""),
-        str(conditions.get("resourceVersion") or ""),
-        said.get("propagationPolicy") or "",
-        dry or said.get("dryRun") == ["All"],
-    )
