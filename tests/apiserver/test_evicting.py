@@ -82,6 +82,32 @@ def test_a_budget_that_cannot_be_judged_says_why(api):
     assert why(evict(api)) == "The disruption budget keep cannot be judged: pod web has no controller"
 
 
+def test_a_budget_that_expects_nobody_says_why(api):
+    """More healthy pods than it needs, and a refusal: the numbers alone explain nothing."""
+    pod(api)
+    message = "no pods are expected: its pods have no controller"
+    condition = {
+        "type": "DisruptionAllowed",
+        "status": "False",
+        "reason": "InsufficientPods",
+        "message": message,
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    budget(api, expectedPods=0, desiredHealthy=0, currentHealthy=1, conditions=[condition])
+    numbers = "The disruption budget keep needs 0 healthy pods and has 1 currently"
+    assert why(evict(api)) == f"{numbers}; {message}"
+
+
+def test_of_many_evictions_at_once_the_refused_learn_how_many_were_faster(api):
+    """Nobody has counted again since: the numbers look as if more could go."""
+    for name in ("web", "first", "second"):
+        pod(api, name, finalizers=["example.com/hold"])
+    budget(api, disruptionsAllowed=2, currentHealthy=3, desiredHealthy=1)
+    assert [evict(api, "first").status, evict(api, "second").status] == [201, 201]
+    numbers = "The disruption budget keep needs 1 healthy pods and has 3 currently"
+    assert why(evict(api)) == f"{numbers}; 2 evictions are under way"
+
+
 def test_what_nobody_has_looked_at_yet_is_waited_for(api):
     """The status is that of another spec, or of none."""
     pod(api)

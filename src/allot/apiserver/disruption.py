@@ -56,13 +56,21 @@ def _is_current(budget: core.PodDisruptionBudget) -> bool:
 
 def _shortage(budget: core.PodDisruptionBudget) -> str:
     name, status = budget.metadata.name, budget.status
-    failed = next((one for one in status.conditions if one.reason == "SyncFailed"), None)
-    if failed is not None:
-        return f"The disruption budget {name} cannot be judged: {failed.message}"
+    said = next((one for one in status.conditions if one.type == "DisruptionAllowed"), None)
+    if said is not None and said.reason == "SyncFailed":
+        return f"The disruption budget {name} cannot be judged: {said.message}"
     return (
         f"The disruption budget {name} needs {status.desired_healthy} healthy pods "
         f"and has {status.current_healthy} currently"
-    )
+    ) + _explained(status, said.message if said is not None else "")
+
+
+def _explained(status: core.PodDisruptionBudgetStatus, message: str) -> str:
+    """Why that is too few. Those on their way may be among the healthy: the two are written apart."""
+    going = len(status.disrupted_pods)
+    if status.expected_pods == 0 and message:
+        return f"; {message}"
+    return f"; {going} {'eviction is' if going == 1 else 'evictions are'} under way" if going else ""
 
 
 def _over_budget(why: str, budget: core.PodDisruptionBudget) -> errors.TooManyRequests:

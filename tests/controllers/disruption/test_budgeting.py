@@ -367,6 +367,22 @@ def test_a_pod_without_a_controller_is_not_expected():
     tell(story, disruption.CONTROLLER)
 
 
+def test_pods_that_nobody_controls_allow_nothing_and_the_refusal_says_why():
+    """X4. One is healthy and none is needed, so the numbers do not tell."""
+
+    async def story(here: World) -> None:
+        await pod(here, "alone")
+        await budget(here, maxUnavailable=1)
+        said = condition(await stands(here, expectedPods=0, currentHealthy=1, disruptionsAllowed=0))
+        why = "no pods are expected: its pods have no controller that says how many there should be"
+        assert (said["reason"], said["message"]) == ("InsufficientPods", why)
+        with pytest.raises(errors.TooManyRequests) as refused:
+            await here.pods.evict("alone", NS)
+        assert refused.value.causes[0].message.endswith("needs 0 healthy pods and has 1 currently; " + why)
+
+    tell(story, disruption.CONTROLLER)
+
+
 def test_an_owner_of_that_name_that_is_another_does_not_count():
     async def story(here: World) -> None:
         owner = await replica_set(here, 5)

@@ -103,6 +103,35 @@ def test_what_cannot_be_counted_allows_nothing_and_says_why():
     assert condition["message"] == "pod p0 is controlled by nobody we know"
 
 
+OWNED = [{"kind": "ReplicaSet", "name": "s", "uid": "u", "controller": True}]
+
+
+@pytest.mark.parametrize(
+    ("spec", "owners", "why"),
+    [
+        ({"maxUnavailable": 1}, [], "its pods have no controller that says how many there should be"),
+        ({"minAvailable": "50%"}, [], "its pods have no controller that says how many there should be"),
+        ({"maxUnavailable": 1}, OWNED, "the controllers of its pods want none"),
+        ({}, [], "it sets neither minAvailable nor maxUnavailable"),
+    ],
+)
+def test_where_pods_are_there_and_none_are_expected_it_is_said_why(spec, owners, why):
+    """X4. The numbers are upstream's: one healthy, none needed, none may go."""
+    before = budget(**spec)
+    found = stands(before, pod("p0", ownerReferences=owners))
+    assert shown(found) == (0, 0, 1, 0)
+    (condition,) = status(before, found, NOW)["conditions"]
+    assert (condition["status"], condition["reason"]) == ("False", "InsufficientPods")
+    assert condition["message"] == f"no pods are expected: {why}"
+
+
+@pytest.mark.parametrize("pods", [0, 2])
+def test_there_is_nothing_to_explain_where_there_is_nobody_or_somebody_is_expected(pods):
+    before = budget(minAvailable=0)
+    (condition,) = status(before, stands(before, *many(pods)), NOW)["conditions"]
+    assert condition["message"] == ""
+
+
 @pytest.mark.parametrize(
     ("selector", "names"), [(None, []), ({}, ["a", "b"]), ({"matchLabels": {"app": "web"}}, ["a"])]
 )

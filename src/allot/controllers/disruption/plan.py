@@ -1,7 +1,7 @@
 """How a disruption budget stands: how many of its pods must be healthy, are, and may still go. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -29,7 +29,8 @@ class Standing:
     desired: int
     healthy: int
     going: Mapping[str, str]  # pod -> when its eviction was allowed
-    problem: str = ""
+    problem: str = ""  # why it could not be counted
+    nobody: str = ""  # why no pods are expected although there are some
 
     @property
     def allowed(self) -> int:
@@ -61,6 +62,19 @@ def standing(
 ) -> Standing:
     """`pods` are those it covers; `wanted` is what their owners want, where it asks them.
     `is_current`: the pods are at least as new as the budget, so that one that is not there is gone."""
+    found = _counted(budget, pods, wanted, now, is_current)
+    if found.expected or found.problem or not pods:
+        return found
+    return replace(found, nobody=_why_nobody(budget.spec, pods))
+
+
+def _counted(
+    budget: core.PodDisruptionBudget,
+    pods: Sequence[Object],
+    wanted: int | Uncounted,
+    now: datetime,
+    is_current: bool,
+) -> Standing:
     going = _going(budget.status.disrupted_pods, pods, now, is_current)
     healthy = sum(is_active(pod) and is_ready(pod) and pod.name not in going for pod in pods)
     spec = budget.spec
@@ -73,6 +87,14 @@ def standing(
     if spec.min_available is not None:
         return Standing(len(pods), spec.min_available, healthy, going)
     return Standing(0, 0, healthy, going)
+
+
+def _why_nobody(spec: core.PodDisruptionBudgetSpec, pods: Sequence[Object]) -> str:
+    if not asks_owners(spec):
+        return "it sets neither minAvailable nor maxUnavailable"
+    if any(view_of(pod).metadata.controller is not None for pod in pods):
+        return "the controllers of its pods want none"
+    return "its pods have no controller that says how many there should be"
 
 
 def status(budget: Object, stands: Standing, now: datetime) -> Any:
@@ -138,7 +160,7 @@ def _conditions(budget: Object, stands: Standing, generation: int, now: str) -> 
         "type": _ALLOWED,
         "status": said,
         "reason": _reason(stands),
-        "message": stands.problem,
+        "message": stands.problem or (f"no pods are expected: {stands.nobody}" if stands.nobody else ""),
         "observedGeneration": generation,
         "lastTransitionTime": before.get("lastTransitionTime") if before.get("status") == said else now,
     }
