@@ -103,6 +103,16 @@ def test_a_leader_that_cannot_renew_stops_before_anyone_else_may_begin():
     assert effects == (StopLeading("the lease was not renewed: no answer"),)
 
 
+def test_a_leader_whose_renewal_is_refused_says_so_when_its_time_is_up():
+    """It may read the lease: what it found last is not what kept it from renewing."""
+    state = elected()
+    for second in (2, 5, 8):
+        state, (look,) = run(state, Due(at(second)), Failed(at(second), "you may not"))
+        assert isinstance(look, Look)
+    _, effects = step(state, Saw(at(10), state.seen, "7"))
+    assert effects == (StopLeading("the lease was not renewed in time: you may not"),)
+
+
 def test_a_leader_that_slept_through_its_deadline_stops_even_if_nobody_took_over():
     state = elected()
     state, effects = step(state, Saw(at(11), state.seen, "7"))

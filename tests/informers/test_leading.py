@@ -1,7 +1,9 @@
 """One copy acts, the others wait."""
 
 import asyncio
+import logging
 
+from allot.apiserver import identities
 from allot.base import SystemClock
 from allot.client import LeaseSettings
 from allot.informers import Election, lead_forever
@@ -47,3 +49,33 @@ def test_two_copies_never_work_at_once_and_who_loses_the_lease_stands_again():
             await asyncio.wait(copies)
 
     asyncio.run(asyncio.wait_for(story(), 30))
+
+
+def test_who_may_not_write_the_lease_is_told_so(caplog):
+    """The scheduler's rights are to make any lease and to renew its own: under another name it leads once."""
+
+    async def story() -> None:
+        async with api_server() as server:
+            leases = server.client(identities.SCHEDULER).resource("coordination.k8s.io", "v1", "leases")
+            terms: list[str] = []
+
+            async def work() -> None:
+                terms.append("begun")
+                try:
+                    await asyncio.sleep(60)
+                finally:
+                    terms.append("ended")
+
+            settings = LeaseSettings("mine", "kube-system", "me", **QUICK)
+            standing = asyncio.ensure_future(lead_forever(Election(settings, leases, SystemClock()), work))
+            await soon(lambda: terms == ["begun", "ended"])
+            await asyncio.sleep(3 * QUICK["retry_period_s"])
+            standing.cancel()
+            await asyncio.wait([standing])
+
+    with caplog.at_level(logging.WARNING, logger="allot.informers.leading"):
+        asyncio.run(asyncio.wait_for(story(), 30))
+    refused, lost, again = [one.getMessage() for one in caplog.records]
+    assert refused.startswith("lease mine: ") and "is forbidden" in refused
+    assert "not renewed" in lost and "is forbidden" in lost
+    assert again == refused

@@ -100,6 +100,7 @@ class Failed:
 
     at: Moment
     why: str
+    is_race: bool = False  # somebody else was faster
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +158,7 @@ class State:
     leading: bool = False
     renewed_at_s: float = 0.0  # when the last accepted write was begun
     writing_since_s: float = 0.0
+    failed: str = ""  # why the last write, or a read since, came to nothing
 
     def deadline_s(self) -> float:
         """Until when a leader may go on without a further renewal."""
@@ -182,7 +184,9 @@ def _saw(state: State, event: Saw) -> tuple[State, tuple[Effect, ...]]:
     if state.leading and (event.record is None or event.record.holder != state.settings.identity):
         return replace(state, leading=False), (StopLeading("another holder has the lease"),)
     if state.leading and event.at.monotonic_s >= state.deadline_s():
-        return replace(state, leading=False), (StopLeading("the lease was not renewed in time"),)
+        return replace(state, leading=False), (
+            StopLeading(f"the lease was not renewed in time{_because(state)}"),
+        )
     if not state.leading and _is_held_by_another(state, event.at):
         return state, (Look(state.settings.retry_period_s),)
     return _writes(state, event.at)
@@ -197,16 +201,22 @@ def _wrote(state: State, event: Wrote) -> tuple[State, tuple[Effect, ...]]:
         seen_at_s=event.at.monotonic_s,
         renewed_at_s=state.writing_since_s,
         leading=True,
+        failed="",
     )
     renewal = Renew(state.settings.retry_period_s)
     return state, ((renewal,) if was_leading else (StartLeading(), renewal))
 
 
 def _failed(state: State, event: Failed) -> tuple[State, tuple[Effect, ...]]:
+    state = replace(state, failed=event.why)
     if state.leading and event.at.monotonic_s >= state.deadline_s():
-        return replace(state, leading=False), (StopLeading(f"the lease was not renewed: {event.why}"),)
+        return replace(state, leading=False), (StopLeading(f"the lease was not renewed{_because(state)}"),)
     left_s = state.deadline_s() - event.at.monotonic_s if state.leading else state.settings.retry_period_s
     return state, (Look(max(0.0, min(state.settings.retry_period_s, left_s))),)
+
+
+def _because(state: State) -> str:
+    return f": {state.failed}" if state.failed else ""
 
 
 def _is_held_by_another(state: State, at: Moment) -> bool:

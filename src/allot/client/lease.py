@@ -41,13 +41,15 @@ async def lead(
     clock: Clock,
     *,
     sleep: Sleep = asyncio.sleep,
+    failing: Callable[[str], None] = lambda why: None,
 ) -> None:
     """Wait to be elected, then do `work`; return when it is done, and give the lease back.
 
     Raises LeadershipLost, after `work` was cancelled and has ended, when the lease
-    could not be kept.
+    could not be kept. `failing` is told why it cannot be read or written, once for each
+    reason in a row; that somebody else was faster is no failure.
     """
-    election = _Election(settings, leases, clock, sleep)
+    election = _Election(settings, leases, clock, sleep, failing)
     await election.until_leading()
     working = asyncio.ensure_future(work())
     keeping = asyncio.ensure_future(election.until_lost())
@@ -70,11 +72,19 @@ async def lead(
 class _Election:
     """Carries out the effects of `step`."""
 
-    def __init__(self, settings: Settings, leases: Resource, clock: Clock, sleep: Sleep) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        leases: Resource,
+        clock: Clock,
+        sleep: Sleep,
+        failing: Callable[[str], None],
+    ) -> None:
         self._state = State(settings)
         self._leases = leases
         self._clock = clock
         self._sleep = sleep
+        self._failing = failing
         self._next: Action = Look()
 
     @property
@@ -104,7 +114,10 @@ class _Election:
         if not isinstance(self._next, Write) and self._next.after_s:
             await self._sleep(self._next.after_s)
         event = await self._carried_out(self._next)
+        before = self._state.failed
         self._state, effects = step(self._state, event)
+        if isinstance(event, Failed) and not event.is_race and event.why != before:
+            self._failing(event.why)
         for effect in effects:
             if isinstance(effect, Look | Write | Renew):
                 self._next = effect
@@ -120,7 +133,7 @@ class _Election:
                     return Wrote(self._moment(), Record.read(lease), lease.resource_version)
                 return await self._look()
         except errors.ApiError as refused:
-            return Failed(self._moment(), refused.message)
+            return Failed(self._moment(), refused.message, isinstance(refused, errors.Conflict))
         except TimeoutError:
             return Failed(self._moment(), "no answer in time")
 

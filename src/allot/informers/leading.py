@@ -33,7 +33,14 @@ async def lead_forever(election: Election, work: Callable[[], Awaitable[None]]) 
     """Do `work` whenever this copy leads. Returns when the work is done by itself."""
     while True:
         try:
-            await lead(election.settings, election.leases, work, election.clock, sleep=election.sleep)
+            await lead(
+                election.settings,
+                election.leases,
+                work,
+                election.clock,
+                sleep=election.sleep,
+                failing=lambda why: log.warning("lease %s: %s", election.settings.name, why),
+            )
             return
         except LeadershipLost as lost:
             log.warning("another copy may lead now: %s", lost)
