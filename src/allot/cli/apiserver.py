@@ -15,17 +15,28 @@ from allot.apiserver import Options, ServingOptions, serve
 from allot.cluster import way_to_nodes
 from allot.store import StoreError
 
+from . import flags
 from .wording import plain
 
 GATE_HELP = "feature gates, e.g. DRAListTypeAttributes=true,DRADeviceTaints=false"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--data-dir", type=Path, default=Path("allot-data"), help="default: ./allot-data")
+    parser.add_argument(
+        "--data-dir", type=flags.path, default=Path("allot-data"), help="default: ./allot-data"
+    )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: loopback)")
-    parser.add_argument("--port", type=port_number, default=6443, help="0 picks a free one (default: 6443)")
+    parser.add_argument(
+        "--port", type=flags.port_number, default=6443, help="0 picks a free one (default: 6443)"
+    )
     parser.add_argument("--store", default="sqlite", help="memory, sqlite[:PATH] or etcd://HOST:PORT[,…]")
-    parser.add_argument("--name", action="append", default=[], help="another name that clients reach it by")
+    parser.add_argument(
+        "--name",
+        type=flags.something,
+        action="append",
+        default=[],
+        help="another name that clients reach it by",
+    )
     parser.add_argument(
         "--anonymous-health", action="store_true", help="let strangers see /healthz, /livez and /readyz"
     )
@@ -72,12 +83,6 @@ async def _serve(options: ServingOptions) -> int:
     await stop.wait()
     await serving.close()
     return 0
-
-
-def port_number(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port between 0 and 65535")
-    return int(text)
 
 
 def run_loop(main: Coroutine[Any, Any, int]) -> int:

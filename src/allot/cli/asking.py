@@ -4,11 +4,11 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
-from allot.api import Gates, UnknownGate, errors
+from allot.api import Gates, UnknownGate, errors, names
 from allot.client import BadAccess, Client, HttpsTransport, kubeconfig
 
+from . import flags
 from .apiserver import GATE_HELP, read_gates
 from .wording import plain
 
@@ -17,9 +17,11 @@ Question = Callable[[Client, Gates, str], Awaitable[int]]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--kubeconfig", type=Path, help="default: KUBECONFIG, then ~/.kube/config")
+    parser.add_argument("--kubeconfig", type=flags.path, help="default: KUBECONFIG, then ~/.kube/config")
     parser.add_argument("--context", default="", help="of the kubeconfig; default: its current one")
-    parser.add_argument("-n", "--namespace", default="", help="default: the context's, or `default`")
+    parser.add_argument(
+        "-n", "--namespace", type=flags.namespace, default="", help="default: the context's, or `default`"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
     parser.add_argument("--feature-gates", default="", help=GATE_HELP)
 
@@ -30,6 +32,8 @@ def run(name: str, options: argparse.Namespace, question: Question) -> int:
         gates = read_gates(options.feature_gates)
         access = kubeconfig.load(options.kubeconfig or "", context=options.context)
         namespace = options.namespace or access.namespace or "default"
+        if names.label_name(namespace):
+            raise BadAccess(f"the context's namespace {namespace!r} cannot be the name of one")
         return asyncio.run(
             _asked(Client(HttpsTransport(access), user_agent=f"allot-{name}"), gates, namespace, question)
         )

@@ -21,7 +21,7 @@ from allot.api import Gates, errors, meta, resource
 from allot.base import RandomIds
 from allot.client import Client
 
-from . import asking
+from . import asking, flags
 
 _KINDS = {
     "ResourceClaim": resource.RESOURCE_CLAIM,
@@ -31,8 +31,13 @@ _KINDS = {
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("--template", metavar="NAME", help="of a ResourceClaimTemplate in the namespace")
-    which.add_argument("--claim", metavar="FILE", type=Path, help="a claim or a template; - is stdin")
+    which.add_argument(
+        "--template",
+        metavar="NAME",
+        type=flags.object_name,
+        help="of a ResourceClaimTemplate in the namespace",
+    )
+    which.add_argument("--claim", metavar="FILE", type=flags.path, help="a claim or a template; - is stdin")
     asking.arguments(parser)
 
 

@@ -14,7 +14,6 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from allot.api import Gates, UnknownGate, User
 from allot.base import Metrics, RandomIds, SystemClock
@@ -30,8 +29,9 @@ from allot.client import (
 )
 from allot.informers import Election, Informers
 
+from . import flags
 from .apiserver import GATE_HELP, read_gates, run_loop
-from .exposing import exposed
+from .exposing import CannotListen, exposed
 from .wording import plain
 
 LEASE_NAMESPACE = "kube-system"
@@ -65,11 +65,11 @@ Work = Callable[[Running], Awaitable[None]]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--kubeconfig", type=Path, help="default: KUBECONFIG, then ~/.kube/config")
+    parser.add_argument("--kubeconfig", type=flags.path, help="default: KUBECONFIG, then ~/.kube/config")
     parser.add_argument("--context", default="", help="of the kubeconfig; default: its current one")
     parser.add_argument(
         "--socket",
-        type=Path,
+        type=flags.path,
         metavar="PATH",
         help="of an API server on this machine (DATA-DIR/api.sock); faster, and needs no credential",
     )
@@ -81,18 +81,27 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--identity", default="", help="in the election; default: this host and a random end")
     parser.add_argument(
-        "--metrics-port", type=int, metavar="P", help="serve /metrics on loopback; 0 picks a free port"
+        "--metrics-port",
+        type=flags.port_number,
+        metavar="P",
+        help="serve /metrics on loopback; 0 picks a free port",
     )
     parser.add_argument("--feature-gates", default="", help=GATE_HELP)
-    parser.add_argument("--lease-duration", type=int, default=15, metavar="S", help="default: 15")
-    parser.add_argument("--renew-deadline", type=float, default=10.0, metavar="S", help="default: 10")
-    parser.add_argument("--retry-period", type=float, default=2.0, metavar="S", help="default: 2")
+    parser.add_argument(
+        "--lease-duration", type=flags.whole_seconds, default=15, metavar="S", help="default: 15"
+    )
+    parser.add_argument("--renew-deadline", type=flags.seconds, default=10.0, metavar="S", help="default: 10")
+    parser.add_argument("--retry-period", type=flags.seconds, default=2.0, metavar="S", help="default: 2")
 
 
 def run(name: str, lease: str, user: User, options: argparse.Namespace, work: Work) -> int:
     """Run until interrupted. `name` is the command's, for messages and the user agent; `user` is
     whom it acts for where a socket leads to the server, and nobody's credential says it."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname).1s %(name)s: %(message)s")
+    wrong_times = _wrong_times(options)
+    if wrong_times:
+        print(f"allot {name}: {wrong_times}", file=sys.stderr)
+        return 2
     try:
         gates = read_gates(options.feature_gates)
         beside = options.socket.parent / "kubeconfig" if options.socket else ""
@@ -100,7 +109,21 @@ def run(name: str, lease: str, user: User, options: argparse.Namespace, work: Wo
     except (BadAccess, OSError, UnknownGate) as wrong:
         print(f"allot {name}: {plain(wrong)}", file=sys.stderr)
         return 1
-    return run_loop(_until_interrupted(_work(name, lease, user, access, gates, options, work)))
+    try:
+        return run_loop(_until_interrupted(_work(name, lease, user, access, gates, options, work)))
+    except CannotListen as taken:
+        print(f"allot {name}: --metrics-port: {taken}", file=sys.stderr)
+        return 1
+
+
+def _wrong_times(options: argparse.Namespace) -> str:
+    """A lease is renewed in time only if it is tried, and given up, before others may take it."""
+    if not options.leader_elect or options.retry_period < options.renew_deadline < options.lease_duration:
+        return ""
+    return (
+        f"--retry-period ({options.retry_period:g}) must be below --renew-deadline "
+        f"({options.renew_deadline:g}), and that below --lease-duration ({options.lease_duration})"
+    )
 
 
 async def _until_interrupted(work: Awaitable[None]) -> int:

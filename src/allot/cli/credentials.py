@@ -24,6 +24,7 @@ from pathlib import Path
 from allot.apiserver import security
 from allot.base import SystemClock
 
+from . import flags
 from .wording import plain
 
 HELP = "write a kubeconfig for a user or component"
@@ -38,8 +39,12 @@ _MASTERS_LIFETIME_MAX = timedelta(days=1)
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("user", metavar="USER", help="a name, e.g. ann or system:node:NAME")
     parser.add_argument("--group", action="append", default=[], metavar="G", help="a group; may be repeated")
-    parser.add_argument("--data-dir", type=Path, default=Path("allot-data"), help="default: ./allot-data")
-    parser.add_argument("--out", metavar="FILE", help="default: DATA-DIR/credentials/USER; - is stdout")
+    parser.add_argument(
+        "--data-dir", type=flags.path, default=Path("allot-data"), help="default: ./allot-data"
+    )
+    parser.add_argument(
+        "--out", type=flags.something, metavar="FILE", help="default: DATA-DIR/credentials/USER; - is stdout"
+    )
     parser.add_argument("--duration", type=_duration, metavar="D", help="e.g. 90d, 12h, 30m; default: 365d")
     parser.add_argument("--server", metavar="URL", help="default: the one in DATA-DIR/kubeconfig")
     parser.add_argument("--namespace", default="", help="the namespace of the kubeconfig's context")

@@ -6,6 +6,7 @@ whoever scrapes it from elsewhere puts a proxy that asks for credentials in fron
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -15,6 +16,10 @@ from .process import show_process
 
 _HEAD_BYTES_MAX = 8192
 _PATIENCE_S = 5.0
+
+
+class CannotListen(Exception):
+    """The message says where, and why not."""
 
 
 @asynccontextmanager
@@ -35,7 +40,13 @@ async def exposed(metrics: Metrics, port: int | None) -> AsyncIterator[int]:
                 await writer.drain()
         writer.close()
 
-    server = await asyncio.start_server(answer, "127.0.0.1", port, limit=_HEAD_BYTES_MAX)
+    try:
+        server = await asyncio.start_server(answer, "127.0.0.1", port, limit=_HEAD_BYTES_MAX)
+    except OSError as refused:
+        text = os.strerror(refused.errno) if refused.errno else str(refused)
+        raise CannotListen(
+            f"cannot listen on 127.0.0.1 port {port}: {text} (0 picks a free one)"
+        ) from refused
     async with server:
         yield int(server.sockets[0].getsockname()[1])
 

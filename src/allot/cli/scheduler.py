@@ -13,7 +13,7 @@ from allot.allocation import LEAST_WASTE, POLICIES
 from allot.apiserver import identities
 from allot.informers import Telemetry
 
-from . import component
+from . import component, flags
 from .component import Running
 
 LEASE = "kube-scheduler"
@@ -22,10 +22,16 @@ LEASE = "kube-scheduler"
 def arguments(parser: argparse.ArgumentParser) -> None:
     component.arguments(parser)
     parser.add_argument(
-        "--name", action="append", help="place pods with this spec.schedulerName; may be repeated"
+        "--name",
+        type=flags.something,
+        action="append",
+        help="place pods with this spec.schedulerName; may be repeated",
     )
     parser.add_argument(
-        "--lease", default=LEASE, help="that this scheduler works under (default: %(default)s)"
+        "--lease",
+        type=flags.object_name,
+        default=LEASE,
+        help="that this scheduler works under (default: %(default)s)",
     )
     parser.add_argument(
         "--policy",
@@ -36,7 +42,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--packed", action="store_true", help="fill nodes up, rather than spread pods")
     parser.add_argument(
         "--binding-timeout",
-        type=float,
+        type=flags.seconds,
         default=scheduler.Settings().binding_timeout_s,
         metavar="S",
         help="how long devices may take to be made ready (default: %(default)s)",

@@ -1,0 +1,60 @@
+"""What the values of flags may be. A wrong one is refused before anything starts, by the name of its flag.
+
+An empty value is mostly a variable that was not set: it is not taken for the folder one is in, say.
+"""
+
+import argparse
+import math
+from pathlib import Path
+
+from allot.api import names
+
+_SECONDS_MAX = 2**31 - 1  # what a lease can say
+
+
+def port_number(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port between 0 and 65535")
+    return int(text)
+
+
+def path(text: str) -> Path:
+    return Path(something(text))
+
+
+def something(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("the value is empty")
+    return text
+
+
+def object_name(text: str) -> str:
+    """Of an object in the API."""
+    if names.subdomain(something(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} cannot be the name of an object")
+    return text
+
+
+def namespace(text: str) -> str:
+    """Empty means the one that is meant when none is named, as for kubectl."""
+    if text and names.label_name(text):
+        raise argparse.ArgumentTypeError(f"{text!r} cannot be the name of a namespace")
+    return text
+
+
+def seconds(text: str) -> float:
+    """More than none."""
+    try:
+        found_s = float(text)
+    except ValueError:
+        found_s = math.nan
+    if not 0 < found_s <= _SECONDS_MAX:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    return found_s
+
+
+def whole_seconds(text: str) -> int:
+    found_s = seconds(text)
+    if not found_s.is_integer():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of seconds")
+    return int(found_s)

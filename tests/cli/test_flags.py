@@ -1,0 +1,79 @@
+"""Flags that make no sense: refused before anything starts, in one line that names the flag."""
+
+import socket
+
+import pytest
+
+from allot.cli.main import main
+
+NOWHERE = ["--kubeconfig", "/nowhere"]
+
+
+@pytest.mark.parametrize(
+    ("command", "flag", "value", "says"),
+    [
+        ("capacity", "--template", "", "is empty"),
+        ("capacity", "--template", "../x", "cannot be the name of an object"),
+        ("capacity", "--template", ".", "cannot be the name of an object"),
+        ("capacity --template t", "--namespace", "..", "cannot be the name of a namespace"),
+        ("capacity", "--claim", "", "is empty"),
+        ("explain pod/p", "--namespace", "a/b", "cannot be the name of a namespace"),
+        ("scheduler", "--metrics-port", "-1", "is not a port between 0 and 65535"),
+        ("scheduler", "--metrics-port", "99999", "is not a port between 0 and 65535"),
+        ("controllers", "--metrics-port", "99999", "is not a port between 0 and 65535"),
+        ("scheduler", "--binding-timeout", "-5", "is not a number of seconds above 0"),
+        ("scheduler", "--binding-timeout", "nan", "is not a number of seconds above 0"),
+        ("scheduler", "--name", "", "is empty"),
+        ("scheduler", "--lease", "", "is empty"),
+        ("scheduler", "--lease", "A B", "cannot be the name of an object"),
+        ("scheduler", "--retry-period", "0", "is not a number of seconds above 0"),
+        ("controllers", "--lease-duration", "1.5", "is not a whole number of seconds"),
+        ("controllers", "--kubeconfig", "", "is empty"),
+        ("controllers", "--socket", "", "is empty"),
+        ("up", "--data-dir", "", "is empty"),
+        ("apiserver", "--data-dir", "", "is empty"),
+        ("credentials ann", "--data-dir", " ", "is empty"),
+        ("credentials ann", "--out", "", "is empty"),
+    ],
+)
+def test_a_value_that_makes_no_sense_is_refused_at_once(command, flag, value, says, capsys):
+    """An empty folder is a variable that was not set: keys and database went where one happened to be."""
+    with pytest.raises(SystemExit) as ended:
+        main([*command.split(), f"{flag}={value}"])
+    assert ended.value.code == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert flag in last and says in last
+
+
+@pytest.mark.parametrize("command", ["scheduler", "controllers"])
+@pytest.mark.parametrize("times", [("1", "5", "2"), ("15", "10", "10"), ("10", "10", "2")])
+def test_times_of_an_election_that_cannot_work_together_are_refused(command, times, capsys):
+    flags = ("--lease-duration", "--renew-deadline", "--retry-period")
+    given = [part for pair in zip(flags, times, strict=True) for part in pair]
+    assert main([command, *NOWHERE, *given]) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert all(flag in said for flag in flags)
+
+
+def test_without_an_election_its_times_do_not_matter(capsys):
+    times = ["--lease-duration", "1", "--renew-deadline", "5"]
+    assert main(["scheduler", *NOWHERE, "--no-leader-elect", *times]) == 1
+    assert "/nowhere" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["scheduler", "controllers"])
+def test_a_port_for_metrics_that_is_taken_is_one_line(command, tmp_path, capsys):
+    access = tmp_path / "kubeconfig"
+    access.write_text(
+        "{current-context: c, contexts: [{name: c, context: {cluster: c}}], "
+        "clusters: [{name: c, cluster: {server: 'https://127.0.0.1:9'}}]}"
+    )
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        assert main([command, "--kubeconfig", str(access), "--metrics-port", port]) == 1
+    where = f"--metrics-port: cannot listen on 127.0.0.1 port {port}"
+    assert capsys.readouterr().err == (
+        f"allot {command}: {where}: Address already in use (0 picks a free one)\n"
+    )
