@@ -183,9 +183,9 @@ def test_a_claim_from_a_file_or_from_stdin_will_do_in_any_served_version(ask, tm
         (TEMPLATE_FILE.replace("deviceClassName: gpu", "deviceClassName: nope"), "device class nope"),
         (
             TEMPLATE_FILE.replace("[{name", "{name").replace("gpu}]", "gpu}"),
-            "this is no ResourceClaimTemplate",
+            "is no ResourceClaimTemplate",
         ),
-        (TEMPLATE_FILE.replace("v1beta1", "v1"), "neither exactly nor firstAvailable"),
+        (TEMPLATE_FILE.replace("v1beta1", "v1"), "exactly one of `exactly` or `firstAvailable` is required"),
     ],
 )
 def test_a_file_that_is_no_claim_is_refused_with_what_is_wrong(ask, tmp_path, text, words):
@@ -193,6 +193,14 @@ def test_a_file_that_is_no_claim_is_refused_with_what_is_wrong(ask, tmp_path, te
     path.write_text(text)
     code, said, errors = ask("capacity", "--claim", str(path))
     assert (code, said) == (1, "") and words in errors
+
+
+def test_of_several_claims_in_a_file_it_is_said_which_one_is_meant(ask, tmp_path):
+    path = tmp_path / "claim.yaml"
+    path.write_text(f"{TEMPLATE_FILE}---{TEMPLATE_FILE.replace('name: old', 'name: other')}")
+    code, text, errors = ask("capacity", "--claim", str(path))
+    assert code == 0 and f"{NODES * DEVICES} more fit" in text
+    assert errors == f"allot capacity: {path} has 2 claims; this is about the first, old\n"
 
 
 def test_a_template_or_a_file_that_is_not_there_is_said(ask):

@@ -10,23 +10,15 @@ import json
 import random
 import sys
 from pathlib import Path
-from typing import Any
-
-import msgspec
-import yaml
 
 from allot import scheduler
 from allot.allocation import Refused
-from allot.api import Gates, errors, meta, resource
-from allot.base import RandomIds
+from allot.api import Fields, Gates, errors, meta, resource
+from allot.base import RandomIds, SystemClock
 from allot.client import Client
 
 from . import asking, flags
-
-_KINDS = {
-    "ResourceClaim": resource.RESOURCE_CLAIM,
-    "ResourceClaimTemplate": resource.RESOURCE_CLAIM_TEMPLATE,
-}
+from .claimfile import NotAClaim, read_claim, spec_of
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,17 +36,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     async def question(client: Client, gates: Gates, namespace: str) -> int:
         try:
-            fields = (
+            spec = (
                 await _template(client, options.template, namespace)
                 if options.template
-                else _file(options.claim)
+                else await _from_file(client, options.claim, gates, namespace)
             )
-            spec = _spec(fields)
         except errors.NotFound as missing:
             print(f"allot capacity: {missing}", file=sys.stderr)
             return 2
-        except _NotAClaim as wrong:
-            print(f"allot capacity: {wrong}", file=sys.stderr)
+        except NotAClaim as wrong:
+            for problem in wrong.problems:
+                print(f"allot capacity: {problem}", file=sys.stderr)
             return 1
         reading = await scheduler.read(client, gates, namespace)
         asking.tell_unread("capacity", reading.unread)
@@ -69,42 +61,24 @@ def run(options: argparse.Namespace) -> int:
     return asking.run("capacity", options, question)
 
 
-class _NotAClaim(Exception):
-    pass
-
-
-async def _template(client: Client, name: str, namespace: str) -> dict[str, Any]:
+async def _template(client: Client, name: str, namespace: str) -> resource.ResourceClaimSpec:
     found = await client.resource(resource.limits.GROUP, "v1", "resourceclaimtemplates").get(name, namespace)
+    return spec_of(dict(found.fields))
+
+
+async def _from_file(client: Client, path: Path, gates: Gates, namespace: str) -> resource.ResourceClaimSpec:
+    found = read_claim(path, gates, await _namespace(client, namespace), SystemClock())
+    for note in found.notes:
+        print(f"allot capacity: {note}", file=sys.stderr)
+    return found.spec
+
+
+async def _namespace(client: Client, name: str) -> Fields | None:
+    try:
+        found = await client.resource("", "v1", "namespaces", namespaced=False).get(name)
+    except (errors.NotFound, errors.Forbidden):
+        return None
     return dict(found.fields)
-
-
-def _file(path: Path) -> dict[str, Any]:
-    """The first claim or template among the documents of a file."""
-    try:
-        documents = list(yaml.safe_load_all(sys.stdin if str(path) == "-" else path.read_text()))
-    except (yaml.YAMLError, UnicodeDecodeError) as wrong:
-        raise _NotAClaim(f"{path}: {wrong}") from None
-    for fields in documents:
-        if isinstance(fields, dict) and fields.get("kind") in _KINDS:
-            return fields
-    raise _NotAClaim(f"{path}: neither a ResourceClaim nor a ResourceClaimTemplate is in it")
-
-
-def _spec(fields: dict[str, Any]) -> resource.ResourceClaimSpec:
-    """In the hub form, whichever version it was written for."""
-    kind = _KINDS[fields["kind"]]
-    name = str(fields.get("apiVersion") or "").rpartition("/")[2]
-    version = kind.version(name)
-    if version is None:
-        served = ", ".join(f"{kind.group}/{one.name}" for one in kind.versions)
-        raise _NotAClaim(f"apiVersion {fields.get('apiVersion')!r} is none of {served}")
-    try:
-        spec = version.to_hub(fields).get("spec") or {}
-        if kind is resource.RESOURCE_CLAIM_TEMPLATE:
-            spec = spec.get("spec") or {}
-        return msgspec.convert(spec, resource.ResourceClaimSpec)
-    except (msgspec.ValidationError, AttributeError, TypeError) as wrong:
-        raise _NotAClaim(f"this is no {fields['kind']}: {wrong}") from None
 
 
 def _text(room: scheduler.Room) -> str:

@@ -1,0 +1,133 @@
+"""A claim from a file, as the server would store it.
+
+What the server would refuse is refused here, in the same words: the rules are the kind's own. Who asks
+plays no part, since nothing is written.
+"""
+
+import json
+import sys
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+import yaml
+
+from allot.api import Action, Decision, FieldErrorText, Fields, Gates, Kind, User, Version, resource, schema
+from allot.base import Clock
+from allot.cel import CompileError, Features, compile_attribute, compile_selector
+
+_KINDS = {
+    "ResourceClaim": resource.RESOURCE_CLAIM,
+    "ResourceClaimTemplate": resource.RESOURCE_CLAIM_TEMPLATE,
+}
+_ADMIN_NAMESPACE = {"metadata": {"labels": {resource.limits.ADMIN_ACCESS_LABEL: "true"}}}
+
+
+class NotAClaim(Exception):
+    """`problems` are the reasons, one a line."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True)
+class FoundClaim:
+    spec: resource.ResourceClaimSpec
+    notes: tuple[str, ...]  # what whoever wrote the file should know
+
+
+def read_claim(path: Path, gates: Gates, namespace: Fields | None, clock: Clock) -> FoundClaim:
+    """The first claim or template in a file. `namespace` is the one it would be in, None if unknown."""
+    claims = _claims(path)
+    fields = claims[0]
+    notes = [f"{path} has {len(claims)} claims; this is about the first{_name(fields)}"] if claims[1:] else []
+    kind = _KINDS[fields["kind"]]
+    version = _version(path, kind, fields)
+    problems = schema.check(fields, version.shape())
+    if problems.malformed:
+        raise NotAClaim(f"{path} is no {kind.kind}: {problems.malformed}")
+    notes += [f'{path}: unknown field "{name}"' for name in problems.unknown]
+    now = clock.now()
+    schema.apply_defaults(fields, version.shape())
+    version.default(fields, now)
+    hub, asked = version.to_hub(fields), _Asked(now, gates, version.name, namespace or _ADMIN_NAMESPACE)
+    kind.rules.prepare_create(hub, asked)
+    wrong = kind.rules.validate_create(hub, asked)
+    if wrong:
+        raise NotAClaim(*(f"{path}: {one.path}: {one.text()}" for one in wrong))
+    return FoundClaim(spec_of(hub), tuple(notes))
+
+
+def spec_of(hub: Fields) -> resource.ResourceClaimSpec:
+    """Of a claim, or of the claims of a template."""
+    spec = hub.get("spec") or {}
+    if hub.get("kind") == resource.RESOURCE_CLAIM_TEMPLATE.kind:
+        spec = spec.get("spec") or {}
+    return msgspec.convert(spec, resource.ResourceClaimSpec)
+
+
+def _claims(path: Path) -> list[Fields]:
+    try:
+        documents = list(yaml.safe_load_all(sys.stdin if str(path) == "-" else path.read_text()))
+        claims = [one for one in documents if isinstance(one, dict) and one.get("kind") in _KINDS]
+        plain: list[Fields] = json.loads(json.dumps(claims, default=str))  # YAML has dates and other keys
+    except UnicodeDecodeError:
+        raise NotAClaim(f"{path} is not text") from None
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as wrong:
+        raise NotAClaim(f"{path} cannot be read: {' '.join(str(wrong).split())}") from None
+    if not plain:
+        raise NotAClaim(f"{path}: neither a ResourceClaim nor a ResourceClaimTemplate is in it")
+    return plain
+
+
+def _name(fields: Fields) -> str:
+    metadata = fields.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else ""
+    return f", {name}" if name else ""
+
+
+def _version(path: Path, kind: Kind, fields: Fields) -> Version:
+    served = {f"{kind.group}/{one.name}": one for one in kind.versions}
+    version = served.get(str(fields.get("apiVersion")))
+    if version is None:
+        raise NotAClaim(f"{path}: apiVersion {fields.get('apiVersion')!r} is none of {', '.join(served)}")
+    return version
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The occasion that the rules see: somebody who may do everything makes the claim."""
+
+    now: datetime
+    gates: Gates
+    version: str
+    inside: Fields
+    verb: str = "create"
+    user: User = field(default_factory=lambda: User(""))
+
+    def namespace(self) -> Fields | None:
+        return self.inside
+
+    def authorize(self, action: Action) -> Decision:
+        return Decision(True)
+
+    def check_selector(self, expression: str) -> FieldErrorText | None:
+        try:
+            compile_selector(expression, self._features())
+        except CompileError as wrong:
+            return FieldErrorText(wrong.kind, wrong.message)
+        return None
+
+    def check_attribute(self, expression: str) -> FieldErrorText | int:
+        try:
+            return compile_attribute(expression, self._features()).cost
+        except CompileError as wrong:
+            return FieldErrorText(wrong.kind, wrong.message)
+
+    def _features(self) -> Features:
+        gates = self.gates
+        return Features(
+            consumable_capacity=gates["DRAConsumableCapacity"], list_attributes=gates["DRAListTypeAttributes"]
+        )

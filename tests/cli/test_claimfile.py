@@ -1,0 +1,122 @@
+"""Claims from files: judged as the server would."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from allot.api import Gates
+from allot.base import SystemClock
+from allot.cli.claimfile import FoundClaim, NotAClaim, read_claim
+
+
+def claim(*requests: Any, version: str = "resource.k8s.io/v1", name: str = "c", **devices: Any) -> Any:
+    spec = {"devices": {"requests": list(requests), **devices}}
+    return {"apiVersion": version, "kind": "ResourceClaim", "metadata": {"name": name}, "spec": spec}
+
+
+def exactly(**request: Any) -> Any:
+    return {"name": "gpu", "exactly": {"deviceClassName": "gpu", **request}}
+
+
+def read(tmp_path: Path, *documents: Any, **namespace: Any) -> FoundClaim:
+    path = tmp_path / "claim.yaml"
+    path.write_text(yaml.safe_dump_all(documents))
+    inside = {"metadata": {"labels": namespace.pop("labels", {})}} if namespace.pop("known", True) else None
+    return read_claim(path, Gates(), inside, SystemClock())
+
+
+def problems(tmp_path: Path, *documents: Any) -> tuple[str, ...]:
+    with pytest.raises(NotAClaim) as refused:
+        read(tmp_path, *documents)
+    return tuple(one.removeprefix(f"{tmp_path}/claim.yaml: ") for one in refused.value.problems)
+
+
+@pytest.mark.parametrize("said", [{}, {"count": 0}])
+def test_what_is_left_out_gets_its_default(tmp_path, said):
+    """The server takes a count of 0 for none, and stores 1."""
+    (request,) = read(tmp_path, claim(exactly(**said))).spec.devices.requests
+    assert request.exactly is not None
+    assert (request.exactly.allocation_mode, request.exactly.count) == ("ExactCount", 1)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "path"),
+    [
+        (claim(exactly(count=0, allocationMode="None")), "spec.devices.requests[0].exactly.allocationMode"),
+        (claim(exactly(count=-1)), "spec.devices.requests[0].exactly.count"),
+        (
+            claim({"name": "gpu", "deviceClassName": "g", "count": -1}, version="resource.k8s.io/v1beta1"),
+            "spec.devices.requests[0].exactly.count",
+        ),
+        (
+            claim(exactly(), constraints=[{"matchAttribute": "model"}]),
+            "spec.devices.constraints[0].matchAttribute",
+        ),
+        (
+            claim(exactly(selectors=[{"cel": {"expression": "1 +"}}])),
+            "spec.devices.requests[0].exactly.selectors[0].cel.expression",
+        ),
+        (claim({"name": "gpu"}), "spec.devices.requests[0]"),
+        (claim(exactly(adminAccess=True)), "spec.devices.requests[0].adminAccess"),
+    ],
+)
+def test_what_the_server_would_refuse_is_refused_by_field(tmp_path, wrong, path):
+    """It used to be answered: a claim for -1 devices fitted any number of times."""
+    (problem,) = problems(tmp_path, wrong)
+    assert problem.startswith(f"{path}: ")
+
+
+def test_every_field_that_is_wrong_is_told(tmp_path):
+    first, second = problems(tmp_path, claim(exactly(count=-1), {**exactly(count=-2), "name": "nic"}))
+    assert "requests[0]" in first and "requests[1]" in second
+
+
+@pytest.mark.parametrize(
+    "inside", [{"labels": {"resource.kubernetes.io/admin-access": "true"}}, {"known": False}]
+)
+def test_administrators_may_ask_where_their_namespace_says_so_or_is_not_known(tmp_path, inside):
+    assert read(tmp_path, claim(exactly(adminAccess=True)), **inside).spec.devices.requests
+
+
+@pytest.mark.parametrize("version", ["v1", "example.com/v1", "resource.k8s.io/v1alpha2", None])
+def test_a_claim_of_another_group_or_version_is_none(tmp_path, version):
+    (problem,) = problems(tmp_path, claim(exactly(), version=version))
+    assert f"apiVersion {version!r} is none of resource.k8s.io/v1, " in problem
+
+
+def test_of_several_claims_it_is_said_which_one_is_meant(tmp_path):
+    other = {"apiVersion": "v1", "kind": "Pod"}
+    found = read(tmp_path, other, claim(exactly(count=2), name="a"), claim(exactly(), name="b"))
+    assert found.notes == (f"{tmp_path}/claim.yaml has 2 claims; this is about the first, a",)
+    assert read(tmp_path, other, claim(exactly())).notes == ()
+
+
+def test_a_field_that_nobody_knows_is_told(tmp_path):
+    (note,) = read(tmp_path, claim(exactly(coun=2))).notes
+    assert note.endswith('unknown field "spec.devices.requests[0].exactly.coun"')
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"a: \xe9"])
+def test_what_is_not_text_is_said_to_be_none(tmp_path, content, monkeypatch):
+    path = tmp_path / "claim.yaml"
+    path.write_bytes(content)
+    with pytest.raises(NotAClaim) as refused:
+        read_claim(path, Gates(), None, SystemClock())
+    assert refused.value.problems == (f"{path} is not text",)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content), "utf-8"))
+    with pytest.raises(NotAClaim) as refused:
+        read_claim(Path("-"), Gates(), None, SystemClock())
+    assert refused.value.problems == ("- is not text",)
+
+
+@pytest.mark.parametrize("text", ["a: [", "&a [*a]", "kind: ResourceClaim\nspec: &a [*a]"])
+def test_what_cannot_be_read_is_one_line(tmp_path, text):
+    path = tmp_path / "claim.yaml"
+    path.write_text(text)
+    with pytest.raises(NotAClaim) as refused:
+        read_claim(path, Gates(), None, SystemClock())
+    (problem,) = refused.value.problems
+    assert str(path) in problem and "\n" not in problem
