@@ -87,3 +87,21 @@ def test_without_keys_or_address_it_says_what_is_missing(tmp_path, data_dir, cap
 def test_a_duration_that_makes_no_sense_is_refused(data_dir, text):
     with pytest.raises(SystemExit):
         main(["credentials", "ann", "--data-dir", str(data_dir), "--duration", text])
+
+
+def test_a_place_that_cannot_be_written_to_is_named_as_it_was(data_dir, capsys):
+    """And not by the file that it would have been made of."""
+    folder = data_dir / "folder"
+    folder.mkdir()
+    for out, why in (
+        (folder, "Is a directory"),
+        (data_dir / "nowhere" / "file", "No such file or directory"),
+    ):
+        assert main(["credentials", "ann", "--data-dir", str(data_dir), "--out", str(out)]) == 1
+        assert capsys.readouterr().err == f"allot credentials: {out}: {why}\n"
+
+
+def test_a_kubeconfig_that_is_not_text_does_not_say_where_the_server_is(data_dir, capsys):
+    (data_dir / "kubeconfig").write_bytes(b"\xff\xfe\x00")
+    assert main(["credentials", "ann", "--data-dir", str(data_dir)]) == 1
+    assert "does not say where the server is: use --server" in capsys.readouterr().err

@@ -77,3 +77,14 @@ def test_a_port_for_metrics_that_is_taken_is_one_line(command, tmp_path, capsys)
     assert capsys.readouterr().err == (
         f"allot {command}: {where}: Address already in use (0 picks a free one)\n"
     )
+
+
+@pytest.mark.parametrize("command", ["scheduler", "controllers"])
+def test_a_socket_that_is_nowhere_is_named(command, tmp_path, capsys):
+    """What is read first is the kubeconfig beside it, of which nobody had spoken."""
+    where = tmp_path / "nope.sock"
+    assert main([command, "--socket", str(where)]) == 1
+    assert capsys.readouterr().err == (
+        f"allot {command}: --socket {where}: no API server has run there, "
+        f"for {tmp_path}/kubeconfig does not exist (--kubeconfig names another)\n"
+    )

@@ -137,6 +137,29 @@ def test_a_file_that_is_named_must_exist(tmp_path):
         kubeconfig.load(tmp_path / "nowhere")
 
 
+def test_files_that_were_looked_for_are_named(tmp_path, monkeypatch):
+    """ "no current-context" alone did not say of which file."""
+    one, two = tmp_path / "one", tmp_path / "two"
+    monkeypatch.setenv("KUBECONFIG", f"{one}:{two}")
+    with pytest.raises(BadAccess) as wrong:
+        kubeconfig.load()
+    assert str(wrong.value) == f"there is no kubeconfig at {one}, {two}, named by KUBECONFIG"
+    written(tmp_path, config(**{"current-context": ""}), "two")
+    with pytest.raises(BadAccess, match=f"{one}, {two}: no context is named"):
+        kubeconfig.load()
+    monkeypatch.delenv("KUBECONFIG")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(BadAccess, match=r"at .*/\.kube/config, and KUBECONFIG is not set"):
+        kubeconfig.load()
+
+
+def test_what_is_not_text_is_no_kubeconfig(tmp_path):
+    (tmp_path / "key").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(BadAccess) as wrong:
+        kubeconfig.load(tmp_path / "key")
+    assert str(wrong.value) == f"{tmp_path}/key is not text"
+
+
 # -- token files --------------------------------------------------------------------------------
 
 

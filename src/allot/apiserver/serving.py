@@ -12,14 +12,13 @@ first writes it there, the others take it.
 import asyncio
 import errno
 import gc
-import os
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from allot.api import Request, User
-from allot.base import Clock
+from allot.base import Clock, os_reason
 from allot.store import Compare, Put, Store, open_store
 
 from .assembly import ApiServer, Options
@@ -149,8 +148,7 @@ async def _listen(listener: Listener, local: SocketListener, options: ServingOpt
 
 def _no_address(options: ServingOptions, refused: OSError) -> OSError:
     taken = refused.errno == errno.EADDRINUSE
-    text = os.strerror(refused.errno) if refused.errno and refused.errno > 0 else refused.strerror
-    what = f"cannot listen on {options.host or '*'} port {options.port}: {text}"
+    what = f"cannot listen on {options.host or '*'} port {options.port}: {os_reason(refused)}"
     return OSError(refused.errno, f"{what} (port 0 picks a free one)" if taken else what)
 
 

@@ -6,6 +6,7 @@ from .invariants import InvariantBroken, require
 from .journal import Journal
 from .loopwatch import LoopWatch
 from .metrics import Counter, Gauge, Histogram, Metrics
+from .osreason import os_reason
 from .overlay import Overlay
 from .unixaddress import unix_address
 
@@ -22,6 +23,7 @@ __all__ = [
     "Overlay",
     "RandomIds",
     "SystemClock",
+    "os_reason",
     "require",
     "unix_address",
 ]

@@ -14,6 +14,7 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from allot.api import Gates, UnknownGate, User
 from allot.base import Metrics, RandomIds, SystemClock
@@ -104,8 +105,7 @@ def run(name: str, lease: str, user: User, options: argparse.Namespace, work: Wo
         return 2
     try:
         gates = read_gates(options.feature_gates)
-        beside = options.socket.parent / "kubeconfig" if options.socket else ""
-        access = kubeconfig.load(options.kubeconfig or beside, context=options.context)
+        access = kubeconfig.load(_kubeconfig(options), context=options.context)
     except (BadAccess, OSError, UnknownGate) as wrong:
         print(f"allot {name}: {plain(wrong)}", file=sys.stderr)
         return 1
@@ -114,6 +114,19 @@ def run(name: str, lease: str, user: User, options: argparse.Namespace, work: Wo
     except CannotListen as taken:
         print(f"allot {name}: --metrics-port: {taken}", file=sys.stderr)
         return 1
+
+
+def _kubeconfig(options: argparse.Namespace) -> Path | str:
+    """Beside a socket there is one too: it has the server's address and certificate."""
+    if options.kubeconfig or not options.socket:
+        return options.kubeconfig or ""
+    beside: Path = options.socket.parent / "kubeconfig"
+    if not beside.exists():
+        raise BadAccess(
+            f"--socket {options.socket}: no API server has run there, for {beside} does not exist "
+            "(--kubeconfig names another)"
+        )
+    return beside
 
 
 def _wrong_times(options: argparse.Namespace) -> str:

@@ -110,7 +110,7 @@ def _known_server(data_dir: Path) -> str:
 
     try:
         return str(yaml.safe_load(path.read_text())["clusters"][0]["cluster"]["server"])
-    except (yaml.YAMLError, LookupError, TypeError):
+    except (yaml.YAMLError, UnicodeDecodeError, LookupError, TypeError):
         raise _Unusable(f"{path} does not say where the server is: use --server") from None
 
 

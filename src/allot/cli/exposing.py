@@ -6,11 +6,10 @@ whoever scrapes it from elsewhere puts a proxy that asks for credentials in fron
 
 import asyncio
 import contextlib
-import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from allot.base import Metrics
+from allot.base import Metrics, os_reason
 
 from .process import show_process
 
@@ -43,10 +42,8 @@ async def exposed(metrics: Metrics, port: int | None) -> AsyncIterator[int]:
     try:
         server = await asyncio.start_server(answer, "127.0.0.1", port, limit=_HEAD_BYTES_MAX)
     except OSError as refused:
-        text = os.strerror(refused.errno) if refused.errno else str(refused)
-        raise CannotListen(
-            f"cannot listen on 127.0.0.1 port {port}: {text} (0 picks a free one)"
-        ) from refused
+        why = os_reason(refused)
+        raise CannotListen(f"cannot listen on 127.0.0.1 port {port}: {why} (0 picks a free one)") from refused
     async with server:
         yield int(server.sockets[0].getsockname()[1])
 

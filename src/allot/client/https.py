@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
 from allot.api import Request, Response, errors
-from allot.base import Clock, SystemClock
+from allot.base import Clock, SystemClock, os_reason
 
 from .access import Access, BadAccess, Credential, tls_context
 from .connection import BrokenConnection, Connection, Stream
@@ -150,8 +150,8 @@ class HttpsTransport:
                 raise errors.Unavailable(f"{self._server}: {untrusted}") from untrusted
             except (OSError, TimeoutError) as failure:
                 if wait_s is None or self._closed:
-                    why = str(failure) or "no connection in time"
-                    raise errors.Unavailable(f"{self._server}: {why}") from failure
+                    why = "no connection in time" if isinstance(failure, TimeoutError) else os_reason(failure)
+                    raise errors.Unavailable(f"cannot reach the server at {self._server}: {why}") from failure
                 await asyncio.sleep(wait_s)
         raise AssertionError("the last attempt raises")
 

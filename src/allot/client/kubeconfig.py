@@ -50,8 +50,18 @@ class Kubeconfig:
 def load(path: str | Path = "", *, context: str = "", clock: Clock | None = None) -> Access:
     """Access as the kubeconfig at `path` describes it, or as KUBECONFIG and ~/.kube/config do."""
     files = [Path(path)] if path else default_files(os.environ)
+    if not path and not any(file.exists() for file in files):
+        why = "named by KUBECONFIG" if os.environ.get("KUBECONFIG") else "and KUBECONFIG is not set"
+        raise BadAccess(f"there is no kubeconfig at {_listed(files)}, {why}")
     merged = merge(files, must_exist=bool(path))
-    return access(merged, context, clock or SystemClock())
+    try:
+        return access(merged, context, clock or SystemClock())
+    except BadAccess as wrong:
+        raise BadAccess(f"{_listed(files)}: {wrong}") from wrong
+
+
+def _listed(files: Sequence[Path]) -> str:
+    return ", ".join(map(str, files))
 
 
 def default_files(environment: Mapping[str, str]) -> list[Path]:
@@ -82,8 +92,10 @@ def _document(file: Path) -> dict[str, Any]:
         document = yaml.safe_load(file.read_bytes())
     except OSError as missing:
         raise BadAccess(f"{file}: {missing.strerror}") from missing
+    except yaml.reader.ReaderError as wrong:
+        raise BadAccess(f"{file} is not text") from wrong
     except yaml.YAMLError as wrong:
-        raise BadAccess(f"{file}: not YAML: {wrong}") from wrong
+        raise BadAccess(f"{file}: not YAML: {' '.join(str(wrong).split())}") from wrong
     if document is None:
         return {}
     if not isinstance(document, dict) or document.get("kind", "Config") != "Config":

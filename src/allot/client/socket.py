@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from allot.api import Request, Response, User, errors
-from allot.base import unix_address
+from allot.base import os_reason, unix_address
 
 from .link import Link, LinkLost, LinkStream
 
@@ -82,7 +82,8 @@ class Socket:
                 return link
             except OSError as failure:
                 if wait_s is None:
-                    raise errors.Unavailable(f"{self.path}: {failure}") from failure
+                    why = os_reason(failure)
+                    raise errors.Unavailable(f"cannot reach the server at {self.path}: {why}") from failure
                 await asyncio.sleep(wait_s)
         raise AssertionError("the last attempt raises")
 
