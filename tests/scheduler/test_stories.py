@@ -2,6 +2,7 @@
 
 import asyncio
 
+from allot.scheduler.cycle import EXAMPLES_MAX
 from allot.scheduler.loop import NEWS_AT_ONCE
 
 from .cluster import NS, Cluster, tell
@@ -151,6 +152,27 @@ def test_the_selector_that_kept_the_nearest_devices_away_is_named_with_the_best_
             "0/2 nodes are available: 2 cannot allocate all claims. Devices on the 2 nodes looked at: "
             "request gpu wants 1, and of 5 devices 5 not selected (the nearest 2 by "
             '`device.attributes["gpu.example.com"].memory >= 80`: memory is 40).'
+        )
+
+    tell(story)
+
+
+def test_among_many_nodes_without_devices_the_one_that_has_some_is_looked_at():
+    """By name it comes last, behind more nodes than are looked at."""
+
+    async def story(here: Cluster) -> None:
+        for number in range(EXAMPLES_MAX + 3):
+            await here.node(f"plain-{number:02}")
+        await here.node("zz-gpu")
+        await here.devices("zz-gpu", 1)
+        await here.device_class()
+        await here.template()
+        await here.pod("first", template="one")
+        await here.bound("first")
+        await here.pod("second", template="one")
+        assert (await here.condition("second"))["message"] == (
+            "0/36 nodes are available: 36 cannot allocate all claims. Devices on the 2 nodes looked at: "
+            "request gpu wants 1, and of 1 device 1 in use."
         )
 
     tell(story)

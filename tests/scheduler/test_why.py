@@ -16,6 +16,7 @@ from allot.scheduler import (
     why_claim,
     why_pod,
 )
+from allot.scheduler.why import EXPLAINED_MAX
 
 from .cluster import NS, Cluster, tell
 
@@ -63,6 +64,28 @@ def test_a_pod_that_fits_nowhere_is_told_why_by_groups_of_nodes():
         by_nodes = {one.nodes: one for one in told.nodes}
         assert set(by_nodes) == {("a", "b"), ("plain",)}
         assert "memory is 40" in told.text()
+        assert "none is offered to this node" in told.text()
+
+    tell(story)
+
+
+def test_the_node_with_devices_is_explained_however_many_have_none():
+    """By name it comes last, behind more nodes than are explained."""
+
+    async def story(here: Cluster) -> None:
+        for number in range(EXPLAINED_MAX + 3):
+            await here.node(f"plain-{number:02}")
+        await here.node("zz-gpu")
+        await here.devices("zz-gpu", 1)
+        await here.device_class()
+        for name in ("first", "second"):
+            await here.claim(f"of-{name}")
+            await here.pod(name, claim=f"of-{name}")
+            await (here.bound(name) if name == "first" else here.condition(name))
+        told = await why(here, "second")
+        assert [one.nodes[0] for one in told.nodes] == ["zz-gpu", "plain-00"]
+        assert "1 in use by of-first" in told.text()
+        assert len(told.nodes[1].nodes) == EXPLAINED_MAX + 3
         assert "none is offered to this node" in told.text()
 
     tell(story)

@@ -7,16 +7,20 @@ is copied where it can be: in equal situations the same plan is made, device by 
 because nothing that decides it has a name (A4).
 """
 
+from collections.abc import Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from .answer import Answer, NoFit, Pick, Plan, Refused
 from .capacity import Consumed
 from .demand import Alternative, Demand
+from .expression import Expression
 from .inventory import Inventory
+from .kind import Kind
 from .ledger import Ledger
 from .node import BadNodeSelector, Node
 from .policy import LEAST_WASTE, Cost, Policy
-from .question import ask
+from .question import Question, ask
 from .search import BUDGET_STEPS, answer
 from .situation import Situations
 
@@ -27,6 +31,7 @@ class Outline(NamedTuple):
     fits: bool
     preference: int  # how far down the lists of alternatives the plan had to go
     cost: Cost
+    near: int = 0  # where it does not fit: how far the devices get; 0 where none is offered
 
 
 class _Sketch(NamedTuple):
@@ -62,7 +67,7 @@ class Outlines:
         return question if isinstance(question, Refused) else answer(question, self._policy, self._budget)
 
     def of(self, node: Node) -> Outline | Refused | None:
-        """The outline, or None where the budget ran out."""
+        """The outline, or None where the budget ran out. In the same situation it is the same object."""
         return self.look(node)[0]
 
     def look(self, node: Node) -> tuple[Outline | Refused | None, Plan | None]:
@@ -107,11 +112,30 @@ class Outlines:
 
 def _outlined(found: Plan | NoFit) -> Outline:
     if isinstance(found, NoFit):
-        return Outline(fits=False, preference=0, cost=())
+        return Outline(fits=False, preference=0, cost=(), near=_nearness(found.question))
     chosen = {
         (pick.alternative.claim, pick.alternative.request): pick.alternative.index for pick in found.picks
     }
     return Outline(fits=True, preference=sum(chosen.values()), cost=found.cost)
+
+
+def _nearness(question: Question) -> int:
+    """Selectors that the best device passes, for each alternative; one more where some pass them all."""
+    if not question.devices:
+        return 0
+    kinds = {device.kind for device in question.devices}
+    near = 1
+    for alternative in question.demand.alternatives():
+        selectors = alternative.want.expressions
+        if question.row(alternative).selected:
+            near += len(selectors) + 1
+        else:
+            near += max(_passed(selectors, kind) for kind in kinds)
+    return near
+
+
+def _passed(selectors: Sequence[Expression], kind: Kind) -> int:
+    return sum(1 for _ in takewhile(lambda one: one.on(kind) is True, selectors))
 
 
 def _sketched(outline: Outline, found: Plan | NoFit) -> _Sketch:

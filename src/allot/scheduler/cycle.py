@@ -33,6 +33,7 @@ from .framework import (
     Tier,
 )
 from .node import NodeInfo
+from .plugins.devices import examples
 from .pod import PodInfo
 from .snapshot import Snapshot
 from .writes import Remedy, Write
@@ -56,7 +57,7 @@ class Unplaced:
     nodes: int  # in the cluster
     reasons: Counter[Rejection] = field(default_factory=Counter)  # by number of nodes; one of 0: the pod's
     remedy: Remedy | None = None
-    short_of_devices: tuple[str, ...] = ()  # nodes that said no for want of devices; some of them
+    short_of_devices: tuple[str, ...] = ()  # nodes that say no for want of devices; the most telling
 
     @property
     def rejected_by(self) -> frozenset[str]:
@@ -196,7 +197,7 @@ class Cycle:
             remedy = yield from plugin.post_filter(state, snapshot, rejections)
             if remedy is not None:
                 break
-        short = tuple(islice((name for name, why in rejections if why.plugin == DEVICES), EXAMPLES_MAX))
+        short = examples(state, rejections, EXAMPLES_MAX)
         return Unplaced(state, signature, nodes, reasons, remedy, short)
 
 
@@ -212,7 +213,6 @@ class _Look:
         self.rejection = first_rejection(self._checks, self._node)
 
 
-DEVICES = "DynamicResources"
 EXAMPLES_MAX = 32
 UNDECIDED_MAX = 4
 NOT_ASKED = Rejection("", "node(s) are not where the pod or its claims can be")

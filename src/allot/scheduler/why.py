@@ -1,10 +1,11 @@
 """Why a pod or a claim is where it is: the tree behind the one line of a condition. Values.
 
 The same checks as in a cycle, put to every node, with the allocator's explanation of those
-that lack devices. Nodes with the same story are told together.
+that lack devices; of nodes in the same situation one is explained. Nodes with the same story
+are told together.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -16,12 +17,12 @@ from .claim import ClaimInfo
 from .cycle import Cycle
 from .extended import read_asked
 from .framework import CycleState, Rejection
-from .plugins.devices import attempts
+from .plugins.devices import alike, attempts
 from .pod import DEFAULT_SCHEDULER, PodInfo, claims_of
 from .snapshot import Snapshot
 
 EXPLAINED_MAX = 64
-"""Nodes whose devices are explained one by one; more are counted."""
+"""Situations of nodes in which devices are explained, the nearest misses first; more are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,20 +102,34 @@ def why_pod(
     if isinstance(signed, Rejection):
         return Why(about, f"cannot be tried yet: {signed.reason}", claims, notes=notes)
     checks, only = cycle.checks(state, snapshot)
+    rejections = {
+        node.name: first_rejection(checks, node)
+        for node in sorted(snapshot.nodes(), key=lambda one: one.name)
+    }
+    devices = _explained(state, snapshot, rejections, named)
     stories = _Stories()
-    explained = 0
-    for node in sorted(snapshot.nodes(), key=lambda one: one.name):
-        rejection = first_rejection(checks, node)
-        devices = None
-        if rejection is not None and rejection.plugin == "DynamicResources" and explained < EXPLAINED_MAX:
-            explained += 1
-            for attempt, answer in attempts(state, snapshot, [node]):
-                devices = explain(attempt, answer, named)
-        stories.add(node.name, rejection, devices)
+    for name, rejection in rejections.items():
+        stories.add(name, rejection, devices.get(name))
     told = stories.told()
     if only is not None:
         notes = (f"its claims or its spec leave {_counted(tuple(sorted(only))) or 'no node'} only", *notes)
     return Why(about, _verdict(told), claims, told, notes)
+
+
+def _explained(
+    state: CycleState,
+    snapshot: Snapshot,
+    rejections: Mapping[str, Rejection | None],
+    named: Callable[[str], str],
+) -> dict[str, Explanation]:
+    """What is the matter with the devices, by node. Of those in the same situation one is looked at."""
+    found: dict[str, Explanation] = {}
+    lacking = ((name, why) for name, why in rejections.items() if why is not None)
+    for group in alike(state, lacking)[:EXPLAINED_MAX]:
+        first = snapshot.node(group.nodes[0])
+        for attempt, answer in attempts(state, snapshot, [first] if first is not None else ()):
+            found.update(dict.fromkeys(group.nodes, explain(attempt, answer, named)))
+    return found
 
 
 def _verdict(stories: tuple[NodeStory, ...]) -> str:

@@ -4,7 +4,7 @@
     checking    whether a node has them: one outline a node and signature
     readiness   whether devices that must be made ready first are ready
     reserving   the devices of the chosen node, held until they are written
-    telling     why they do not do, in a sentence
+    telling     why they do not do, in a sentence, and which nodes to look at for that
 
 `DynamicResources` says whether, and prefers nodes that serve a first choice;
 `DeviceFit` says where devices are best spent. Nothing is allocated by asking.
@@ -12,6 +12,15 @@
 
 from .plugin import DeviceFit, DynamicResources
 from .readiness import Readiness, readiness
-from .telling import attempts, told
+from .telling import alike, attempts, examples, told
 
-__all__ = ["DeviceFit", "DynamicResources", "Readiness", "attempts", "readiness", "told"]
+__all__ = [
+    "DeviceFit",
+    "DynamicResources",
+    "Readiness",
+    "alike",
+    "attempts",
+    "examples",
+    "readiness",
+    "told",
+]

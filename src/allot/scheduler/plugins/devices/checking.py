@@ -121,6 +121,8 @@ class DeviceCheck:
         self._outlines: dict[Delegation, Outlines | Rejection | None] = {}
         self.found: dict[str, Outline] = {}
         """How the nodes that passed would serve the claims, by node name; read by the ratings."""
+        self.missed: dict[str, Outline] = {}
+        """How near the nodes come that have not what it takes, by node name; read by what is told."""
         self._plans: OrderedDict[str, Plan] = OrderedDict()
 
     def __call__(self, node: NodeInfo) -> Rejection | None:
@@ -142,6 +144,7 @@ class DeviceCheck:
         if isinstance(outline, Refused):
             return Rejection(NAME, self.asked.anonymous(outline.cause))
         if not outline.fits:
+            self.missed[node.name] = outline
             return NO_FIT
         self.found[node.name] = outline
         return None

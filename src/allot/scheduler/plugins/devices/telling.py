@@ -6,21 +6,69 @@ what would help, is what `allot explain` recomputes with the rights of whoever a
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
+from heapq import nsmallest
 from itertools import islice
 
 from allot.allocation import Attempt, Group, NoFit, Reason, Undecided, explain
 
 from ...extended import Lacking
-from ...framework import CycleState
+from ...framework import CycleState, Rejection
 from ...node import NodeInfo
 from ...snapshot import Snapshot
-from .checking import NAME, DeviceCheck
+from .checking import NAME, NO_FIT, UNDECIDED, DeviceCheck
 
 NODES_MAX = 32
 REQUESTS_MAX = 3
 DETAIL_MAX = 240
+UNKNOWN_NEAR = 1_000
+"""Of nodes that a closer look turned down, or could not decide on: they may be the nearest of all."""
+
+
+# -- which nodes to look at -----------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Alike:
+    """Nodes in the same situation: what is the matter with one is the matter with all."""
+
+    near: int  # as an outline says it; 0: nothing is offered there
+    nodes: list[str] = field(default_factory=list)
+
+
+def alike(state: CycleState, rejections: Iterable[tuple[str, Rejection]]) -> list[Alike]:
+    """The nodes that lack devices, the nearest misses first. Costs a look into a dictionary a node."""
+    check: DeviceCheck | None = state.made.get(NAME)
+    if check is None:
+        return []
+    found: dict[Hashable, Alike] = {}
+    for name, why in rejections:
+        if why not in (NO_FIT, UNDECIDED):
+            continue
+        outline = check.missed.get(name) if why == NO_FIT else None
+        if outline is None:
+            found[name] = Alike(UNKNOWN_NEAR, [name])
+            continue
+        one = found.get(id(outline))
+        if one is None:
+            one = found[id(outline)] = Alike(outline.near)
+        one.nodes.append(name)
+    return sorted(found.values(), key=lambda one: -one.near)
+
+
+def examples(state: CycleState, rejections: Iterable[tuple[str, Rejection]], most: int) -> tuple[str, ...]:
+    """Some nodes that stand for all that lack devices: the nearest misses first, and of those in every
+    situation one before there are two of any. One is enough of those that offer nothing at all."""
+    ranked = (
+        (-one.near, turn, at, name)
+        for at, one in enumerate(alike(state, rejections))
+        for turn, name in enumerate(one.nodes[: most if one.near else 1])
+    )
+    return tuple(name for *_, name in nsmallest(most, ranked))
+
+
+# -- what is the matter there ---------------------------------------------------------------------
 
 
 def attempts(

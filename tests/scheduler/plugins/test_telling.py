@@ -1,0 +1,92 @@
+"""Why the devices of many nodes do not do: which nodes are looked at, and how devices are counted."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from allot.allocation import DeviceId, Features, Taken
+from allot.api import Object, resource
+from allot.scheduler.cycle import EXAMPLES_MAX, Unplaced
+from allot.scheduler.explaining import explained
+from allot.scheduler.snapshot import Snapshot
+
+from ..cluster import DRIVER, claim_spec, slice_of
+from ..objects import node, pod
+from ..test_board import claim, device_class
+from ..test_cycle import USES_C, decided, devices_only
+
+MANY = EXAMPLES_MAX + 8
+TAINT = {"key": "broken", "effect": "NoSchedule"}
+
+
+def cluster(wanted: Object | None = None, features: Sequence[str] = ("DeviceTaints",)) -> Snapshot:
+    snapshot = Snapshot(Features.of(features))
+    snapshot.put_class(device_class("gpu"))
+    snapshot.put_claim(wanted or claim("c", 1, 1))
+    return snapshot
+
+
+def furnish(snapshot: Snapshot, name: str, *devices: dict[str, Any], used: bool = False, **spec: Any) -> None:
+    snapshot.put_node(node(name))
+    publish(snapshot, name, *devices, **spec)
+    if used:
+        driver = spec.get("driver", DRIVER)
+        taken = [Taken(DeviceId(driver, name, one["name"])) for one in devices]
+        snapshot.ledger.settle(f"holder-on-{name}", taken)
+
+
+def publish(snapshot: Snapshot, name: str, *devices: dict[str, Any], **spec: Any) -> None:
+    published = msgspec.convert(slice_of(name, devices, **spec), resource.ResourceSlice)
+    snapshot.inventory.apply(published)
+
+
+def several(name: str, requests: int) -> Object:
+    """A claim with so many requests."""
+    (one,) = claim_spec()["devices"]["requests"]
+    listed = [{**one, "name": f"gpu-{at}"} for at in range(requests)]
+    return claim(name, 1, 1).changed({"spec": {"devices": {"requests": listed}}})
+
+
+def refused(snapshot: Snapshot) -> Unplaced:
+    outcome, _ = decided(devices_only(budget=1000), pod("p", **USES_C), snapshot)
+    assert isinstance(outcome, Unplaced)
+    return outcome
+
+
+# -- which nodes are looked at --------------------------------------------------------------------
+
+
+def test_nodes_with_devices_of_another_driver_come_behind_those_with_the_right_ones():
+    """Each has a device like no other, so no two nodes look alike."""
+    snapshot = cluster()
+    for at in range(MANY):
+        card = {"name": "nic-0", "attributes": {"serial": {"int": at}}}
+        furnish(snapshot, f"nic-{at:02}", card, driver="nic.example.com")
+    furnish(snapshot, "zz", {"name": "gpu-0"}, used=True)
+    looked_at = refused(snapshot).short_of_devices
+    assert looked_at[0] == "zz"
+    assert len(looked_at) == EXAMPLES_MAX
+
+
+def test_of_every_situation_one_node_is_looked_at_before_there_are_two_of_any():
+    snapshot = cluster()
+    for at in range(MANY):
+        furnish(snapshot, f"full-{at:02}", {"name": "gpu-0"}, used=True)
+    furnish(snapshot, "tainted", {"name": "gpu-0", "taints": [TAINT]})
+    looked_at = refused(snapshot).short_of_devices
+    assert "tainted" in looked_at[:2]
+    assert len(looked_at) == EXAMPLES_MAX
+    assert "of 32 devices 31 in use, 1 tainted" in explained(refused(snapshot), snapshot)
+
+
+def test_one_node_stands_for_all_that_offer_nothing():
+    snapshot = cluster()
+    for at in range(MANY):
+        snapshot.put_node(node(f"plain-{at:02}"))
+    outcome = refused(snapshot)
+    assert outcome.short_of_devices == ("plain-00",)
+    assert explained(outcome, snapshot) == (
+        f"0/{MANY} nodes are available: {MANY} cannot allocate all claims. "
+        "Devices on the node looked at: request gpu wants 1, and of 0 devices none is offered."
+    )
