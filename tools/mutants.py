@@ -288,8 +288,8 @@ MUTANTS = (
     Mutant(
         "explanation: the first device of each reason is forgotten",
         "explanation.py",
-        "yield Group(reason, len(members), detail, examples, tuple(holders), members[0].passed)",
-        "yield Group(reason, len(members) - 1, detail, examples, tuple(holders), members[0].passed)",
+        "yield Group(reason, ids, detail, tuple(holders), members[0].passed)",
+        "yield Group(reason, ids[1:], detail, tuple(holders), members[0].passed)",
     ),
     Mutant(
         "problem: amounts are not checked",

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from allot.allocation import FIRST_FIT, Change, problem_of, solve
 from allot.allocation.clauses import conjuncts, without
+from allot.allocation.explanation import LINES_MAX
 
 from . import oracle, problems
 from .agreement import STEPS
@@ -353,6 +354,13 @@ def test_a_short_text_for_people():
     _, explanation = explained(world([], *(wants(f"r{n}") for n in range(20))))
 
     assert len(explanation.text().splitlines()) <= 8
+
+
+@pytest.mark.parametrize("extra, words", [(1, "and 1 more request"), (2, "and 2 more requests")])
+def test_requests_that_are_left_out_are_counted_in_good_english(extra: int, words: str):
+    _, explanation = explained(world([], *(wants(f"r{n}") for n in range(LINES_MAX + extra))))
+
+    assert words in [line.strip() for line in explanation.text().splitlines()]
 
 
 @pytest.mark.parametrize(

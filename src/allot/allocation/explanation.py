@@ -19,6 +19,7 @@ from .answer import NoFit, Plan, Refused, Undecided
 from .clauses import values_seen
 from .conflicts import conflicts, counted, suffices
 from .demand import Alternative, Demand, read_demand
+from .kind import DeviceId
 from .node import BadNodeSelector
 from .pool import PoolView
 from .reasons import Finding, Reason, Situation
@@ -34,11 +35,18 @@ class Group:
     """Devices that fail for the same reason."""
 
     reason: Reason
-    devices: int
+    ids: tuple[DeviceId, ...]
     detail: str
-    examples: tuple[str, ...]
     holders: tuple[str, ...] = ()
     passed: int = 0  # parts of selectors that said yes before one said no
+
+    @property
+    def devices(self) -> int:
+        return len(self.ids)
+
+    @property
+    def examples(self) -> tuple[str, ...]:
+        return tuple(map(str, self.ids[:EXAMPLES_MAX]))
 
     @property
     def text(self) -> str:
@@ -114,7 +122,7 @@ class Explanation:
         short = [one for one in self.requests if one.whole not in served] or self.requests
         lines += [f"  {one.text}" for one in short[:LINES_MAX]]
         if len(short) > LINES_MAX:
-            lines.append(f"  and {len(short) - LINES_MAX} more requests")
+            lines.append(f"  and {counted(len(short) - LINES_MAX, 'more request')}")
         lines += [f"  {one.text}" for one in self.pools[:LINES_MAX]]
         lines += [f"  {conflict}" for conflict in self.conflicts]
         if self.changes:
@@ -228,8 +236,8 @@ def _grouped(found: Sequence[Finding], named: Callable[[str], str]) -> Iterator[
             seen = values_seen(key, [one.device.kind for one in members])
             detail = f"`{key}`: {seen}" if seen else f"`{key}`"
         holders = dict.fromkeys(named(holder) for one in members for holder in one.holders)
-        examples = tuple(str(one.device.id) for one in members[:EXAMPLES_MAX])
-        yield Group(reason, len(members), detail, examples, tuple(holders), members[0].passed)
+        ids = tuple(one.device.id for one in members)
+        yield Group(reason, ids, detail, tuple(holders), members[0].passed)
 
 
 def _key(one: Finding) -> str:

@@ -9,6 +9,7 @@ from allot.allocation import DeviceId, Features, Taken
 from allot.api import Object, resource
 from allot.scheduler.cycle import EXAMPLES_MAX, Unplaced
 from allot.scheduler.explaining import explained
+from allot.scheduler.plugins.devices.telling import REQUESTS_MAX
 from allot.scheduler.snapshot import Snapshot
 
 from ..cluster import DRIVER, claim_spec, slice_of
@@ -88,5 +89,37 @@ def test_one_node_stands_for_all_that_offer_nothing():
     assert outcome.short_of_devices == ("plain-00",)
     assert explained(outcome, snapshot) == (
         f"0/{MANY} nodes are available: {MANY} cannot allocate all claims. "
-        "Devices on the node looked at: request gpu wants 1, and of 0 devices none is offered."
+        "Devices on the node looked at: request gpu wants 1, and none is offered."
     )
+
+
+# -- how devices are counted ----------------------------------------------------------------------
+
+
+def test_a_device_that_several_nodes_reach_counts_once():
+    snapshot = cluster()
+    for name in "abcd":
+        snapshot.put_node(node(name))
+    publish(snapshot, "fabric", {"name": "gpu-0"}, {"name": "gpu-1"}, allNodes=True)
+    snapshot.ledger.settle("other", [Taken(DeviceId(DRIVER, "fabric", f"gpu-{at}")) for at in range(2)])
+    assert "on the 4 nodes looked at: request gpu wants 1, and of 2 devices 2 in use" in explained(
+        refused(snapshot), snapshot
+    )
+
+
+def test_a_device_that_another_node_may_use_counts_where_it_came_furthest():
+    """It chooses its node itself: seen from the other it is elsewhere, and at home it is in use."""
+    snapshot = cluster(features=["DeviceTaints", "PartitionableDevices"])
+    for name in "ab":
+        snapshot.put_node(node(name))
+    at_home = ({"name": "gpu-a", "nodeName": "a"}, {"name": "gpu-b", "nodeName": "b"})
+    publish(snapshot, "fabric", *at_home, perDeviceNodeSelection=True)
+    snapshot.ledger.settle("other", [Taken(DeviceId(DRIVER, "fabric", f"gpu-{name}")) for name in "ab"])
+    assert "of 2 devices 2 in use" in explained(refused(snapshot), snapshot)
+
+
+def test_what_is_left_out_is_counted_in_good_english():
+    for extra, words in ((1, "and 1 more request."), (2, "and 2 more requests.")):
+        snapshot = cluster(several("c", REQUESTS_MAX + extra))
+        furnish(snapshot, "a", {"name": "gpu-0"}, used=True)
+        assert explained(refused(snapshot), snapshot).endswith(words)

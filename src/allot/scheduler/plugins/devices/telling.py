@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from heapq import nsmallest
 from itertools import islice
 
-from allot.allocation import Attempt, Group, NoFit, Reason, Undecided, explain
+from allot.allocation import Attempt, DeviceId, Group, NoFit, Reason, Undecided, explain
 
 from ...extended import Lacking
 from ...framework import CycleState, Rejection
@@ -22,6 +22,7 @@ from .checking import NAME, NO_FIT, UNDECIDED, DeviceCheck
 NODES_MAX = 32
 REQUESTS_MAX = 3
 DETAIL_MAX = 240
+ORDER = {reason: at for at, reason in enumerate(Reason)}
 UNKNOWN_NEAR = 1_000
 """Of nodes that a closer look turned down, or could not decide on: they may be the nearest of all."""
 
@@ -90,57 +91,59 @@ def attempts(
 
 @dataclass(slots=True)
 class _Tally:
-    """What became of the devices that one request was offered."""
+    """What became of the devices that one request was offered. A device that several nodes reach is
+    one device, and counts where it came furthest."""
 
     wanted: str
-    counts: Counter[Reason] = field(default_factory=Counter)
-    near: Counter[str] = field(default_factory=Counter)  # the selectors that the nearest misses failed
-    passed: int = -1  # parts of selectors that those passed
+    furthest: dict[DeviceId, Group] = field(default_factory=dict)
 
     def add(self, group: Group) -> None:
-        self.counts[group.reason] += group.devices
-        if group.reason is not Reason.SELECTOR or group.passed < self.passed:
-            return
-        if group.passed > self.passed:
-            self.passed = group.passed
-            self.near.clear()
-        self.near[group.detail] += group.devices
+        for id in group.ids:
+            before = self.furthest.get(id)
+            if before is None or _progress(group) > _progress(before):
+                self.furthest[id] = group
 
     def text(self, request: str) -> str:
-        total = _devices(self.counts.total())
-        parts = [f"{count} {self._because(reason)}" for reason, count in self.counts.most_common()]
-        return (
-            f"request {request} wants {self.wanted}, and of {total} {', '.join(parts) or 'none is offered'}"
-        )
+        counts = Counter(group.reason for group in self.furthest.values())
+        parts = [f"{count} {self._because(reason, count)}" for reason, count in counts.most_common()]
+        offered = f"of {_counted(len(self.furthest), 'device')} {', '.join(parts)}"
+        return f"request {request} wants {self.wanted}, and {offered if parts else 'none is offered'}"
 
-    def _because(self, reason: Reason) -> str:
+    def _because(self, reason: Reason, count: int) -> str:
         words: str = reason.value
         if reason is not Reason.SELECTOR:
             return words
-        (detail, count), *_ = self.near.most_common()
+        unselected = [group for group in self.furthest.values() if group.reason is Reason.SELECTOR]
+        nearest = max(group.passed for group in unselected)
+        ((detail, near),) = Counter(one.detail for one in unselected if one.passed == nearest).most_common(1)
         short = detail if len(detail) <= DETAIL_MAX else f"{detail[:DETAIL_MAX]}…"
-        only = f"the nearest {count} " if count < self.counts[reason] else ""
+        only = f"the nearest {near} " if near < count else ""
         return f"{words} ({only}by {short})"
+
+
+def _progress(group: Group) -> tuple[int, int]:
+    return ORDER[group.reason], group.passed
 
 
 def told(state: CycleState, snapshot: Snapshot, nodes: Iterable[NodeInfo]) -> str:
     """Empty where devices are not the trouble."""
-    found: dict[str, _Tally] = {}
+    found: dict[tuple[str, str], _Tally] = {}
     looked_at = 0
     for attempt, answer in islice(attempts(state, snapshot, nodes), NODES_MAX):
         looked_at += 1
         for report in explain(attempt, answer, suggest=False).requests:
             wanted = "all" if report.wanted is None else str(report.wanted)
-            tally = found.setdefault(report.request, _Tally(wanted))
+            tally = found.setdefault((report.claim, report.request), _Tally(wanted))
             for group in report.groups:
                 tally.add(group)
     if not found:
         return ""
-    parts = [tally.text(request) for request, tally in islice(found.items(), REQUESTS_MAX)]
-    more = [f"and {len(found) - REQUESTS_MAX} more requests"] if len(found) > REQUESTS_MAX else []
+    parts = [tally.text(request) for (_, request), tally in islice(found.items(), REQUESTS_MAX)]
+    left = len(found) - REQUESTS_MAX
+    more = [f"and {_counted(left, 'more request')}"] if left > 0 else []
     where = f"on the {looked_at} nodes looked at" if looked_at > 1 else "on the node looked at"
     return f"Devices {where}: {'; '.join([*parts, *more])}."
 
 
-def _devices(count: int) -> str:
-    return f"{count} device{'' if count == 1 else 's'}"
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
