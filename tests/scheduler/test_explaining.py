@@ -151,6 +151,22 @@ def test_an_answer_that_changes_all_the_time_is_written_now_and_then_and_the_las
     at_a_desk(story)
 
 
+def test_other_words_do_not_move_the_time_since_when_it_waits(at_a_desk):
+    """A condition's lastTransitionTime is when its status changed, and that is False throughout."""
+
+    async def story(desk: Desk) -> None:
+        since = {"lastTransitionTime": "2026-01-01T00:00:00Z"}
+        first = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", **since}
+        status = {"status": {"conditions": [first]}}
+        await desk.here.resource("pods").patch("p", status, NS, subresource="status")
+        desk.unplaced("Insufficient cpu")
+        await desk.until("Insufficient cpu")
+        condition = await desk.here.condition("p")
+        assert condition["lastTransitionTime"] == "2026-01-01T00:00:00Z"
+
+    at_a_desk(story)
+
+
 def test_an_answer_that_stays_is_written_once(at_a_desk):
     async def story(desk: Desk) -> None:
         for _ in range(5):

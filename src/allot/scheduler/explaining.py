@@ -91,6 +91,12 @@ def explained(outcome: Unplaced, snapshot: Snapshot) -> str:
     return f"{summary(outcome)} {devices}".rstrip()[:MESSAGE_MAX]
 
 
+def _waits_since(pod: Object) -> str:
+    """When it was first told that it has no place: words change, and it waits all the same."""
+    told = (one for one in pod.view(core.Pod).status.conditions if one.type == "PodScheduled")
+    return next((one.last_transition_time for one in told if one.status == "False"), "")
+
+
 class Explainer:
     """Nothing is worked out before it is written: a pod that is tried often is not explained often."""
 
@@ -229,7 +235,7 @@ class Explainer:
             "status": "False",
             "reason": reason,
             "message": message,
-            "lastTransitionTime": age.timestamp(self._clock.now()),
+            "lastTransitionTime": _waits_since(pod) or age.timestamp(self._clock.now()),
         }
         known = {"uid": pod.uid, "resourceVersion": pod.resource_version}
         return {"metadata": known, "status": {"conditions": [condition]}}
