@@ -10,6 +10,7 @@ from allot.api import Object
 from allot.scheduler import Settings
 
 from .cluster import DRIVER, NS, Cluster, slice_of, tell
+from .test_why import why
 
 CONDITIONS = {"bindingConditions": ["attached"], "bindingFailureConditions": ["broken"]}
 
@@ -34,18 +35,18 @@ async def allocated(here: Cluster) -> Object:
     return claim
 
 
-async def report(here: Cluster, claim: Object, condition: str) -> None:
+async def report(here: Cluster, claim: Object, condition: str, message: str = "") -> None:
     result = claim.fields["status"]["allocation"]["devices"]["results"][0]
     told: dict[str, Any] = {
         "type": condition,
         "status": "True",
         "reason": "Done",
-        "message": "",
+        "message": message,
         "lastTransitionTime": "2026-01-01T00:00:00Z",
     }
     device = {"driver": DRIVER, "pool": result["pool"], "device": result["device"], "conditions": [told]}
     await here.resource("resourceclaims").patch(
-        "one", {"status": {"devices": [device]}}, NS, subresource="status"
+        claim.name, {"status": {"devices": [device]}}, NS, subresource="status"
     )
 
 
@@ -65,6 +66,57 @@ def test_a_pod_is_bound_once_its_devices_are_attached():
         assert await here.bound("web") == ["a"]
         events = [one.fields["reason"] for one in await here.all("events")]
         assert "BindingConditionsPending" in events
+
+    tell(story)
+
+
+def test_a_pod_is_told_what_its_devices_lack():
+    """In its condition, which is no failure, and by `allot explain`."""
+
+    async def story(here: Cluster) -> None:
+        await furnish(here)
+        await here.pod("web", claim="one")
+        told = await here.condition("web")
+        words = f"waits on a for condition attached of device {DRIVER}/a/fabric"
+        assert (told["reason"], told["message"]) == ("BindingConditionsPending", words)
+        assert (await why(here, "web")).verdict == words
+        await here.quiet()
+        assert not [one for one in await here.all("events") if one.fields["reason"] == "FailedScheduling"]
+
+        await report(here, await allocated(here), "attached")
+        await here.bound("web")
+        assert (await why(here, "web")).verdict == "on node a"
+
+    tell(story)
+
+
+def test_a_pod_with_an_extended_resource_is_told_what_its_device_lacks():
+    """The claim was made by this attempt. It is not in the way of another one."""
+
+    async def story(here: Cluster) -> None:
+        await here.node("a")
+        await here.create("resourceslices", slice_of("a", [{"name": "fabric", **CONDITIONS}]))
+        await here.device_class(extendedResourceName="example.com/gpu")
+        await here.pod("web", requests={"example.com/gpu": "1"})
+        await here.condition("web")
+        words = f"waits on a for condition attached of device {DRIVER}/a/fabric"
+        assert (await why(here, "web")).verdict == words
+
+    tell(story)
+
+
+def test_what_the_driver_says_of_a_failure_is_told():
+    async def story(here: Cluster) -> None:
+        await furnish(here)
+        await here.pod("web", claim="one")
+        await report(here, await allocated(here), "broken", "the cable is loose")
+
+        async def failed() -> bool:
+            events = await here.all("events")
+            told = [one.fields["message"] for one in events if one.fields["reason"] == "FailedScheduling"]
+            return any("were not made ready: failed: the cable is loose" in one for one in told)
+
+        await here.until(failed, "told why")
 
     tell(story)
 

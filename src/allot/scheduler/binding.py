@@ -34,7 +34,7 @@ from . import extended
 from .claim import ClaimInfo
 from .claiming import RETRY_FIRST_S, RETRY_LONGEST_S, UNKNOWN, ClaimWriter, Outdated, Refusal, insist
 from .cycle import Placed
-from .plugins.devices import Readiness, readiness
+from .plugins.devices import Readiness, awaited, readiness, unready
 from .pod import PodInfo
 from .writes import AllocateClaim, CreateExtendedClaim, ReserveClaim
 
@@ -58,8 +58,12 @@ class ClaimWritten:
 class WaitsForDevices:
     """Devices must be made ready before the pod can be bound."""
 
-    pod: PodInfo
-    claims: tuple[str, ...]
+    placed: Placed
+    claims: tuple[ClaimInfo, ...]
+
+    @property
+    def text(self) -> str:
+        return f"waits on {self.placed.node} for {awaited(self.claims)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +176,7 @@ class Binder:
                     (made if is_ours else found).append(reserved)
                 case CreateExtendedClaim():
                     await self._serve_extended(pod, write, made)
-        await self._ready(pod, [*found, *made])
+        await self._ready(placed, [*found, *made])
 
     async def _serve_extended(self, pod: PodInfo, write: CreateExtendedClaim, made: list[ClaimInfo]) -> None:
         try:
@@ -187,11 +191,12 @@ class Binder:
         patch = extended.status_patch(pod.uid, claim.key.name, write.devices)
         await insist(lambda: self._pods.patch(pod.key.name, patch, pod.key.namespace, subresource="status"))
 
-    async def _ready(self, pod: PodInfo, claims: Sequence[ClaimInfo]) -> None:
+    async def _ready(self, placed: Placed, claims: Sequence[ClaimInfo]) -> None:
         """Until the devices are ready (binding conditions)."""
+        pod = placed.state.pod
         waiting = [one for one in claims if self._readiness(one) is not Readiness.READY]
-        if waiting:
-            self._report(WaitsForDevices(pod, tuple(one.key.name for one in waiting)))
+        if any(self._readiness(one) is Readiness.WAITING for one in waiting):
+            self._report(WaitsForDevices(placed, tuple(waiting)))
         began_s = self._clock.monotonic_s()
         for claim in waiting:
             now = claim
@@ -203,7 +208,8 @@ class Binder:
             drivers = frozenset(one.driver for one in _results(claim) if one.binding_conditions)
             self._report(Waited(drivers, state, self._clock.monotonic_s() - began_s))
             if state is not Readiness.READY:
-                raise Refusal(f"the devices of claim {claim.key.name} were not made ready: {state.value}")
+                why = f"{state.value}: {_what_is_wrong(now)}"
+                raise Refusal(f"the devices of claim {claim.key.name} were not made ready: {why}")
 
     def _readiness(self, claim: ClaimInfo) -> Readiness:
         return readiness(claim, self._clock.now(), self._binding_timeout_s)
@@ -239,6 +245,12 @@ class Binder:
                     await self.claims.release(pod, claim)
             except (Refusal, errors.ApiError) as refused:
                 log.warning("claim %s stays reserved for %s: %s", claim.key, pod.key, refused)
+
+
+def _what_is_wrong(claim: ClaimInfo) -> str:
+    """What its driver says, or did not say."""
+    failures = [words for one in unready(claim) for words in one.failures]
+    return ", ".join(failures) if failures else f"no {awaited([claim])}"
 
 
 def _results(claim: ClaimInfo) -> Sequence[resource.DeviceRequestAllocationResult]:

@@ -3,7 +3,8 @@
 A pod that cannot be placed is told in the blink of an eye (by then it may have found a place
 after all), and then again when the answer changes, at most every few seconds. A pod that
 cannot even be tried, most often because its claim is still being made, is told only when that
-has lasted. One that is bound is not told anything any more.
+has lasted. One whose devices are being made ready is told what they lack. One that is bound is
+not told anything any more.
 
 Of pods that are alike only one is tried when something changes (`asleep`). What it is told then
 holds for the others, so they are told the same, a moment later and one after the other (P3).
@@ -34,7 +35,7 @@ ALIKE_WITHIN_S = 3.0
 ALIKE_EVERY_S, ALIKE_EVERY_S_MIN = 0.01, 0.002
 REASONS_MAX = 12
 MESSAGE_MAX = 1024
-UNSCHEDULABLE, FAILED = "Unschedulable", "SchedulerError"
+UNSCHEDULABLE, FAILED, AWAITED = "Unschedulable", "SchedulerError", "BindingConditionsPending"
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -122,6 +123,10 @@ class Explainer:
         """A node was found, and then something went wrong."""
         self._say(pod, FAILED, error, 0.0)
 
+    def awaits(self, pod: PodInfo, what: str) -> None:
+        """A node was found, and its devices must be made ready first. No event says that it failed."""
+        self._say(pod, AWAITED, what, 0.0)
+
     def gated(self, pod: PodInfo, why: str) -> None:
         """The pod cannot be tried yet. Most often that is over in a moment."""
         self._say(pod, UNSCHEDULABLE, why, PATIENCE_S)
@@ -197,8 +202,10 @@ class Explainer:
             if self._known.get(uid) is known:
                 self.forget(uid)
             return None
-        self._events.record(pod.object, WARNING, "FailedScheduling", message)
-        known.written, known.written_s = (reason, message), self._clock.monotonic_s()
+        known.written = (reason, message)
+        if reason != AWAITED:  # what comes of the waiting is told at once
+            self._events.record(pod.object, WARNING, "FailedScheduling", message)
+            known.written_s = self._clock.monotonic_s()
         if known.why is why:
             known.pod = PodInfo.of(patched)
             return None

@@ -308,9 +308,11 @@ class Scheduler:
                     self._explainer.failed(placed.state.pod, f"binding to {placed.node} failed: {error}")
             case BoundByAnother(placed):
                 self._not_bound(placed)
-            case WaitsForDevices(pod, claims):
-                message = f"waiting for the devices of {', '.join(claims)} to be made ready"
+            case WaitsForDevices(placed, claims):
+                pod, names = placed.state.pod, ", ".join(one.key.name for one in claims)
+                message = f"waiting for the devices of {names} to be made ready"
                 self._events.record(pod.object, NORMAL, "BindingConditionsPending", message)
+                self._explainer.awaits(pod, news.text)
                 self._patient.add(pod.uid)
             case Waited():
                 self._metrics.waited(news)

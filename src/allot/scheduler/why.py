@@ -5,7 +5,7 @@ that lack devices; of nodes in the same situation one is explained. Nodes with t
 are told together.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -17,12 +17,15 @@ from .claim import ClaimInfo
 from .cycle import Cycle
 from .extended import read_asked
 from .framework import CycleState, Rejection
-from .plugins.devices import alike, attempts
+from .plugins.devices import Readiness, alike, attempts, awaited, places, readiness
 from .pod import DEFAULT_SCHEDULER, PodInfo, claims_of
+from .settings import BINDING_TIMEOUT_S
 from .snapshot import Snapshot
 
 EXPLAINED_MAX = 64
 """Situations of nodes in which devices are explained, the nearest misses first; more are counted."""
+
+GIVEN_UP = {Readiness.FAILED, Readiness.LATE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,9 @@ def why_pod(
     settled = _settled(pod, snapshot)
     if settled:
         return Why(about, settled, claims)
+    awaits = _awaits(pod, _claims_of(pod, snapshot), now)
+    if awaits:
+        return Why(about, awaits, claims)
     notes = tuple(_notes(pod, snapshot))
     gate = cycle.gate(pod, snapshot)
     if gate is not None:
@@ -149,6 +155,17 @@ def _settled(pod: PodInfo, snapshot: Snapshot) -> str:
         is_gone = snapshot.node(name) is None and any(snapshot.node_names())  # else nodes could not be read
         return f"on node {name}" + (", which is not there" if is_gone else "")
     return "is being deleted" if pod.is_deleting else ""
+
+
+def _awaits(pod: PodInfo, claims: Sequence[ClaimInfo], now: datetime) -> str:
+    """What the devices lack that were chosen for the pod and are being made ready, if so."""
+    chosen = tuple(one for one in claims if one.allocation is not None and one.is_reserved_for(pod.uid))
+    states = {readiness(one, now, BINDING_TIMEOUT_S) for one in chosen}
+    if len(chosen) < len(claims) or Readiness.WAITING not in states or states & GIVEN_UP:
+        return ""
+    nodes = places(chosen)
+    where = f" on {next(iter(nodes))}" if nodes is not None and len(nodes) == 1 else ""
+    return f"waits{where} for {awaited(chosen)}"
 
 
 def _notes(pod: PodInfo, snapshot: Snapshot) -> Iterator[str]:

@@ -10,8 +10,9 @@
 `DeviceFit` says where devices are best spent. Nothing is allocated by asking.
 """
 
+from .checking import places
 from .plugin import DeviceFit, DynamicResources
-from .readiness import Readiness, readiness
+from .readiness import Readiness, awaited, readiness, unready
 from .telling import alike, attempts, examples, told
 
 __all__ = [
@@ -20,7 +21,10 @@ __all__ = [
     "Readiness",
     "alike",
     "attempts",
+    "awaited",
     "examples",
+    "places",
     "readiness",
     "told",
+    "unready",
 ]

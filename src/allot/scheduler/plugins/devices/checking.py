@@ -186,7 +186,7 @@ class DeviceCheck:
         return Outlines(snapshot.inventory, snapshot.ledger, demand, self._policy, self._budget)
 
     def checks(self) -> Checks:
-        return Checks(self, _places(self._ask.allocated))
+        return Checks(self, places(self._ask.allocated))
 
 
 def unusable(claims: tuple[ClaimInfo, ...], now: datetime, timeout_s: float) -> frozenset[str]:
@@ -206,7 +206,7 @@ def is_reachable(claim: ClaimInfo, node: Node) -> bool:
         return False
 
 
-def _places(claims: tuple[ClaimInfo, ...]) -> frozenset[str] | None:
+def places(claims: tuple[ClaimInfo, ...]) -> frozenset[str] | None:
     """The nodes that the claims leave, as far as they say it by name."""
     named = [
         places

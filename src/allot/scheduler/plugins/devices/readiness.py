@@ -6,6 +6,8 @@ conditions must become true, none of its failure conditions may, and there is a 
 how long one waits, counted from the moment of the allocation.
 """
 
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 
@@ -21,32 +23,50 @@ class Readiness(Enum):
     LATE = "late"
 
 
-def readiness(claim: ClaimInfo, now: datetime, timeout_s: float) -> Readiness:
-    allocation = claim.allocation
-    results = allocation.devices.results if allocation is not None else ()
-    conditional = [one for one in results if one.binding_conditions]
-    if not conditional:
-        return Readiness.READY
+@dataclass(frozen=True, slots=True)
+class Unready:
+    """A device that cannot be used yet, or ever."""
+
+    device: str
+    missing: tuple[str, ...]  # binding conditions that are not true
+    failures: tuple[str, ...]  # what the failure conditions say that are
+
+    @property
+    def text(self) -> str:
+        """ "condition attached of device gpu.example.com/rack/gpu-0"."""
+        noun = "condition" if len(self.missing) == 1 else "conditions"
+        return f"{noun} {', '.join(self.missing)} of device {self.device}"
+
+
+def unready(claim: ClaimInfo) -> Iterator[Unready]:
+    results = claim.allocation.devices.results if claim.allocation is not None else ()
     # Statuses are looked up without the share: upstream's drivers report devices, not shares.
-    reported = {(one.driver, one.pool, one.device): one for one in claim.view.status.devices}
-    states = [_state(one, reported.get((one.driver, one.pool, one.device))) for one in conditional]
-    if Readiness.FAILED in states:
-        return Readiness.FAILED
-    if Readiness.WAITING not in states:
+    reported = {(one.driver, one.pool, one.device): one.conditions for one in claim.view.status.devices}
+    for one in results:
+        if not one.binding_conditions:
+            continue
+        id = (one.driver, one.pool, one.device)
+        true = {told.type: told for told in reported.get(id, ()) if told.status == "True"}
+        missing = tuple(name for name in one.binding_conditions if name not in true)
+        failed = (true[name] for name in one.binding_failure_conditions if name in true)
+        failures = tuple(told.message or told.type for told in failed)
+        if missing or failures:
+            yield Unready("/".join(id), missing, failures)
+
+
+def readiness(claim: ClaimInfo, now: datetime, timeout_s: float) -> Readiness:
+    found = list(unready(claim))
+    if not found:
         return Readiness.READY
-    assert allocation is not None
-    return Readiness.LATE if _is_late(allocation, now, timeout_s) else Readiness.WAITING
-
-
-def _state(
-    result: resource.DeviceRequestAllocationResult, reported: resource.AllocatedDeviceStatus | None
-) -> Readiness:
-    true = (
-        {one.type for one in reported.conditions if one.status == "True"} if reported is not None else set()
-    )
-    if true & set(result.binding_failure_conditions):
+    if any(one.failures for one in found):
         return Readiness.FAILED
-    return Readiness.READY if true >= set(result.binding_conditions) else Readiness.WAITING
+    assert claim.allocation is not None
+    return Readiness.LATE if _is_late(claim.allocation, now, timeout_s) else Readiness.WAITING
+
+
+def awaited(claims: Iterable[ClaimInfo]) -> str:
+    """What the devices of claims still lack, in words."""
+    return ", ".join(one.text for claim in claims for one in unready(claim) if one.missing)
 
 
 def _is_late(allocation: resource.AllocationResult, now: datetime, timeout_s: float) -> bool:
