@@ -19,6 +19,7 @@ from allot.scheduler import (
 from allot.scheduler.why import EXPLAINED_MAX
 
 from .cluster import NS, Cluster, tell
+from .test_preemption import is_waiting, leave, priorities
 
 
 async def why(here: Cluster, name: str) -> Why:
@@ -175,6 +176,35 @@ def test_a_pod_whose_claim_has_its_devices_is_told_which_nodes_are_left():
         told = await why(here, "second")
         assert told.verdict == "none of 3 nodes takes it"
         assert any(node in note for note in told.notes)
+
+    tell(story)
+
+
+def test_a_pod_for_which_room_is_being_made_says_where_and_for_whom_it_waits():
+    async def story(here: Cluster) -> None:
+        await here.node("a")
+        await here.devices("a", 1)
+        await here.node("plain")
+        await here.device_class()
+        await here.template()
+        await priorities(here)
+        await here.pod("batch", template="one", priorityClassName="low")
+        await here.bound("batch")
+        await here.pod("urgent", template="one", priorityClassName="high")
+        await is_waiting(here, "urgent")
+
+        async def is_going() -> bool:
+            batch = await here.get("pods", "batch")
+            return batch is not None and bool(batch.metadata.deletion_timestamp)
+
+        await here.until(is_going, "batch is being deleted")
+        told = await why(here, "urgent")
+        assert told.verdict == (
+            "room is being made on a: waits for batch (being deleted) to end; "
+            "until then none of 2 nodes takes it"
+        )
+        await leave(here, "batch")
+        await here.bound("urgent")
 
     tell(story)
 

@@ -119,7 +119,17 @@ def why_pod(
     told = stories.told()
     if only is not None:
         notes = (f"its claims or its spec leave {_counted(tuple(sorted(only))) or 'no node'} only", *notes)
-    return Why(about, _verdict(told), claims, told, notes)
+    return Why(about, _room(pod, snapshot) + _verdict(told), claims, told, notes)
+
+
+def _room(pod: PodInfo, snapshot: Snapshot) -> str:
+    """Who must end so that the pod has its room, if it has been nominated to a node."""
+    node = snapshot.node(pod.status.nominated_node_name)
+    going = sorted(one.key for one in node.pods.values() if one.is_deleting) if node is not None else []
+    if node is None or not going:
+        return ""
+    names = _counted(tuple(one.name if one.namespace == pod.key.namespace else str(one) for one in going))
+    return f"room is being made on {node.name}: waits for {names} (being deleted) to end; until then "
 
 
 def _explained(
