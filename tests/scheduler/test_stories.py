@@ -101,6 +101,22 @@ def test_an_unmodified_pod_with_an_extended_resource_lands_on_devices():
     tell(story)
 
 
+def test_who_asked_for_an_extended_resource_is_told_of_it_by_that_name():
+    """Neither the claim nor the names of its requests were ever written by anybody."""
+
+    async def story(here: Cluster) -> None:
+        await here.node("a")
+        await here.devices("a", 1)
+        await here.device_class(extendedResourceName="example.com/gpu")
+        await here.pod("web", requests={"example.com/gpu": "2"})
+        assert (await here.condition("web"))["message"] == (
+            "0/1 nodes are available: 1 cannot allocate all claims. Devices on the node looked at: "
+            "request example.com/gpu of container main wants 2, and of 1 device 1 free."
+        )
+
+    tell(story)
+
+
 async def _none_left(here: Cluster) -> bool:
     return not await here.all("resourceclaims")
 

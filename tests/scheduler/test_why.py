@@ -149,7 +149,24 @@ def test_a_pod_that_wants_more_extended_resources_than_there_are_is_told_what_wo
     async def story(here: Cluster) -> None:
         await furnish(here)
         await here.pod("p", requests={"example.com/gpu": "2"})
-        assert "it would fit with 1 instead of 2" in (await why(here, "p")).text()
+        text = (await why(here, "p")).text()
+        request = "claim for extended resources, request example.com/gpu of container main"
+        assert f"{request} wants 2 of 1 device: 1 free" in text
+        assert f"it would fit with 1 instead of 2 for {request}" in text
+
+    tell(story, started=False)
+
+
+def test_of_two_extended_resources_the_one_that_is_short_is_told():
+    """Their names begin alike, and are not alternatives of one request."""
+
+    async def story(here: Cluster) -> None:
+        await furnish(here)
+        await here.device_class("nic", driver="nic.example.com", extendedResourceName="example.com/nic")
+        await here.pod("p", requests={"example.com/gpu": "1", "example.com/nic": "1"})
+        text = (await why(here, "p")).text()
+        assert "request example.com/nic of container main wants 1 of 1 device: 1 not selected" in text
+        assert "request example.com/gpu of container main wants 1 of 1 device" not in text
 
     tell(story, started=False)
 
@@ -219,7 +236,8 @@ def test_a_pod_that_runs_says_where_and_with_what_each_claim_once():
         (node,) = await here.bound("p")
         told = await why(here, "p")
         assert told.verdict == f"on node {node}"
-        assert len(told.claims) == 1 and f"gpu.example.com/{node}/gpu-0" in told.claims[0]
+        (line,) = told.claims
+        assert line.endswith(f": example.com/gpu of container main = gpu.example.com/{node}/gpu-0")
 
     tell(story)
 

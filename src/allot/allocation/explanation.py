@@ -73,15 +73,11 @@ class RequestReport:
     groups: tuple[Group, ...]
     nearest: str
     suffices: bool  # whether every device that it needs is free, other requests and rules aside
+    whole: tuple[str, str]  # claim and name of the request that this is, or is an alternative of
 
     @property
     def free(self) -> int:
         return sum(group.devices for group in self.groups if group.reason is Reason.FREE)
-
-    @property
-    def whole(self) -> tuple[str, str]:
-        """The request that this is, or is an alternative of."""
-        return self.claim, self.request.partition("/")[0]
 
     @property
     def text(self) -> str:
@@ -210,14 +206,16 @@ def _state(pool: PoolView) -> str:
 def _report(
     demand: Demand, alternative: Alternative, found: Sequence[Finding], named: Callable[[str], str]
 ) -> RequestReport:
+    claim = demand.claims[alternative.claim]
     return RequestReport(
-        claim=f"claim {demand.claims[alternative.claim].label}",
+        claim=f"claim {claim.label}",
         request=alternative.name,
         wanted=None if alternative.all_devices else alternative.count,
         looked_at=len(found),
         groups=tuple(_grouped(found, named)),
         nearest=_nearest(found, named),
         suffices=suffices(alternative, found),
+        whole=(claim.label, claim.requests[alternative.request].name),
     )
 
 

@@ -15,7 +15,7 @@ from allot.allocation import Explanation, explain
 from .board import first_rejection
 from .claim import ClaimInfo
 from .cycle import Cycle
-from .extended import read_asked
+from .extended import in_words, owner_of, read_asked
 from .framework import CycleState, Rejection
 from .plugins.devices import Readiness, alike, attempts, awaited, places, readiness
 from .pod import DEFAULT_SCHEDULER, PodInfo, claims_of
@@ -92,7 +92,8 @@ def why_pod(
     pod: PodInfo, snapshot: Snapshot, cycle: Cycle, now: datetime, named: Callable[[str], str]
 ) -> Why:
     about = f"pod {pod.key}"
-    claims = tuple(_claim_line(one) for one in _claims_of(pod, snapshot))
+    words = in_words(read_asked(pod.spec))
+    claims = tuple(_claim_line(one, words) for one in _claims_of(pod, snapshot))
     settled = _settled(pod, snapshot)
     if settled:
         return Why(about, settled, claims)
@@ -192,7 +193,7 @@ def why_claim(claim: ClaimInfo, snapshot: Snapshot, pending: Iterable[PodInfo]) 
     about = f"claim {claim.key}"
     if claim.allocation is not None:
         users = ", ".join(one.name for one in claim.reserved_for) or "nobody"
-        return Why(about, f"has its devices, used by {users}", (_claim_line(claim),))
+        return Why(about, f"has its devices, used by {users}", (_claim_line(claim, {}),))
     waiting = [pod.key.name for pod in pending if claim.key in {one.key for one in _claims_of(pod, snapshot)}]
     if not waiting:
         return Why(about, "has no devices: they are found when a pod that uses it is placed, and none waits")
@@ -211,11 +212,15 @@ def _claims_of(pod: PodInfo, snapshot: Snapshot) -> list[ClaimInfo]:
     return list(found.values())
 
 
-def _claim_line(claim: ClaimInfo) -> str:
+def _claim_line(claim: ClaimInfo, words: Mapping[str, str]) -> str:
+    """`words` are for the requests of a claim that stands for extended resources."""
+    if owner_of(claim.view.metadata) is None:
+        words = {}
     if claim.allocation is None:
         return f"claim {claim.key.name}: no devices yet"
     got = [
-        f"{one.request} = {one.driver}/{one.pool}/{one.device}" for one in claim.allocation.devices.results
+        f"{words.get(one.request, one.request)} = {one.driver}/{one.pool}/{one.device}"
+        for one in claim.allocation.devices.results
     ]
     return f"claim {claim.key.name}: {', '.join(got) or 'asks for none'}"
 

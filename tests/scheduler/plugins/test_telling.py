@@ -9,6 +9,9 @@ from allot.allocation import DeviceId, Features, Taken
 from allot.api import Object, resource
 from allot.scheduler.cycle import EXAMPLES_MAX, Unplaced
 from allot.scheduler.explaining import explained
+from allot.scheduler.extended import read_asked
+from allot.scheduler.plugins.devices.asking import DeviceAsk
+from allot.scheduler.plugins.devices.checking import Asked
 from allot.scheduler.plugins.devices.telling import REQUESTS_MAX
 from allot.scheduler.snapshot import Snapshot
 
@@ -123,3 +126,13 @@ def test_what_is_left_out_is_counted_in_good_english():
         snapshot = cluster(several("c", REQUESTS_MAX + extra))
         furnish(snapshot, "a", {"name": "gpu-0"}, used=True)
         assert explained(refused(snapshot), snapshot).endswith(words)
+
+
+# -- what is wrong with the question itself -------------------------------------------------------
+
+
+def test_an_error_in_what_stands_for_an_extended_resource_is_told_by_the_name_of_the_resource():
+    wanted = pod("p", requests={"example.com/gpu": "1"})
+    asked = Asked(DeviceAsk(extended=read_asked(wanted.spec)), wanted, cluster())
+    error = "claim default/<extended-resources>, request container-0-request-0: what is wrong"
+    assert asked.anonymous(error) == "request example.com/gpu of container main: what is wrong"

@@ -30,9 +30,10 @@ from .claim import (
     owner_of,
     pods_of,
     status_patch,
+    told,
 )
 from .mapping import ExtendedResources, implicit_name
-from .requests import DeviceRequests, device_requests
+from .requests import DeviceRequests, device_requests, in_words
 
 __all__ = [
     "IN_MEMORY_NAME",
@@ -52,8 +53,10 @@ __all__ = [
     "implicit_name",
     "in_memory",
     "in_memory_uid",
+    "in_words",
     "owner_of",
     "pods_of",
     "read_asked",
     "status_patch",
+    "told",
 ]

@@ -12,11 +12,15 @@ name, and goes before the next attempt.
 from hashlib import sha256
 from typing import Any
 
+import msgspec
+
 from allot.api import Object, core, meta, resource
 
-from .requests import DeviceRequests
+from .asked import Asked
+from .requests import DeviceRequests, in_words
 
 IN_MEMORY_NAME = "<extended-resources>"
+TOLD_NAME = "for extended resources"
 ANNOTATION = resource.limits.EXTENDED_RESOURCE_CLAIM_ANNOTATION
 
 _SUFFIX = "-extended-resources-"
@@ -32,6 +36,19 @@ def in_memory(pod: core.Pod, devices: DeviceRequests) -> resource.ResourceClaim:
             name=IN_MEMORY_NAME, namespace=pod.metadata.namespace, uid=in_memory_uid(pod.metadata.uid)
         ),
         spec=resource.ResourceClaimSpec(devices=resource.DeviceClaim(requests=devices.requests)),
+    )
+
+
+def told(claim: resource.ResourceClaim, asked: Asked) -> resource.ResourceClaim:
+    """The claim under the names that people gave: for words, and for nothing that is written."""
+    words = in_words(asked)
+    requests = tuple(
+        msgspec.structs.replace(one, name=words.get(one.name, one.name))
+        for one in claim.spec.devices.requests
+    )
+    return resource.ResourceClaim(
+        metadata=meta.ObjectMeta(name=TOLD_NAME, uid=claim.metadata.uid),
+        spec=resource.ResourceClaimSpec(devices=resource.DeviceClaim(requests=requests)),
     )
 
 

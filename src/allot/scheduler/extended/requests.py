@@ -72,6 +72,19 @@ def device_requests(asked: Asked, delegation: Delegation) -> DeviceRequests | Re
     return DeviceRequests(tuple(sorted(requests, key=lambda one: one.name)), tuple(mappings))
 
 
+def in_words(asked: Asked) -> dict[str, str]:
+    """What people wrote, by the name of the request that stands for it."""
+    return {
+        _name(container, wish): f"{wish.resource} of container {container.name}"
+        for container in asked.containers
+        for wish in container.wishes
+    }
+
+
+def _name(container: Asking, wish: Wish) -> str:
+    return f"container-{container.index}-request-{wish.index}"
+
+
 def _broken(asked: Asked, name: str) -> str | None:
     """Explicit names are whole by validation; implicit ones may be asked for in parts."""
     for container, wish in asked.of(name):
@@ -108,8 +121,8 @@ class _Ask:
 
     @classmethod
     def of(cls, container: Asking, wish: Wish) -> "_Ask":
-        request = f"container-{container.index}-request-{wish.index}"
-        return cls(container.name, container.index, container.is_long_lived, request, wish.amount.as_int())
+        request, count = _name(container, wish), wish.amount.as_int()
+        return cls(container.name, container.index, container.is_long_lived, request, count)
 
 
 class _Served(NamedTuple):

@@ -35,6 +35,8 @@ from ...extended import (
     Lacking,
     device_requests,
     in_memory,
+    in_words,
+    told,
 )
 from ...framework import Checks, Rejection
 from ...node import NodeInfo
@@ -89,11 +91,21 @@ class Asked:
             return devices
         return claims if devices is None else (*claims, in_memory(self._pod.view, devices))
 
+    def told(self, delegation: Delegation) -> tuple[resource.ResourceClaim, ...] | Refused:
+        """The same as people know it: who wrote `example.com/gpu: 1` has never heard of a claim."""
+        claims = self.claims(delegation)
+        if isinstance(claims, Refused) or not delegation:
+            return claims
+        return (*claims[:-1], told(claims[-1], self._ask.extended))
+
     def anonymous(self, error: str) -> str:
         """What is wrong, in words that hold for every pod of the signature: their claims have other names."""
         for claim in self._ask.pending:
             error = error.replace(f"claim {claim.key}", "a claim of the pod")
-        return error.replace(f"claim {self._pod.key.namespace}/{IN_MEMORY_NAME}", "the extended resources")
+        before = f"claim {self._pod.key.namespace}/{IN_MEMORY_NAME}"
+        for request, words in in_words(self._ask.extended).items():
+            error = error.replace(f"{before}, request {request}:", f"request {words}:")
+        return error.replace(before, "the extended resources")
 
     def _read(self, delegation: Delegation) -> Demand | Refused:
         claims = self.claims(delegation)

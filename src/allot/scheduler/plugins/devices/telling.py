@@ -81,7 +81,7 @@ def attempts(
         return
     for node in nodes:
         delegation = check.asked.delegation(node)
-        claims = () if isinstance(delegation, Lacking) else check.asked.claims(delegation)
+        claims = () if isinstance(delegation, Lacking) else check.asked.told(delegation)
         if isinstance(delegation, Lacking) or not isinstance(claims, tuple) or not claims:
             continue
         answer = check.answer(node, delegation)
