@@ -115,6 +115,22 @@ def test_the_last_one_leaves_nothing_behind_whichever_answer_is_lost(number: int
     on_a_bench(story)
 
 
+@pytest.mark.parametrize("step", ["release", "deallocate"])
+def test_giving_back_goes_on_while_a_write_of_it_may_still_arrive(step: str):
+    """W6. Its first write is on its way, its second is refused. Were that the end, the next attempt would
+    rely on the claim as it is, and the first write would take it from a pod that runs."""
+
+    async def story(bench: Bench) -> None:
+        one = await bench.pod()
+        claim = await bench.allocated(one)
+        bench.wire.lose(1, carried_out=False)
+        bench.wire.refuse(2, errors.Conflict("somebody else was faster"))
+        await getattr(bench.writer, step)(one, claim)
+        assert await bench.look() == ([], [], [])
+
+    on_a_bench(story)
+
+
 @UNKNOWN
 @pytest.mark.parametrize("number", [1, 2])
 def test_devices_are_taken_back_whichever_answer_is_lost(number: int, carried_out: bool):

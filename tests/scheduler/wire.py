@@ -61,6 +61,14 @@ class Wire:
 
         self._before.append((lambda request, count: count == number, meet))
 
+    def refuse(self, number: int, error: errors.ApiError) -> None:
+        """The n-th write is refused before it gets there."""
+
+        async def meet(request: Request) -> None:
+            raise error
+
+        self._before.append((lambda request, count: count == number, meet))
+
     def fail_for(self, seconds: float) -> Callable[[], Awaitable[None]]:
         """An act: the server is away from now on, for so long."""
 

@@ -8,6 +8,8 @@ What it promises
         allocation that was decided on.
     W5  What another scheduler wrote for the same pod is not taken for ours: found as we would
         have written it, it is ours only if a write of ours went unanswered.
+    W6  Giving back ends when nothing of it can arrive any more: a write that went unanswered may still be
+        on its way, and must not find a claim that the next attempt relies on.
 
 Writes of this process to one claim come one after the other, each on top of the last.
 """
@@ -115,7 +117,7 @@ class ClaimWriter:
                 return await self._claims.update_status(now.changed({"status": {"reservedFor": left}}))
             return await self._clear(now)
 
-        await self._write(claim, attempt)
+        await self._write(claim, attempt, gives_back=True)
 
     async def deallocate(self, pod: PodInfo, claim: ClaimInfo) -> None:
         """Take back what nobody but, perhaps, this pod has reserved."""
@@ -128,7 +130,7 @@ class ClaimWriter:
                 return await self._clear(now)
             return await self._unprotect(now) if FINALIZER in (now.metadata.finalizers or ()) else now
 
-        await self._write(claim, attempt)
+        await self._write(claim, attempt, gives_back=True)
 
     # -- the claim for extended resources -------------------------------------------------------
 
@@ -184,14 +186,14 @@ class ClaimWriter:
         rest = [one for one in claim.metadata.finalizers or () if one != FINALIZER]
         return await self._claims.update(claim.changed({"metadata": {"finalizers": rest}}))
 
-    async def _write(self, claim: ClaimInfo, attempt: Attempt) -> ClaimInfo:
+    async def _write(self, claim: ClaimInfo, attempt: Attempt, *, gives_back: bool = False) -> ClaimInfo:
         turn = self._turns.setdefault(claim.uid, _Turn())
         turn.waiting += 1
         try:
             async with turn.lock:
                 known = turn.latest
                 start = known if known is not None and known.is_newer_than(claim) else claim
-                turn.latest = ClaimInfo.of(await self._until_definite(start.object, attempt))
+                turn.latest = ClaimInfo.of(await self._until_definite(start.object, attempt, gives_back))
                 self._written(turn.latest.object)
                 return turn.latest
         finally:
@@ -199,7 +201,7 @@ class ClaimWriter:
             if not turn.waiting:
                 del self._turns[claim.uid]
 
-    async def _until_definite(self, claim: Object, attempt: Attempt) -> Object:
+    async def _until_definite(self, claim: Object, attempt: Attempt, gives_back: bool) -> Object:
         """Attempt on the claim as known; where that is old or the outcome unknown, read it first (W1)."""
         conflicts, wait_s, is_unsure = 0, RETRY_FIRST_S, False
         now = claim
@@ -220,7 +222,9 @@ class ClaimWriter:
             if read.uid != claim.uid:
                 raise Refusal(f"claim {claim.name} was replaced")
             is_overlap = isinstance(last, errors.Conflict) and read.resource_version == now.resource_version
-            if is_overlap or conflicts > CONFLICTS_MAX:  # nobody wrote the claim: its devices went to another
+            if is_unsure and gives_back:  # W6
+                await asyncio.sleep(RETRY_FIRST_S if is_overlap else 0)
+            elif is_overlap or conflicts > CONFLICTS_MAX:  # nobody wrote it: its devices went to another
                 raise Refusal(str(last))
             now = read
 
