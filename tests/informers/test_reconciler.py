@@ -299,3 +299,23 @@ def test_a_worker_that_finds_nothing_more_wakes_nobody():
             assert turns <= 11
 
     tell(story)
+
+
+def test_a_moment_that_is_almost_now_comes():
+    """An event loop lets alarms go off that are due within its clock's resolution. Two keys that are not
+    due by their own reckoning would wake each other for ever, at one moment."""
+
+    async def story() -> None:
+        done: list[str] = []
+
+        async def reconcile(key: str) -> None:
+            done.append(key)
+
+        clock = VirtualClock(asyncio.get_running_loop())
+        async with Running(reconcile, clock=clock) as one, Running(reconcile, clock=clock) as two:
+            one.add_after("a", 5e-10)
+            await asyncio.sleep(0)
+            two.add_after("b", 6e-10)
+            await soon(lambda: sorted(done) == ["a", "b"])
+
+    run_virtual(story())

@@ -25,12 +25,13 @@ from .events import NORMAL, WARNING, Budget, Events
 from .informer import Handler, Informer, ResourceId
 from .leading import Election, lead_forever
 from .owners import OWNER_INDEX, controller_of, owner_uids, owners
-from .reconciler import Again, Reconciler, Telemetry
+from .reconciler import ALARM_LEAST_S, Again, Reconciler, Telemetry
 from .reflector import Pace, Report, Standing
 from .registry import Informers
 from .workqueue import Limits, Taken, WorkQueue
 
 __all__ = [
+    "ALARM_LEAST_S",
     "NORMAL",
     "OWNER_INDEX",
     "WARNING",

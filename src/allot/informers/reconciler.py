@@ -32,6 +32,8 @@ log = logging.getLogger(__name__)
 
 K = TypeVar("K", bound=Hashable)
 WORKERS = 16
+ALARM_LEAST_S = 1e-6
+"""Alarms that are due within the resolution of its clock go off early: event loops do not tell them apart."""
 AGAIN_LEAST_S = 0.01
 """A shorter wait may be none by the clock, and the same work would be done for ever at one moment."""
 
@@ -148,7 +150,7 @@ class Reconciler(Generic[K]):
             await self._woken.wait()
             return
         self._sleeps_until_s = moment_s
-        left_s = max(0.0, moment_s - self._clock.monotonic_s())
+        left_s = max(ALARM_LEAST_S, moment_s - self._clock.monotonic_s())
         alarm = asyncio.get_running_loop().call_later(left_s, self._woken.set)
         try:
             await self._woken.wait()

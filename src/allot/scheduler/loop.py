@@ -20,6 +20,7 @@ from allot.api import Gates, errors
 from allot.base import Clock, Ids, InvariantBroken, Metrics
 from allot.client import Client
 from allot.informers import (
+    ALARM_LEAST_S,
     NORMAL,
     Budget,
     Election,
@@ -276,7 +277,7 @@ class Scheduler:
         if moment_s is None:
             await self._woken.wait()
             return
-        left_s = max(0.0, moment_s - self._now_s())
+        left_s = max(ALARM_LEAST_S, moment_s - self._now_s())
         alarm = asyncio.get_running_loop().call_later(left_s, self._woken.set)
         try:
             await self._woken.wait()
