@@ -3,7 +3,7 @@
 from allot.scheduler.cycle import Placed, Unplaced
 from allot.scheduler.plugins.preemption import DefaultPreemption
 from allot.scheduler.snapshot import Snapshot
-from allot.scheduler.writes import Preempt, SearchOn
+from allot.scheduler.writes import Preempt, Remedy, SearchOn
 
 from ..objects import pod
 from .worlds import FABRIC, Running, Wanting, World, claim, others, schedule, wanting
@@ -323,40 +323,35 @@ def test_pods_of_lower_priority_stay_away_from_room_that_was_made():
 # -- bounds -----------------------------------------------------------------------------------------
 
 
-def test_the_search_goes_on_where_it_stopped():
-    """Only the last node helps; two are looked at each time."""
-    nodes = {f"n{index}": 4 for index in range(6)}
-    pods = [Running(f"equal{index}", f"n{index}", priority=10, cpu=3) for index in range(5)]
-    pods += [Running(f"low{index}", f"n{index}", cpu=1) for index in range(5)]
-    pods.append(Running("victim", "n5", cpu=4))
-    world = World(nodes, pods=tuple(pods))
-    snapshot = world.snapshot()
+def of_no_use(count: int) -> list[Running]:
+    """On each of so many nodes somebody may go, and that is not enough."""
+    equal = [Running(f"equal{index}", f"n{index}", priority=10, cpu=3) for index in range(count)]
+    return [*equal, *(Running(f"low{index}", f"n{index}", cpu=1) for index in range(count))]
+
+
+def searched(pods: list[Running], nodes: int, times: int) -> list[Remedy | None]:
+    """What comes of so many attempts that look at two nodes each; another pod's come in between."""
+    snapshot = World({f"n{index}": 4 for index in range(nodes)}, pods=tuple(pods)).snapshot()
     asked = others()
     plugins = [*asked, DefaultPreemption(asked, checks_max=2)]
-    remedies = []
-    for _ in range(3):
+    remedies: list[Remedy | None] = []
+    for _ in range(times):
         outcome = schedule(wanting(Wanting(cpu=4), snapshot), snapshot, plugins)
         assert isinstance(outcome, Unplaced)
         remedies.append(outcome.remedy)
-    assert remedies[:2] == [SearchOn(), SearchOn()]
-    assert isinstance(remedies[2], Preempt)
+        schedule(pod("another", priority=9, requests={"cpu": "4"}), snapshot, plugins)
+    return remedies
+
+
+def test_the_search_goes_on_where_it_stopped():
+    """Only the last node helps."""
+    *before, last = searched([*of_no_use(5), Running("victim", "n5", priority=9, cpu=4)], nodes=6, times=3)
+    assert before == [SearchOn(), SearchOn()]
+    assert isinstance(last, Preempt)
 
 
 def test_a_search_that_finds_nothing_ends_when_it_has_seen_every_node():
-    """Somebody else's search goes on in between, elsewhere."""
-    nodes = {f"n{index}": 4 for index in range(5)}
-    pods = [Running(f"equal{index}", f"n{index}", priority=10, cpu=3) for index in range(5)]
-    pods += [Running(f"low{index}", f"n{index}", cpu=1) for index in range(5)]
-    snapshot = World(nodes, pods=tuple(pods)).snapshot()
-    asked = others()
-    plugins = [*asked, DefaultPreemption(asked, checks_max=2)]
-    remedies = []
-    for _ in range(4):
-        outcome = schedule(wanting(Wanting(cpu=4), snapshot), snapshot, plugins)
-        assert isinstance(outcome, Unplaced)
-        remedies.append(outcome.remedy)
-        schedule(pod("another", priority=10, requests={"cpu": "4"}), snapshot, plugins)
-    assert remedies == [SearchOn(), SearchOn(), None, SearchOn()]
+    assert searched(of_no_use(5), nodes=5, times=4) == [SearchOn(), SearchOn(), None, SearchOn()]
 
 
 def test_nodes_where_nobody_holds_devices_cost_no_check():
