@@ -28,7 +28,7 @@ What it promises
 import struct
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -102,7 +102,7 @@ class Broken(Exception):
     """What arrived is not a frame, or not one that may come here. The connection cannot go on."""
 
 
-class Frame(NamedTuple):
+class Frame(msgspec.Struct, frozen=True):
     kind: int
     number: int
     payload: memoryview

@@ -92,6 +92,12 @@ class Object:
         """The object decoded anew, for a caller that will change it."""
         return cast(dict[str, Any], _decoder.decode(self.raw))
 
+    def opened(self) -> dict[str, Any]:
+        """The object decoded, for a caller that replaces members of it or of its metadata. Whatever
+        lies below those is shared: never change it."""
+        fields = self.fields
+        return {**fields, "metadata": dict(fields["metadata"])}
+
     def view(self, kind: type[View]) -> View:
         """The fields that `kind` knows, as typed values."""
         if self._views is None:

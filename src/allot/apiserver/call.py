@@ -1,6 +1,6 @@
 """One request on one resource, with everything about it that is settled before it is carried out."""
 
-from typing import NamedTuple
+import msgspec
 
 from allot.api import Kind, Request, User, errors
 
@@ -11,7 +11,7 @@ from .target import Target
 MANAGER_LENGTH_MAX = 128
 
 
-class Call(NamedTuple):
+class Call(msgspec.Struct, frozen=True):
     target: Target
     served: Served
     request: Request

@@ -124,7 +124,7 @@ class Deleter:
         assert found.object is not None
         kind = call.kind
         occasion = await self._occasions.open(call, [], fresh=fresh)
-        old, new = cast(Fields, found.object.fields), found.object.fresh()
+        old, new = cast(Fields, found.object.fields), found.object.opened()
         await self._admission.admit(Attempt(kind, "DELETE", "", namespace, name, None, old, occasion))
         _keep_lasting(kind, name)
         held = _mark(kind, new, options, timestamp(occasion.now), occasion.now)

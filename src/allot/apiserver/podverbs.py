@@ -60,9 +60,9 @@ class Binder:
         metadata = binding.get("metadata") or {}
 
         def build(old: Object, occasion: WriteOccasion) -> Body:
-            new = old.fresh()
+            new = old.opened()
             _check_bindable(call, new, metadata)
-            new.setdefault("spec", {})["nodeName"] = node
+            new["spec"] = {**new["spec"], "nodeName": node}
             for name in ("annotations", "labels"):
                 if metadata.get(name):
                     new["metadata"][name] = {**(new["metadata"].get(name) or {}), **metadata[name]}
@@ -92,7 +92,7 @@ def _check_bindable(call: Call, pod: Fields, metadata: Fields) -> None:
 
 def _set_scheduled(pod: Fields, now: str) -> None:
     """It is on a node, and no longer nominated for one."""
-    status = pod.setdefault("status", {})
+    status = pod["status"] = dict(pod.get("status") or {})
     status.pop("nominatedNodeName", None)
     others = [c for c in status.get("conditions") or [] if c.get("type") != "PodScheduled"]
     scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now}

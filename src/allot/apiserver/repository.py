@@ -8,7 +8,8 @@ so that what was checked is still true when the write commits.
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
+
+import msgspec
 
 from allot.api import Kind, Object
 from allot.store import Change, Committed, Compare, Entry, Refused, Revise, Store
@@ -32,7 +33,7 @@ def object_of(entry: Entry) -> Object:
     return Object(entry.value, entry.revision)
 
 
-class Found(NamedTuple):
+class Found(msgspec.Struct, frozen=True):
     key: str
     object: Object | None
 

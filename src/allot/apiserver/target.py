@@ -6,7 +6,7 @@
 /healthz                                     not a resource
 """
 
-from typing import NamedTuple
+import msgspec
 
 from allot.api import Action, Request, errors
 
@@ -24,7 +24,7 @@ _VERBS = {
 }
 
 
-class Target(NamedTuple):
+class Target(msgspec.Struct, frozen=True):
     group: str
     version: str
     plural: str

@@ -4,11 +4,13 @@ Handed in like the clock, so that a seed decides every id of a simulated cluster
 """
 
 import random
-import uuid
 from typing import Protocol
 
 SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 """No vowels and no look-alikes, so that a random suffix is never a word."""
+
+_VERSION_4 = (4 << 76) | (2 << 62)
+_FREE_BITS = ~((0xF << 76) | (3 << 62))
 
 
 class Ids(Protocol):
@@ -27,7 +29,9 @@ class RandomIds:
         self._rng = rng or random.Random()
 
     def uid(self) -> str:
-        return str(uuid.UUID(int=self._rng.getrandbits(128), version=4))
+        # As uuid.UUID(int=..., version=4) would make and write it, in half the time.
+        digits = f"{self._rng.getrandbits(128) & _FREE_BITS | _VERSION_4:032x}"
+        return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
     def suffix(self, length: int) -> str:
         return "".join(self._rng.choices(SUFFIX_LETTERS, k=length))

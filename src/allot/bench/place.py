@@ -31,6 +31,8 @@ from allot.client import (
 )
 from allot.store import StoreError, open_store
 
+from .cores import kept_to, ours, shares
+
 TRANSPORTS = ("inprocess", "socket", "https")
 _LIFETIME = timedelta(days=1)
 _READY_S = 60.0
@@ -93,7 +95,8 @@ async def _in_a_process_of_its_own(
     command = [sys.executable, "-m", "allot.cli", "apiserver", "--port", "0", "--data-dir", str(data_dir)]
     command += ["--store", store, "--feature-gates", ",".join(f"{gate}=true" for gate in gates)]
     log = data_dir / "apiserver.log"
-    with log.open("wb") as said:
+    cores = shares(ours())
+    with log.open("wb") as said, kept_to(cores.server):
         process = await asyncio.create_subprocess_exec(
             *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=said
         )
@@ -102,7 +105,8 @@ async def _in_a_process_of_its_own(
         line = await asyncio.wait_for(process.stdout.readline(), _READY_S)
         if line != b"ready\n":
             raise NotReady(log.read_text(errors="replace")[-2000:])
-        yield Place(way(data_dir), process.pid)
+        with kept_to(cores.others):
+            yield Place(way(data_dir), process.pid)
     finally:
         if process.returncode is None:
             process.terminate()

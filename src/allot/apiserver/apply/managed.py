@@ -114,6 +114,8 @@ def merged(entry: Entry, other: Entry) -> Entry:
 
 def with_ancients_merged(entries: Sequence[Entry]) -> Sequence[Entry]:
     """Few updaters: the oldest of one version are joined until UPDATERS_MAX are left."""
+    if len(entries) <= UPDATERS_MAX:
+        return entries
     updaters = sorted((e for e in entries if e.operation == UPDATE), key=lambda e: e.time)
     if len(updaters) <= UPDATERS_MAX:
         return entries

@@ -28,7 +28,8 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+
+import msgspec
 
 from allot.base import require
 
@@ -55,7 +56,7 @@ FORGOTTEN_PER_COMPACTION = 5_000  # revisions that history lets go of before the
 ARRIVALS_PER_TURN = 64  # so that a turn of the loop, with what the callers do next, stays short
 
 
-class Ahead(NamedTuple):
+class Ahead(msgspec.Struct, frozen=True, gc=False):
     """A key as it will be once everything decided is written."""
 
     revision: int  # 0 when it will not exist
