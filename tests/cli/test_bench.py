@@ -1,6 +1,8 @@
 """allot bench: what can be asked for, and what is said about the rest."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -45,3 +47,13 @@ def test_the_last_line_is_one_object_with_the_figures(capsys):
 def test_a_store_that_there_is_not_is_named(capsys):
     assert main(["bench", "scheduling", "--shape", "fast", "--store", "bogus"]) == 1
     assert "--store 'bogus': expected memory" in capsys.readouterr().err
+
+
+def test_whoever_has_seen_enough_of_the_list_gets_no_complaint():
+    """`allot bench scheduling --list | head -1`."""
+    command = [sys.executable, "-m", "allot.cli", "bench", "scheduling", "--list"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as listing:
+        assert listing.stdout is not None and listing.stderr is not None
+        listing.stdout.close()
+        assert listing.stderr.read() == b""
+    assert listing.returncode == 141

@@ -10,15 +10,12 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
-from allot.api import Gates, UnknownGate
 from allot.apiserver import Options, ServingOptions, serve
 from allot.cluster import way_to_nodes
 from allot.store import StoreError
 
 from . import flags
 from .wording import plain
-
-GATE_HELP = "feature gates, e.g. DRAListTypeAttributes=true,DRADeviceTaints=false"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,23 +43,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         default=True,
         help="also listen on DATA-DIR/api.sock, for processes of the same user (default)",
     )
-    parser.add_argument("--feature-gates", default="", help=GATE_HELP)
+    flags.add_feature_gates(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname).1s %(name)s: %(message)s")
-    try:
-        gates = read_gates(options.feature_gates)
-    except UnknownGate as wrong:
-        print(f"allot apiserver: --feature-gates: {wrong}", file=sys.stderr)
-        return 2
     wanted = ServingOptions(
         options.data_dir,
         options.store,
         options.host,
         options.port,
         tuple(options.name),
-        Options(gates=gates, anonymous_health=options.anonymous_health),
+        Options(gates=options.feature_gates, anonymous_health=options.anonymous_health),
         way_to_nodes,
         options.socket,
     )
@@ -96,13 +88,3 @@ def run_loop(main: Coroutine[Any, Any, int]) -> int:
     # the second time while it is still little, since everybody waits meanwhile.
     gc.set_threshold(50_000, 2, 1000)
     return int(uvloop.run(main))
-
-
-def read_gates(text: str) -> Gates:
-    changed = {}
-    for part in filter(None, (piece.strip() for piece in text.split(","))):
-        name, _, value = part.partition("=")
-        if value.lower() not in ("true", "false"):
-            raise UnknownGate(f"{part!r} is not NAME=true or NAME=false")
-        changed[name] = value.lower() == "true"
-    return Gates(changed)

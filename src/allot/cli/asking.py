@@ -5,11 +5,10 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 
-from allot.api import Gates, UnknownGate, errors, names
+from allot.api import Gates, errors, names
 from allot.client import BadAccess, Client, HttpsTransport, kubeconfig
 
 from . import flags
-from .apiserver import GATE_HELP, read_gates
 from .wording import plain
 
 Question = Callable[[Client, Gates, str], Awaitable[int]]
@@ -23,13 +22,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "-n", "--namespace", type=flags.namespace, default="", help="default: the context's, or `default`"
     )
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
-    parser.add_argument("--feature-gates", default="", help=GATE_HELP)
+    flags.add_feature_gates(parser)
 
 
 def run(name: str, options: argparse.Namespace, question: Question) -> int:
     """Exit status 0: answered; 1: it could not be asked; 2: there is no such object."""
     try:
-        gates = read_gates(options.feature_gates)
+        gates: Gates = options.feature_gates
         access = kubeconfig.load(options.kubeconfig or "", context=options.context)
         namespace = options.namespace or access.namespace or "default"
         if names.label_name(namespace):
@@ -37,7 +36,7 @@ def run(name: str, options: argparse.Namespace, question: Question) -> int:
         return asyncio.run(
             _asked(Client(HttpsTransport(access), user_agent=f"allot-{name}"), gates, namespace, question)
         )
-    except (BadAccess, OSError, UnknownGate, errors.ApiError) as wrong:
+    except (BadAccess, OSError, errors.ApiError) as wrong:
         print(f"allot {name}: {plain(wrong)}", file=sys.stderr)
         return 1
 

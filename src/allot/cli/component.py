@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from allot.api import Gates, UnknownGate, User
+from allot.api import Gates, User
 from allot.base import Metrics, RandomIds, SystemClock
 from allot.client import (
     Access,
@@ -31,7 +31,7 @@ from allot.client import (
 from allot.informers import Election, Informers
 
 from . import flags
-from .apiserver import GATE_HELP, read_gates, run_loop
+from .apiserver import run_loop
 from .exposing import CannotListen, exposed
 from .wording import plain
 
@@ -87,7 +87,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         help="serve /metrics on loopback; 0 picks a free port",
     )
-    parser.add_argument("--feature-gates", default="", help=GATE_HELP)
+    flags.add_feature_gates(parser)
     parser.add_argument(
         "--lease-duration", type=flags.whole_seconds, default=15, metavar="S", help="default: 15"
     )
@@ -104,13 +104,12 @@ def run(name: str, lease: str, user: User, options: argparse.Namespace, work: Wo
         print(f"allot {name}: {wrong_times}", file=sys.stderr)
         return 2
     try:
-        gates = read_gates(options.feature_gates)
         access = kubeconfig.load(_kubeconfig(options), context=options.context)
-    except (BadAccess, OSError, UnknownGate) as wrong:
+    except (BadAccess, OSError) as wrong:
         print(f"allot {name}: {plain(wrong)}", file=sys.stderr)
         return 1
     try:
-        return run_loop(_until_interrupted(_work(name, lease, user, access, gates, options, work)))
+        return run_loop(_until_interrupted(_work(name, lease, user, access, options, work)))
     except CannotListen as taken:
         print(f"allot {name}: --metrics-port: {taken}", file=sys.stderr)
         return 1
@@ -151,7 +150,7 @@ async def _until_interrupted(work: Awaitable[None]) -> int:
 
 
 async def _work(
-    name: str, lease: str, user: User, access: Access, gates: Gates, options: argparse.Namespace, work: Work
+    name: str, lease: str, user: User, access: Access, options: argparse.Namespace, work: Work
 ) -> None:
     clock, rng, metrics = SystemClock(), random.Random(), Metrics()
     ids = RandomIds(rng)
@@ -167,6 +166,7 @@ async def _work(
             if options.metrics_port is not None:
                 print(f"metrics http://127.0.0.1:{port}/metrics", file=sys.stderr, flush=True)
             election = _election(lease, options, client, clock, ids) if options.leader_elect else None
+            gates: Gates = options.feature_gates
             await work(Running(access, shared, client, informers, clock, rng, ids, metrics, gates, election))
     finally:
         await client.close()

@@ -7,7 +7,7 @@ import argparse
 import math
 from pathlib import Path
 
-from allot.api import names
+from allot.api import Gates, UnknownGate, names
 
 _SECONDS_MAX = 2**31 - 1  # what a lease can say
 
@@ -58,3 +58,25 @@ def whole_seconds(text: str) -> int:
     if not found_s.is_integer():
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of seconds")
     return int(found_s)
+
+
+def add_feature_gates(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--feature-gates",
+        type=feature_gates,
+        default=Gates(),
+        help="feature gates, e.g. DRAListTypeAttributes=true,DRADeviceTaints=false",
+    )
+
+
+def feature_gates(text: str) -> Gates:
+    changed = {}
+    for part in filter(None, (piece.strip() for piece in text.split(","))):
+        name, _, value = part.partition("=")
+        if value.lower() not in ("true", "false"):
+            raise argparse.ArgumentTypeError(f"{part!r} is not NAME=true or NAME=false")
+        changed[name] = value.lower() == "true"
+    try:
+        return Gates(changed)
+    except UnknownGate as unknown:
+        raise argparse.ArgumentTypeError(str(unknown)) from None

@@ -7,6 +7,7 @@ A command is a module of this package with `HELP`, `arguments(parser)` and
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
@@ -26,6 +27,8 @@ COMMANDS: dict[str, str] = {
 }
 """Command name -> one line of help. The module has the command's name."""
 
+_ENOUGH_SEEN = 141  # as a shell says of a program that a closed pipe ended
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
@@ -37,4 +40,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments[:1] == [name]:
             importlib.import_module(f"allot.cli.{name}").arguments(command)
     options = parser.parse_args(arguments)
-    return int(importlib.import_module(f"allot.cli.{options.command}").run(options))
+    try:
+        status = int(importlib.import_module(f"allot.cli.{options.command}").run(options))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our output has seen enough (`| head`). Nor must the interpreter complain at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _ENOUGH_SEEN
+    return status

@@ -12,14 +12,13 @@ import signal
 import sys
 
 from allot import hollow
-from allot.api import UnknownGate
 from allot.apiserver import Options, ServingOptions
 from allot.cluster import ClusterOptions, cluster, way_to_nodes
 from allot.fleet import CATALOGUE, UnknownFleet, fleet
 from allot.store import StoreError
 
 from .apiserver import arguments as server_arguments
-from .apiserver import read_gates, run_loop
+from .apiserver import run_loop
 from .wording import plain
 
 LIST = "list"
@@ -55,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     )
     try:
         wanted = _wanted(options)
-    except (UnknownGate, UnknownFleet) as wrong:
+    except UnknownFleet as wrong:
         print(f"allot up: {wrong}", file=sys.stderr)
         return 2
     try:
@@ -66,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _wanted(options: argparse.Namespace) -> ClusterOptions:
-    server = Options(gates=read_gates(options.feature_gates), anonymous_health=options.anonymous_health)
+    server = Options(gates=options.feature_gates, anonymous_health=options.anonymous_health)
     serving = ServingOptions(
         options.data_dir,
         options.store,

@@ -10,6 +10,7 @@ from ...node import NodeInfo
 from ...pod import PodInfo
 from ...snapshot import Snapshot
 from ...writes import Preempt, SearchOn
+from ..devices import DynamicResources
 from .budgets import Budgets
 from .choosing import Choice, choose
 from .trial import Trial
@@ -18,7 +19,6 @@ NAME = "DefaultPreemption"
 KEPT = Rejection(NAME, "node(s) are kept for a pod of higher priority")
 CHECKS_MAX = 500
 NODES_AT_ONCE = 32
-DEVICES = "DynamicResources"
 GOES_ON_WITHIN = timedelta(minutes=1)
 """A search that was left off longer ago begins anew."""
 
@@ -73,7 +73,8 @@ class DefaultPreemption:
         nodes = self._in_turn(pod, snapshot, rejections, left_off)
         if not nodes:
             return None
-        for_devices = frozenset(name for name, rejection in rejections if rejection.plugin == DEVICES)
+        devices = DynamicResources.name
+        for_devices = frozenset(name for name, rejection in rejections if rejection.plugin == devices)
         trial = Trial(state, snapshot, self._plugins)
         budgets = Budgets(prospects.budgets, prospects.charges(state.now))
         found, seen = yield from self._search(trial, nodes, budgets, for_devices)
