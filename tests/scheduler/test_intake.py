@@ -120,6 +120,49 @@ def test_what_was_said_of_a_pod_before_it_was_placed_does_not_put_it_back_into_t
     assert len(ear.queue) == 0 and ear.snapshot.place_of(taken.uid) == "a"
 
 
+def nominated(ear: Ear, node: str = "a") -> list[str]:
+    return [one.key.name for one in ear.snapshot.prospects.nominees(node)]
+
+
+def test_room_that_another_scheduler_makes_is_kept_for_as_long_as_it_says_so():
+    ear = Ear()
+    for said, where in (("a", "a"), ("b", "b"), ("", "")):
+        ear.updated(PODS, pod("p", schedulerName="theirs", status={"nominatedNodeName": said}).object)
+        assert {one: nominated(ear, one) for one in ("a", "b")} == {
+            "a": ["p"] * (where == "a"),
+            "b": ["p"] * (where == "b"),
+        }
+
+
+def test_room_that_was_given_up_is_not_kept_because_of_what_was_said_before():
+    """The watch is behind the decision; what is decided after that counts again."""
+    ear = Ear()
+    said = pod("p", status={"nominatedNodeName": "a"})
+    ear.added(PODS, said.object)
+    assert nominated(ear) == ["p"]
+    ear.snapshot.unnominate(said.uid)
+    ear.snapshot.prospects.give_up(said.uid, "a")
+    ear.updated(PODS, said.object)
+    assert nominated(ear) == []
+    ear.snapshot.nominate(said, "a")
+    ear.snapshot.unnominate(said.uid)
+    ear.updated(PODS, said.object)
+    assert nominated(ear) == ["p"]
+
+
+def test_no_room_is_kept_for_a_pod_that_cannot_be_tried():
+    ear = Ear()
+    spec: dict[str, Any] = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "c"}]}
+    said = pod("p", status={"nominatedNodeName": "a"}, **spec).object
+    ear.added(PODS, said)
+    assert nominated(ear) == []
+    ear.added(CLAIMS, claim())
+    assert nominated(ear) == ["p"]
+    ear.deleted(CLAIMS, claim())
+    ear.updated(PODS, said)
+    assert nominated(ear) == []
+
+
 def test_a_pod_that_somebody_else_bound_leaves_the_queue_and_has_nothing_to_be_told():
     ear = Ear()
     ear.added(NODES, node())

@@ -3,8 +3,9 @@
 from typing import Any
 
 from allot.controllers import ALL
+from allot.scheduler.reading import read
 
-from .cluster import NS, Cluster, tell
+from .cluster import DRIVER, GROUP, NS, Cluster, tell
 
 DISRUPTION = tuple(one for one in ALL if one.name == "disruption-controller")
 
@@ -168,6 +169,79 @@ def test_what_is_left_of_the_room_goes_to_others_once_the_pod_has_its_place():
         await here.pod("small", requests={"cpu": "1"}, priorityClassName="low")
         await leave(here, "batch")
         assert await here.bound("urgent", "small") == ["a", "a"]
+
+    tell(story)
+
+
+async def _keeps_no_room(here: Cluster, name: str) -> None:
+    async def withdrawn() -> bool:
+        found = await here.get("pods", name)
+        return found is not None and "nominatedNodeName" not in found.fields["status"]
+
+    await here.until(withdrawn, f"{name} not nominated any more")
+
+
+def test_room_for_a_pod_that_cannot_have_it_after_all_goes_to_others():
+    """P2: a device is tainted while its holder ends. And the pod is not nominated again by its own past."""
+
+    async def story(here: Cluster) -> None:
+        await here.node("a")
+        await here.devices("a", 2)
+        await here.device_class()
+        await here.template("two", count=2)
+        await priorities(here)
+        await here.pod("batch", template="two", priorityClassName="low")
+        await here.bound("batch")
+        await here.pod("urgent", template="two", priorityClassName="high")
+        await is_waiting(here, "urgent")
+        await here.pod("small", priorityClassName="low")
+        assert "kept for a pod of higher priority" in (await here.condition("small"))["message"]
+
+        taint = {"key": "bad", "effect": "NoSchedule"}
+        selector = {"driver": DRIVER, "pool": "a", "device": "gpu-1"}
+        rule = {"apiVersion": f"{GROUP}/v1", "kind": "DeviceTaintRule", "metadata": {"name": "ill"}}
+        await here.create("devicetaintrules", {**rule, "spec": {"deviceSelector": selector, "taint": taint}})
+        await leave(here, "batch")
+        assert await here.bound("small") == ["a"]
+        await _keeps_no_room(here, "urgent")
+
+        await here.resource("pods").patch("urgent", {"metadata": {"labels": {"seen": "again"}}}, NS)
+        await here.quiet()
+        await here.pod("another", priorityClassName="low")
+        assert await here.bound("another") == ["a"]
+
+    tell(story)
+
+
+def test_room_that_a_more_important_pod_takes_is_not_kept_for_the_other():
+    async def story(here: Cluster) -> None:
+        await here.node("a", cpu="4")
+        await priorities(here)
+        await here.pod("batch", requests={"cpu": "4"}, priorityClassName="low")
+        await here.bound("batch")
+        await here.pod("urgent", requests={"cpu": "4"}, priorityClassName="middle")
+        await is_waiting(here, "urgent")
+        await here.pod("boss", requests={"cpu": "3"}, priorityClassName="high")
+        await here.pod("small", requests={"cpu": "1"}, priorityClassName="low")
+        await leave(here, "batch")
+        assert await here.bound("boss", "small") == ["a", "a"]
+        await _keeps_no_room(here, "urgent")
+
+    tell(story)
+
+
+def test_who_asks_from_outside_sees_whose_room_it_is():
+    """`allot explain` must not say that a node would take a pod that is kept away from it."""
+
+    async def story(here: Cluster) -> None:
+        await here.node("a", cpu="4")
+        await priorities(here)
+        await here.pod("batch", requests={"cpu": "4"}, priorityClassName="low")
+        await here.bound("batch")
+        await here.pod("urgent", requests={"cpu": "4"}, priorityClassName="high")
+        await is_waiting(here, "urgent")
+        reading = await read(here.client, here.gates, NS)
+        assert [one.key.name for one in reading.snapshot.prospects.nominees("a")] == ["urgent"]
 
     tell(story)
 

@@ -32,6 +32,14 @@ class Evictor:
             except (errors.NotFound, errors.Conflict, errors.Invalid):
                 pass  # gone already, or another pod by now
 
+    async def withdraw(self, pod: PodInfo) -> None:
+        """No room is made for the pod any more. If that cannot be said now, it is after the next attempt."""
+        nowhere = {"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": None}}
+        try:
+            await self._patch_status(pod, nowhere)
+        except errors.ApiError as refused:
+            log.debug("pod %s is still nominated: %s", pod.key, refused)
+
     def _mark(self, pod: PodInfo, victim: PodInfo) -> dict[str, Any]:
         condition = {
             "type": "DisruptionTarget",

@@ -88,22 +88,34 @@ class Intake:
         elif pod.is_deleting:
             self._forget(pod, now_s)
         else:
-            self._nominated(pod)
             if pod.scheduler in self._names:
                 self._pending(pod, now_s)
             else:
                 self._queue.remove(pod.uid, now_s)
+                self._nominated_by_others(pod, now_s)
 
     def _forget(self, pod: PodInfo, now_s: float) -> None:
         self._queue.remove(pod.uid, now_s)
         self._tell_gated(pod, None)
+        self._snapshot.prospects.forget(pod.uid)
+        self._keep_no_room(pod, now_s)
+
+    def _keep_no_room(self, pod: PodInfo, now_s: float) -> None:
         if self._snapshot.unnominate(pod.uid):
-            self._queue.happened(Event.POD_GONE, now_s)  # the room that was kept for it
+            self._queue.happened(Event.POD_GONE, now_s)
+
+    def _nominated_by_others(self, pod: PodInfo, now_s: float) -> None:
+        """Another scheduler makes room for it, and says where."""
+        node = pod.status.nominated_node_name or None
+        if node != self._snapshot.prospects.nomination(pod.uid):
+            self._keep_no_room(pod, now_s)
+            if node is not None:
+                self._snapshot.nominate(pod, node)
 
     def _nominated(self, pod: PodInfo) -> None:
-        """Room was made for it, by an earlier run or by another scheduler."""
-        node = pod.status.nominated_node_name
-        if node and self._snapshot.prospects.nomination(pod.uid) is None:
+        """Room was made for it by an earlier run. What this one decided is newer than what it is told."""
+        node, prospects = pod.status.nominated_node_name, self._snapshot.prospects
+        if node and prospects.nomination(pod.uid) is None and not prospects.is_given_up(pod.uid, node):
             self._snapshot.nominate(pod, node)
 
     def _pending(self, pod: PodInfo, now_s: float) -> None:
@@ -112,9 +124,11 @@ class Intake:
             return
         why = self._cycle.gate(pod, self._snapshot)
         if why is not None:
+            self._keep_no_room(pod, now_s)
             self._tell_gated(pod, why)
             self._queue.gate(pod, claims_of(pod), now_s)
             return
+        self._nominated(pod)
         self._queue.add(pod, now_s)
         if self._queue.is_gated(pod.uid):
             self._tell_gated(pod, None)

@@ -190,6 +190,7 @@ class Scheduler:
                 await self._news(self.queue.next_moment_s() if is_free else None)
                 continue
             state = CycleState(queued.pod, self._clock.now())
+            kept = self.snapshot.prospects.nomination(queued.pod.uid)
             try:
                 outcome = await _in_turns(self.cycle.schedule_one(state, self.snapshot), self._aside)
             except InvariantBroken:
@@ -199,6 +200,8 @@ class Scheduler:
                 continue
             self._metrics.decided(outcome, self._now_s() - queued.first_seen_s, queued.attempts)
             self._follow(outcome, queued, group)
+            if isinstance(outcome, Unplaced):
+                self._keep_no_room(queued.pod, kept, group)
             await asyncio.sleep(0)
 
     def _gave_up(self, state: CycleState, bug: Exception) -> None:
@@ -225,6 +228,17 @@ class Scheduler:
             case Unplaced(remedy=remedy):
                 assert remedy is not None
                 self._act(group, self._make_room(outcome, remedy), f"room for {pod.key}")
+
+    def _keep_no_room(self, pod: PodInfo, kept: str | None, group: asyncio.TaskGroup) -> None:
+        """Where no room is made for a pod any more, the node that was `kept` for it is free to the others."""
+        prospects = self.snapshot.prospects
+        if prospects.nomination(pod.uid) is not None:
+            return
+        if kept is not None:
+            prospects.give_up(pod.uid, kept)
+            self.queue.happened(Event.POD_GONE, self._now_s())
+        if kept is not None or pod.status.nominated_node_name:
+            self._act(group, self._evictor.withdraw(pod), f"no room for {pod.key}")
 
     def _failed(self, outcome: Unplaced, *, is_error: bool = False) -> None:
         """It waits for what may help; after an error, or half a search, only for a moment, since nothing else

@@ -68,9 +68,11 @@ async def read(client: Client, gates: Gates, namespace: str = "") -> Reading:
     for object in await every(CLAIMS):
         snapshot.put_claim(object)
     pods = [PodInfo.of(object) for object in await every(PODS)]
-    for pod in pods:
-        if pod.spec.node_name and not pod.view.is_finished:
+    for pod in (one for one in pods if not one.view.is_finished):
+        if pod.spec.node_name:
             snapshot.place(pod, pod.spec.node_name)
+        elif pod.status.nominated_node_name and not pod.is_deleting:
+            snapshot.nominate(pod, pod.status.nominated_node_name)
     return Reading(snapshot, {pod.key: pod for pod in pods}, tuple(unread))
 
 

@@ -221,6 +221,26 @@ def test_nobody_is_evicted_while_a_pod_is_leaving_whose_room_is_enough():
     assert evicted(world, Wanting(cpu=4, nominated="a")) is None
 
 
+def test_room_that_does_not_come_is_kept_no_longer():
+    """Nobody of lower priority is left, or nothing on the node would help: the others may have it."""
+    for world in (
+        World({"a": 4}, pods=(Running("equal", "a", priority=10, cpu=3),)),
+        World({"a": 2}, pods=(Running("low", "a", cpu=1),)),
+    ):
+        snapshot = world.snapshot()
+        assert answer(world, Wanting(cpu=4, nominated="a"), snapshot) is None
+        assert not snapshot.prospects.nominees("a")
+
+
+def test_room_that_is_on_its_way_stays_for_a_pod_that_may_evict_nobody():
+    """Its victim has the priority that it has; or it was told meanwhile not to preempt."""
+    world = World({"a": 4}, pods=(Running("going", "a", priority=10, cpu=4, deleted=SOON),))
+    for want in (Wanting(cpu=4, nominated="a"), Wanting(cpu=4, nominated="a", policy="Never")):
+        snapshot = world.snapshot()
+        assert answer(world, want, snapshot) is None
+        assert [one.key.name for one in snapshot.prospects.nominees("a")] == ["wanting"]
+
+
 def test_a_pod_that_takes_long_to_end_is_not_waited_for_unless_it_makes_room():
     late, low = "2026-01-01T13:00:00Z", Running("low", "b", cpu=4)
     world = World({"a": 4, "b": 4}, pods=(Running("slow", "a", cpu=4, deleted=late), low))

@@ -118,20 +118,22 @@ def running(one: Running) -> PodInfo:
 
 
 def wanting(one: Wanting, snapshot: Snapshot) -> PodInfo:
-    """Its claim, if it wants devices, is made with it."""
+    """Its claim, if it wants devices, is made with it, and it is nominated if it says so."""
     used = [one.claim] if one.claim else []
     if one.gpus:
         used.append("wanted")
         snapshot.put_claim(claim("wanted", count=one.gpus))
-    return pod(
+    made = pod(
         "wanting",
         priority=one.priority,
         requests={"cpu": str(one.cpu)},
         preemptionPolicy=one.policy,
         nodeSelector=dict(one.selector),
-        status={"nominatedNodeName": one.nominated},
         **_using(*used),
     )
+    if one.nominated:
+        snapshot.nominate(made, one.nominated)
+    return made
 
 
 def others() -> list[Plugin]:

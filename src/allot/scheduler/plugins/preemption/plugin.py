@@ -67,16 +67,18 @@ class DefaultPreemption:
         self, state: CycleState, snapshot: Snapshot, rejections: Sequence[tuple[str, Rejection]]
     ) -> Generator[None, None, Preempt | SearchOn | None]:
         pod, lowest, prospects = state.pod, snapshot.lowest_priority, snapshot.prospects
-        if not pod.may_preempt or lowest is None or lowest >= pod.priority:
+        nominated = prospects.nomination(pod.uid)
+        may_evict = pod.may_preempt and lowest is not None and lowest < pod.priority
+        if not may_evict and nominated is None:
             return None
         left_off = self._resumed(pod, state.now)
-        nodes = self._in_turn(pod, snapshot, rejections, left_off)
-        if not nodes:
-            return None
+        nodes = _in_turn(rejections, nominated, left_off.at if left_off is not None else self._turn)
+        if not may_evict:  # room that was made for it may still be on its way
+            nodes = [name for name in nodes if name == nominated]
         devices = DynamicResources.name
         for_devices = frozenset(name for name, rejection in rejections if rejection.plugin == devices)
         trial = Trial(state, snapshot, self._plugins)
-        budgets = Budgets(prospects.budgets, prospects.charges(state.now))
+        budgets = Budgets(prospects.budgets, prospects.charges(state.now)) if may_evict else None
         found, seen = yield from self._search(trial, nodes, budgets, for_devices)
         if found is None:
             snapshot.unnominate(pod.uid)  # the room that was to come does not come
@@ -85,18 +87,19 @@ class DefaultPreemption:
                 self._left_off[pod.uid] = _LeftOff(nodes[seen], left, state.now)
                 return SearchOn()
             return None
-        if not found.victims and found.node == _nomination(pod, snapshot):
+        if not found.victims and found.node == nominated:
             return None  # it is only to be waited for
         prospects.evict(found.victims, state.now)
         snapshot.nominate(pod, found.node)
         return found
 
     def _search(
-        self, trial: Trial, nodes: Sequence[str], budgets: Budgets, for_devices: frozenset[str]
+        self, trial: Trial, nodes: Sequence[str], budgets: Budgets | None, for_devices: frozenset[str]
     ) -> Generator[None, None, tuple[Preempt | None, int]]:
         """The cheapest eviction, none at all where room is coming anyway; and how many nodes were seen.
 
-        Nodes of `for_devices` have too few devices: who holds none is not worth a check there.
+        Without `budgets` nobody may be evicted. Nodes of `for_devices` have too few devices: who holds none
+        is not worth a check there.
         """
         best: Choice | None = None
         paused_at = count = 0
@@ -109,7 +112,7 @@ class DefaultPreemption:
             self._turn += 1
             if trial.prepare(name) and trial.fits(name):
                 return Preempt(name, ()), count
-            if name not in for_devices or trial.may_free_devices(name):
+            if budgets is not None and (name not in for_devices or trial.may_free_devices(name)):
                 found = choose(trial, name, budgets, best.price if best is not None else None)
                 best = found or best
             trial.reset()
@@ -122,25 +125,18 @@ class DefaultPreemption:
         self._left_off = {uid: one for uid, one in self._left_off.items() if now - one.when <= GOES_ON_WITHIN}
         return self._left_off.pop(pod.uid, None)
 
-    def _in_turn(
-        self,
-        pod: PodInfo,
-        snapshot: Snapshot,
-        rejections: Sequence[tuple[str, Rejection]],
-        left_off: _LeftOff | None,
-    ) -> list[str]:
-        """Nodes where fewer pods could help: the one that was chosen before, then from where we stopped."""
-        names = sorted(name for name, rejection in rejections if rejection.resolvable)
-        start = self._turn % len(names) if names else 0
-        if left_off is not None:
-            start = bisect_left(names, left_off.at)
-        names = names[start:] + names[:start]
-        nominated = _nomination(pod, snapshot)
-        if nominated in names:
-            names.remove(nominated)
-            names.insert(0, nominated)
-        return names
 
-
-def _nomination(pod: PodInfo, snapshot: Snapshot) -> str | None:
-    return snapshot.prospects.nomination(pod.uid) or pod.status.nominated_node_name or None
+def _in_turn(
+    rejections: Sequence[tuple[str, Rejection]], nominated: str | None, start: str | int
+) -> list[str]:
+    """Nodes where fewer pods could help: the one that was chosen before, then from where we stopped, which
+    is a node or just a number."""
+    names = sorted(name for name, rejection in rejections if rejection.resolvable)
+    if not names:
+        return []
+    first = bisect_left(names, start) if isinstance(start, str) else start % len(names)
+    names = names[first:] + names[:first]
+    if nominated in names:
+        names.remove(nominated)
+        names.insert(0, nominated)
+    return names
