@@ -9,7 +9,7 @@ import yaml
 
 from allot.api import Gates
 from allot.base import SystemClock
-from allot.cli.claimfile import FoundClaim, NotAClaim, read_claim
+from allot.cli.claimfile import FoundClaim, NotAClaim, read_claim, spec_of
 
 
 def claim(*requests: Any, version: str = "resource.k8s.io/v1", name: str = "c", **devices: Any) -> Any:
@@ -40,6 +40,22 @@ def test_what_is_left_out_gets_its_default(tmp_path, said):
     (request,) = read(tmp_path, claim(exactly(**said))).spec.devices.requests
     assert request.exactly is not None
     assert (request.exactly.allocation_mode, request.exactly.count) == ("ExactCount", 1)
+
+
+@pytest.mark.parametrize(
+    "spec", [None, {}, {"devices": None}, {"devices": {}}, {"devices": {"requests": None}}]
+)
+@pytest.mark.parametrize("kind", ["ResourceClaim", "ResourceClaimTemplate"])
+def test_a_claim_that_asks_for_nothing_is_one(tmp_path, kind, spec):
+    """The server stores its requests as null, which used to end in a traceback."""
+    inner = {"spec": spec} if kind == "ResourceClaimTemplate" else spec
+    found = read(tmp_path, {**claim(), "kind": kind, "spec": inner})
+    assert (found.spec.devices.requests, found.notes) == ((), ())
+
+
+def test_a_template_that_is_stored_with_nulls_is_read_as_without():
+    stored = {"kind": "ResourceClaimTemplate", "spec": {"spec": {"devices": {"requests": None}}}}
+    assert spec_of(stored).devices.requests == ()
 
 
 @pytest.mark.parametrize(

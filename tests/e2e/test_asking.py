@@ -175,6 +175,14 @@ def test_a_claim_from_a_file_or_from_stdin_will_do_in_any_served_version(ask, tm
     assert code == 0 and f"{NODES * DEVICES} more fit" in text
 
 
+def test_a_claim_that_asks_for_nothing_fits_any_number_of_times(ask, monkeypatch):
+    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "empty"}}
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps({**claim, "spec": {"devices": {}}})))
+    code, text, errors = ask("capacity", "--claim", "-")
+    assert (code, errors) == (0, "")
+    assert text.splitlines() == [*(f"n{n}  any number" for n in range(NODES)), "any number fits in all"]
+
+
 @pytest.mark.parametrize(
     "text, words",
     [

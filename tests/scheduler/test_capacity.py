@@ -165,6 +165,19 @@ def test_administrators_may_look_at_devices_any_number_of_times():
     tell(story, started=False)
 
 
+def test_a_claim_that_asks_for_nothing_fits_any_number_of_times():
+    """Nothing is taken by it either; and a node that is closed is closed for it too."""
+
+    async def story(here: Cluster) -> None:
+        await nodes(here, "a", "b")
+        await here.resource("nodes").patch("a", {"spec": {"unschedulable": True}})
+        fields = {"metadata": {"name": "one"}, "spec": {"spec": {}}}
+        await here.create("resourceclaimtemplates", fields)
+        assert await room(here) == Room(None, {"a": None, "b": None}, {"a": "cordoned"})
+
+    tell(story, started=False)
+
+
 def test_a_class_that_is_not_there_is_said():
     async def story(here: Cluster) -> None:
         await nodes(here, "a")

@@ -10,10 +10,21 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-import msgspec
 import yaml
 
-from allot.api import Action, Decision, FieldErrorText, Fields, Gates, Kind, User, Version, resource, schema
+from allot.api import (
+    Action,
+    Decision,
+    FieldErrorText,
+    Fields,
+    Gates,
+    Kind,
+    User,
+    Version,
+    meta,
+    resource,
+    schema,
+)
 from allot.base import Clock
 from allot.cel import CompileError, Features, compile_attribute, compile_selector
 
@@ -61,11 +72,11 @@ def read_claim(path: Path, gates: Gates, namespace: Fields | None, clock: Clock)
 
 
 def spec_of(hub: Fields) -> resource.ResourceClaimSpec:
-    """Of a claim, or of the claims of a template."""
+    """Of a claim, or of the claims of a template. One that asks for nothing is stored with nulls."""
     spec = hub.get("spec") or {}
     if hub.get("kind") == resource.RESOURCE_CLAIM_TEMPLATE.kind:
         spec = spec.get("spec") or {}
-    return msgspec.convert(spec, resource.ResourceClaimSpec)
+    return meta.view(resource.ResourceClaimSpec, spec)
 
 
 def _claims(path: Path) -> list[Fields]:

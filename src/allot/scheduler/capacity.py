@@ -85,7 +85,10 @@ def room_for(claims: Sequence[resource.ResourceClaim], snapshot: Snapshot, ids: 
 def _fill(
     node: Node, snapshot: Snapshot, ledger: Ledger, demand: Demand, ids: Ids
 ) -> tuple[int | None, Answer | None]:
-    """How many fit, and what the next one is told. None: as many as one likes (administrators' access)."""
+    """How many fit, and what the next one is told.
+
+    None: as many as one likes, since nothing is taken (administrators' access, or no devices at all).
+    """
     count = 0
     while count < MOST:
         answer = allocate(node, snapshot.inventory, ledger, demand)
