@@ -3,6 +3,8 @@
 import json
 import random
 
+import pytest
+
 from allot.api import Gates
 from allot.base import RandomIds, SystemClock
 from allot.informers import Key
@@ -18,7 +20,7 @@ from allot.scheduler import (
 )
 from allot.scheduler.why import EXPLAINED_MAX
 
-from .cluster import NS, Cluster, tell
+from .cluster import NS, Cluster, slice_of, tell
 from .test_preemption import is_waiting, leave, priorities
 
 
@@ -153,6 +155,44 @@ def test_a_pod_that_wants_more_extended_resources_than_there_are_is_told_what_wo
         request = "claim for extended resources, request example.com/gpu of container main"
         assert f"{request} wants 2 of 1 device: 1 free" in text
         assert f"it would fit with 1 instead of 2 for {request}" in text
+
+    tell(story, started=False)
+
+
+@pytest.mark.parametrize("asks", [{"requests": {"example.com/gpu": "1"}}, {"claim": "mine"}])
+def test_only_who_writes_a_claim_is_advised_to_tolerate_a_taint(asks):
+    """An extended resource has no place for a toleration, and its claim is written by the scheduler."""
+
+    async def story(here: Cluster) -> None:
+        await furnish(here)
+        await here.claim("mine")
+        taint = {"key": "example.com/bad", "value": "x", "effect": "NoExecute"}
+        rule = {"deviceSelector": {"driver": "gpu.example.com"}, "taint": taint}
+        await here.create("devicetaintrules", {"metadata": {"name": "bad"}, "spec": rule})
+        await here.pod("p", **asks)
+        text = (await why(here, "p")).text()
+        assert "1 tainted (example.com/bad=x:NoExecute)" in text
+        advice = "it would fit if claim default/mine, request gpu tolerated example.com/bad=x:NoExecute"
+        assert (advice in text) == ("claim" in asks)
+        assert ("it would fit" in text) == ("claim" in asks)
+
+    tell(story, started=False)
+
+
+def test_a_pod_with_both_is_advised_about_its_own_claim_alone():
+    """That its extended resource comes after it does not keep it from being changed."""
+
+    async def story(here: Cluster) -> None:
+        await here.node("a")
+        nic = {"name": "nic", "taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]}
+        await here.create("resourceslices", slice_of("a", [nic], driver="nic.example.com"))
+        await here.devices("a", 1)
+        await here.device_class(extendedResourceName="example.com/gpu")
+        await here.device_class("nic", driver="nic.example.com")
+        await here.claim("mine", device_class="nic")
+        await here.pod("p", claim="mine", requests={"example.com/gpu": "1"})
+        text = (await why(here, "p")).text()
+        assert text.endswith("it would fit if claim default/mine, request gpu tolerated k=v:NoSchedule")
 
     tell(story, started=False)
 

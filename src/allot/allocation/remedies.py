@@ -8,7 +8,7 @@ many would do, which part of a selector stands in the way.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import msgspec
@@ -45,6 +45,7 @@ class Attempt:
     ledger: Ledger
     claims: Claims
     classes: Mapping[str, resource.DeviceClass]
+    by_count: frozenset[int] = frozenset()  # claims that nobody writes: only how many can be said otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Change:
             ledger = ledger.fork()
             ledger.release(self.release)
         claims = attempt.claims if self.claims is None else self.claims
-        return Attempt(attempt.node, attempt.inventory, ledger, claims, attempt.classes)
+        return replace(attempt, ledger=ledger, claims=claims)
 
 
 def fits(attempt: Attempt) -> bool:
@@ -165,6 +166,8 @@ def _relaxations(
 
 def _tolerated(attempt: Attempt, findings: Findings) -> Iterator[Change]:
     for alternative, found in findings.items():
+        if alternative.claim in attempt.by_count:
+            continue
         taints = Counter(one.detail for one in found if one.reason is Reason.TAINT)
         for taint, _ in taints.most_common():
             key, _, rest = taint.partition("=")

@@ -86,7 +86,10 @@ def attempts(
             continue
         answer = check.answer(node, delegation)
         if isinstance(answer, NoFit | Undecided):
-            yield Attempt(node.place, snapshot.inventory, snapshot.ledger, claims, snapshot.classes), answer
+            # Extended resources come last, and have no place for anything but a count.
+            by_count = frozenset({len(claims) - 1} if delegation else ())
+            inventory, ledger = snapshot.inventory, snapshot.ledger
+            yield Attempt(node.place, inventory, ledger, claims, snapshot.classes, by_count), answer
 
 
 @dataclass(slots=True)
