@@ -135,6 +135,23 @@ def test_pods_that_no_node_can_hold_are_told_by_how_many_and_why():
     tell(story)
 
 
+def test_a_pod_that_wants_more_devices_than_a_claim_holds_is_told_after_the_count_of_nodes():
+    """A number of nodes comes before the reason, and used to run into the pod's own: "2 the pod needs 33"."""
+
+    async def story(here: Cluster) -> None:
+        await here.node("a")
+        await here.node("b")
+        await here.device_class(extendedResourceName="example.com/gpu")
+        await here.pod("greedy", requests={"example.com/gpu": "33"})
+        told = await here.condition("greedy")
+        assert told["message"] == (
+            "0/2 nodes are available: "
+            "2 node(s) cannot serve 33 of example.com/gpu by devices: one claim holds 32 at most."
+        )
+
+    tell(story)
+
+
 def test_what_is_wrong_with_a_claim_is_not_said_in_the_name_of_another_pods():
     """Pods of one template share what is worked out for the first of them, but not its claims' names."""
 

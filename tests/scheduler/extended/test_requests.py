@@ -241,7 +241,8 @@ def test_pods_of_one_template_share_the_answer():
 def test_part_of_a_device_is_refused_with_the_reason():
     """Implicit names are not checked by the API server. Upstream tries such a pod for ever."""
     assert claimed(pod(container(implicit="500m")), IMPLICIT) == Refused(
-        f"container main asks for 500m of {IMPLICIT}, and devices are given out whole", node_only=True
+        f"node(s) cannot serve 500m of {IMPLICIT} to container main by devices: they are given out whole",
+        node_only=True,
     )
 
 
@@ -252,14 +253,14 @@ def test_a_whole_number_may_be_written_in_parts():
 @pytest.mark.parametrize("count", [33, 127, 128, 129, 100_000])
 def test_more_devices_than_a_claim_holds_are_refused_with_the_reason(count):
     assert claimed(pod(container(gpu=count)), EXTENDED) == Refused(
-        f"the pod needs {count} of {EXTENDED} as devices, and one claim holds 32 at most", node_only=True
+        f"node(s) cannot serve {count} of {EXTENDED} by devices: one claim holds 32 at most", node_only=True
     )
 
 
 def test_the_limit_counts_all_resources_of_the_pod():
     assert not isinstance(claimed(pod(container(gpu=16, nic=16)), EXTENDED, NIC), Refused)
     answer = claimed(pod(container(gpu=16, nic=17)), EXTENDED, NIC)
-    assert answer.error.startswith(f"the pod needs 16 of {EXTENDED}, 17 of {NIC} as devices")
+    assert answer.error.startswith(f"node(s) cannot serve 16 of {EXTENDED}, 17 of {NIC} by devices:")
 
 
 def test_more_requests_than_a_claim_may_have_are_refused():

@@ -13,7 +13,8 @@ What it promises
     R3  The devices of all requests are as many as the pod needs at its peak, and no more.
 
 A pod has one such claim and a claim holds so many devices at most, so a pod may ask for more
-than DRA can ever give it; likewise for a part of a device. Both are answered with the reason.
+than DRA can ever give it; likewise for a part of a device. Both are answered with the reason,
+worded to follow a count of nodes, as conditions say it.
 A device plugin on another node may do better, so the refusal speaks for the delegation only.
 """
 
@@ -89,14 +90,14 @@ def _broken(asked: Asked, name: str) -> str | None:
     """Explicit names are whole by validation; implicit ones may be asked for in parts."""
     for container, wish in asked.of(name):
         if not wish.amount.is_integer:
-            asks = f"container {container.name} asks for {wish.amount} of {name}"
-            return f"{asks}, and devices are given out whole"
+            served = f"{wish.amount} of {name} to container {container.name}"
+            return f"node(s) cannot serve {served} by devices: they are given out whole"
     return None
 
 
 def _too_many(counts: Mapping[str, int]) -> str:
     listed = ", ".join(f"{count} of {name}" for name, count in counts.items())
-    return f"the pod needs {listed} as devices, and one claim holds {RESULTS_MAX} at most"
+    return f"node(s) cannot serve {listed} by devices: one claim holds {RESULTS_MAX} at most"
 
 
 def _request(name: str, class_name: str, count: int) -> resource.DeviceRequest:
