@@ -48,6 +48,15 @@ def test_a_value_that_makes_no_sense_is_refused_at_once(command, flag, value, sa
     assert flag in last and says in last
 
 
+@pytest.mark.parametrize("command", ["explain", "capacity"])
+def test_who_asks_a_cluster_is_told_that_the_gates_must_be_its_own(command, capsys):
+    """The answer is worked out here, by gates that the server does not tell."""
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "the cluster's own feature gates, as it was started with" in said
+
+
 @pytest.mark.parametrize("command", ["scheduler", "controllers"])
 @pytest.mark.parametrize("times", [("1", "5", "2"), ("15", "10", "10"), ("10", "10", "2")])
 def test_times_of_an_election_that_cannot_work_together_are_refused(command, times, capsys):

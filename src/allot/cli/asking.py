@@ -22,7 +22,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "-n", "--namespace", type=flags.namespace, default="", help="default: the context's, or `default`"
     )
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
-    flags.add_feature_gates(parser)
+    # A server does not tell its gates, so they cannot be looked up.
+    flags.add_feature_gates(
+        parser, "the cluster's own feature gates, as it was started with (else the answer may be wrong)"
+    )
 
 
 def run(name: str, options: argparse.Namespace, question: Question) -> int:

@@ -60,12 +60,13 @@ def whole_seconds(text: str) -> int:
     return int(found_s)
 
 
-def add_feature_gates(parser: argparse.ArgumentParser) -> None:
+def add_feature_gates(parser: argparse.ArgumentParser, what: str = "feature gates") -> None:
+    """`what` says whose gates they are, where that is not plain."""
     parser.add_argument(
         "--feature-gates",
         type=feature_gates,
         default=Gates(),
-        help="feature gates, e.g. DRAListTypeAttributes=true,DRADeviceTaints=false",
+        help=f"{what}, e.g. DRAListTypeAttributes=true,DRADeviceTaints=false",
     )
 
 
