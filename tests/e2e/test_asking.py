@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from allot.api import Object
 from allot.cli import main
 from allot.client import Client, HttpsTransport, kubeconfig
 from e2e.process import ServerProcess
@@ -37,6 +38,9 @@ def server(tmp_path_factory) -> Iterator[ServerProcess]:
         await pods.create(pod("extended", 1), "default")
         await pods.create(pod("gated", 2, schedulingGates=[{"name": "example.com/gate"}]), "default")
         await pods.create(pod("bound", 2, nodeName="n0"), "default")
+        missing = [{"name": "gpu", "resourceClaimTemplateName": "missing"}]
+        await pods.create(pod("missing", 0, resourceClaims=missing), "default")
+        await refuse(client, await pods.create(pod("refused", 0), "default"))
         await client.close()
 
     try:
@@ -44,6 +48,18 @@ def server(tmp_path_factory) -> Iterator[ServerProcess]:
         yield server
     finally:
         server.kill()
+
+
+async def refuse(client: Client, pod: Object) -> None:
+    """What the claim controller would say about a pod, if there were one here."""
+    event = {
+        "metadata": {"name": "refused.1"},
+        "involvedObject": {"kind": "Pod", "namespace": "default", "name": pod.name, "uid": pod.uid},
+        "reason": "FailedResourceClaimCreation",
+        "message": "PodResourceClaim gpu: exceeded quota: q",
+        "lastTimestamp": "2026-01-01T00:00:00Z",
+    }
+    await client.resource("", "v1", "events").create(event, "default")
 
 
 @pytest.fixture
@@ -92,6 +108,23 @@ def test_a_pod_is_explained_in_words_and_as_json(ask):
 def test_every_kind_of_pod_has_its_answer(ask, name, words):
     code, text, _ = ask("explain", f"po/{name}")
     assert code == 0 and words in text
+
+
+@pytest.mark.parametrize(
+    "name, words",
+    [
+        ("missing", 'there is no ResourceClaimTemplate "missing" in namespace default'),
+        ("refused", "ago: PodResourceClaim gpu: exceeded quota: q"),
+    ],
+)
+def test_a_claim_that_was_not_made_has_its_cause_in_words_and_as_json(ask, name, words):
+    code, text, errors = ask("explain", f"pod/{name}")
+    verdict, note = text.splitlines()
+    assert (code, errors) == (0, "")
+    assert "has not been created from its template" in verdict
+    assert note.startswith("  note: ") and note.endswith(words)
+    told: dict[str, Any] = json.loads(ask("explain", f"pod/{name}", "--json")[1])
+    assert told["notes"][0].endswith(words)
 
 
 def test_a_claim_is_explained_too(ask):

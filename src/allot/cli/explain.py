@@ -8,6 +8,7 @@ import argparse
 import json
 import random
 import sys
+from dataclasses import replace
 
 from allot import scheduler
 from allot.api import Gates
@@ -15,7 +16,7 @@ from allot.base import RandomIds, SystemClock
 from allot.client import Client
 from allot.informers import Key
 
-from . import asking
+from . import asking, unmade
 
 _KINDS = {
     "pod": "pod",
@@ -45,6 +46,10 @@ def run(options: argparse.Namespace) -> int:
                 f'allot explain: there is no {kind} "{name}" in namespace {namespace}{seen}', file=sys.stderr
             )
             return 2
+        if kind == "pod":
+            causes = await unmade.causes(client, reading.pods[Key(namespace, name)], reading.snapshot)
+            asking.tell_unread("explain", causes.unread)
+            why = replace(why, notes=(*causes.notes, *why.notes))
         print(json.dumps(why.as_json(), indent=2) if options.json else why.text())
         return 0
 

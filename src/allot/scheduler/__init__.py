@@ -17,6 +17,7 @@ from .capacity import Room, room_for
 from .cycle import Cycle
 from .loop import Scheduler, Surroundings, run
 from .plugins import default as default_plugins
+from .pod import PodInfo
 from .reading import Reading, read
 from .settings import Settings
 from .snapshot import Snapshot
@@ -24,6 +25,7 @@ from .why import Why, names_of, why_claim, why_pod
 
 __all__ = [
     "Cycle",
+    "PodInfo",
     "Reading",
     "Room",
     "Scheduler",

@@ -89,6 +89,14 @@ async def finish(here: World, name: str = "p", phase: str = "Succeeded") -> None
     await here.pods.patch(name, {"status": {"phase": phase}}, NS, subresource="status")
 
 
+async def exhaust(here: World, what: str) -> None:
+    """A quota that leaves nothing, as somebody has counted already."""
+    quotas = here.client.resource("", "v1", "resourcequotas")
+    await quotas.create({"metadata": {"name": "full", "namespace": NS}, "spec": {"hard": {what: "0"}}})
+    counted = {"hard": {what: "0"}, "used": {what: "0"}}
+    await quotas.patch("full", {"status": counted}, NS, subresource="status")
+
+
 async def generated(here: World, pod: str = "p", entry: str = "gpu") -> Object:
     """The claim that the pod's status records, once there is one."""
 

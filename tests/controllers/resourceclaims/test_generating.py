@@ -13,6 +13,7 @@ from controllers.resourceclaims.objects import (
     allocation,
     claim,
     direct,
+    exhaust,
     finish,
     freeze,
     generated,
@@ -109,6 +110,24 @@ async def test_a_missing_template_is_told_on_the_pod_and_its_arrival_is_enough(h
     assert event.fields["message"].startswith('PodResourceClaim gpu: resource claim template "t":')
     await here.templates.create(template())
     assert (await generated(here)).name.startswith("p-gpu-")
+
+
+@story
+async def test_a_claim_that_is_refused_again_and_again_is_one_event_that_is_counted(here: World):
+    """Digest 6.1. Each attempt has a name of its own; with it every attempt would be an event of its own."""
+    await exhaust(here, "count/resourceclaims.resource.k8s.io")
+    await here.templates.create(template())
+    await here.pods.create(pod())
+    events = here.client.resource("", "v1", "events")
+
+    async def repeated():
+        found = (await events.list(NS, field_selector="reason=FailedResourceClaimCreation")).objects
+        return sum(one.fields.get("count", 1) for one in found) >= 4 and found
+
+    (event,) = await here.until(repeated)
+    assert event.fields["message"].startswith(
+        'PodResourceClaim gpu: resourceclaims.resource.k8s.io "p-gpu-" is forbidden: exceeded quota: full,'
+    )
 
 
 def test_a_template_that_arrives_wakes_the_pods_that_wait_for_it(monkeypatch):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from allot.api import Object, resource
+from allot.api import Object, errors, resource
 
 from .views import Pod, PodClaim, claim_of, is_for
 
@@ -106,6 +106,18 @@ def base_name(pod: str, entry: str) -> str:
         return whole
     kept = (text[: len(text) * _BASE_MAX // len(whole)] for text in (pod, entry))
     return "-".join(kept)
+
+
+def failure(pod: str, entry: str, refused: errors.ApiError) -> str:
+    """What the event says about a claim that could not be made.
+
+    Every attempt has another name. It is told without its random letters, as a server that had
+    chosen it would tell it: then the same trouble makes one event that is counted.
+    """
+    base, text = base_name(pod, entry), str(refused)
+    if refused.name.startswith(base):
+        text = text.replace(refused.name, base)
+    return f"PodResourceClaim {entry}: {text}"
 
 
 def statuses(pod: Pod, names: Mapping[str, str]) -> list[dict[str, Any]]:

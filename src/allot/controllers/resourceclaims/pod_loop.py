@@ -49,7 +49,7 @@ class PodLoop:
             try:
                 name = await self._settle(object, pod, entry, fresh)
             except errors.ApiError as refused:
-                text = f"PodResourceClaim {entry.name}: {refused}"
+                text = generating.failure(object.name, entry.name, refused)
                 self._events.record(object, WARNING, "FailedResourceClaimCreation", text)
                 problems.append(refused)
                 continue
