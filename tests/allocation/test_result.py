@@ -99,6 +99,29 @@ def test_configuration_of_an_alternative_that_was_not_chosen_is_left_out():
     ]
 
 
+def test_of_several_requests_with_alternatives_each_has_the_configuration_of_its_choice():
+    """Of its class as well as of the claim."""
+    classes = {
+        "any": device_class(config=[config("of any")]),
+        "rare": device_class("rare", config=[config("of rare")]),
+    }
+    inventory = stocked(slice_of(device("a"), device("b"), device("c")))
+    ask = claim(
+        prefers("x", wants("many", 9, deviceClassName="rare"), wants("two", 2)),
+        prefers("y", wants("one", deviceClassName="rare"), wants("other")),
+        config=[config(name, name) for name in ("x/many", "x/two", "y/one", "y/other")],
+    )
+    (result,) = written(inventory, ask, device_classes=classes)
+
+    assert [one["request"] for one in result["devices"]["results"]] == ["x/two", "x/two", "y/one"]
+    assert sorted(configs(result)) == [
+        ("FromClaim", "x/two", ["x/two"]),
+        ("FromClaim", "y/one", ["y/one"]),
+        ("FromClass", "of any", ["x/two"]),
+        ("FromClass", "of rare", ["y/one"]),
+    ]
+
+
 def test_one_device_of_the_node_ties_the_claim_to_it():
     inventory = stocked(
         slice_of(device("far"), name="a", pool="a", allNodes=True),

@@ -103,6 +103,24 @@ def test_all_devices_means_all_of_them():
     assert isinstance(answered(stocked(), claim(wants(count=0))), NoFit)
 
 
+def test_an_alternative_that_a_constraint_rules_out_is_passed_over():
+    """The large card is preferred, and sits on another root than the only network card."""
+    inventory = stocked(
+        slice_of(
+            device("large", attributes={"kind": "large", "root": "0"}),
+            device("small", attributes={"kind": "small", "root": "1"}),
+            device("nic", attributes={"kind": "nic", "root": "1"}),
+        )
+    )
+    card = prefers(
+        "card", wants("best", 1, attribute("kind", "large")), wants("next", 1, attribute("kind", "small"))
+    )
+    asks = (card, wants("net", 1, attribute("kind", "nic")))
+    together = [{"matchAttribute": f"{DRIVER}/root", "requests": ["card", "net"]}]
+    assert chosen(answered(inventory, claim(*asks))) == ["large", "nic"]
+    assert chosen(answered(inventory, claim(*asks, constraints=together))) == ["small", "nic"]
+
+
 def test_the_first_alternative_that_leaves_room_for_the_rest_is_taken():
     """Two cards: asking for both at first would leave nothing for the second request."""
     inventory = stocked(slice_of(device("a"), device("b")))

@@ -1,7 +1,9 @@
 """KEP-5004, "Feature Enablement and Rollback": the gate DRAExtendedResource, off, on and off again."""
 
+import pytest
+
 from kep.cluster import Place, to_a_cluster
-from kep.objects import GPU, GPU_CLASS, container, device_class, node, pod, said_of, slice_
+from kep.objects import GPU, GPU_CLASS, IMPLICIT, container, device_class, node, pod, said_of, slice_
 
 
 @to_a_cluster(DRAExtendedResource=False)
@@ -20,18 +22,20 @@ async def test_with_the_gate_off_implicit_names_are_not_served_either(here: Plac
     assert await here.extended_claims() == []
 
 
+@pytest.mark.parametrize("resource", [GPU, IMPLICIT], ids=["explicit", "implicit"])
 @to_a_cluster()
-async def test_who_runs_keeps_running_through_off_and_on(here: Place):
+async def test_who_runs_keeps_running_through_off_and_on(here: Place, resource: str):
     """Off: pod and claim stay, what is new is not served, what ends is given back. On: served again."""
-    await here.put(device_class(), node(), slice_(devices=2), pod(name="stays"), pod(name="ends"))
+    asks = container(**{"gpu" if resource == GPU else "implicit": 1})
+    await here.put(device_class(), node(), slice_(devices=2), pod(asks, name="stays"), pod(asks, name="ends"))
     before = {name: said_of(await here.settled(name)) for name in ("stays", "ends")}
     held = await here.held()
 
     await here.restart(DRAExtendedResource=False)
     assert await here.held() == held
     assert said_of(await here.settled("stays")) == before["stays"]
-    await here.put(pod(name="new"))
-    assert GPU in await here.why_not("new")
+    await here.put(pod(asks, name="new"))
+    assert resource in await here.why_not("new")
     await here.delete_pod("ends")
 
     async def one_left() -> bool:

@@ -60,6 +60,14 @@ def test_compatibility_groups_leave_the_rest_of_the_consumption():
     assert hub["spec"]["devices"][0]["consumesCounters"] == COUNTERS
 
 
+def test_compatibility_groups_in_use_stay_through_off_and_on():
+    kind, body = resource.RESOURCE_SLICE, slice_(device(consumesCounters=GROUPED))
+    hub = create(kind, body, occasion=ON).hub
+    for occasion in (off("DRADeviceCompatibilityGroups"), ON):
+        hub = update(kind, hub, body, occasion=occasion).hub
+        assert hub["spec"]["devices"][0]["consumesCounters"] == GROUPED
+
+
 def test_request_policies_go_with_consumable_capacity():
     capacity = {"m": {"value": "1", "requestPolicy": {"default": "1"}}}
     body = slice_(device(capacity=capacity, allowMultipleAllocations=True))

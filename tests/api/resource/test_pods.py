@@ -126,6 +126,13 @@ HEALTH = "status.containerStatuses[0].allocatedResourcesStatus[0]"
     ("resource", "causes"),
     [
         ({"name": "claim:gpu/a", "resources": [{"resourceID": "x", "health": "Healthy"}]}, []),
+        (
+            {
+                "name": "claim:gpu/a",
+                "resources": [{"resourceID": "x", "health": "Unhealthy", "message": "it is too hot"}],
+            },
+            [],
+        ),
         ({"name": "claim:nic", "resources": []}, []),
         ({"name": "claim:ext/r0"}, []),
         ({"name": "claim:gpu"}, [f"{HEALTH}.name invalid"]),

@@ -320,6 +320,9 @@ def test_admin_access_needs_the_label_of_the_namespace(api, allot_server):
     admin = claim(request(adminAccess=True))
     refused = api("POST", CLAIMS, admin)
     assert refused.causes == [("spec.devices.requests[0].adminAccess", "FieldValueForbidden")]
+    admins = template(request(adminAccess=True))
+    refused = api("POST", TEMPLATES, admins)
+    assert refused.causes == [("spec.devices.requests[0].adminAccess", "FieldValueForbidden")]
 
     async def label():
         namespaces = allot_server.client().resource("", "v1", "namespaces", namespaced=False)
@@ -327,8 +330,9 @@ def test_admin_access_needs_the_label_of_the_namespace(api, allot_server):
         await namespaces.create(body)
 
     allot_server.run(label())
-    admin["metadata"]["namespace"] = "admins"
-    assert api("POST", CLAIMS.replace("default", "admins"), admin).code == 201
+    for path, body in ((CLAIMS, admin), (TEMPLATES, admins)):
+        body["metadata"]["namespace"] = "admins"
+        assert api("POST", path.replace("default", "admins"), body).code == 201
 
 
 @pytest.mark.parametrize("version", ["create", "status"])

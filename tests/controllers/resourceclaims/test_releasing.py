@@ -218,6 +218,35 @@ async def test_a_generated_claim_goes_when_its_pod_is_done(here: World):
 
 
 @story
+async def test_a_generated_claim_stays_while_its_pod_restarts(here: World):
+    """A container that ends and is started again is not the end of its pod; nor is it when the node
+    says Pending meanwhile, as after a restart of its machine."""
+    await here.templates.create(template())
+    running = await here.pods.create(pod(restartPolicy="Always", nodeName="n"))
+    made = await generated(here)
+    held = await allocate(here, made, consumer(running))
+    ended = {"terminated": {"exitCode": 1, "reason": "Error"}}
+    begun = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
+    for phase, state, restarts in (
+        ("Running", begun, 0),
+        ("Running", ended, 0),
+        ("Running", begun, 1),
+        ("Pending", ended, 1),
+        ("Running", begun, 2),
+    ):
+        image = {"image": "example/app:1", "imageID": ""}
+        main = {"name": "main", "ready": state is begun, "restartCount": restarts, "state": state, **image}
+        status = {"phase": phase, "containerStatuses": [main]}
+        await here.pods.patch("p", {"status": status}, NS, subresource="status")
+        await here.quiet()
+        found = await here.claims.get(made.name, NS)
+        assert (found.uid, found.metadata.deletion_timestamp) == (made.uid, None)
+        assert allocation(found) == allocation(held) and reserved(found) == ["p"]
+    await finish(here)
+    await gone(here, made.name)
+
+
+@story
 async def test_a_claim_that_was_made_for_a_pod_and_never_recorded_goes_with_it(here: World):
     """Digest 6.1, C3: the controller died between the two writes, and the pod has finished since."""
     running = await here.pods.create(pod(claims=[]))
