@@ -6,13 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allot.api import Object, core
+from allot.api import Object, Quantity, core
+from allot.hollow.admission import Refusal
 from allot.hollow.life import (
     CRASH_LOOP,
     Exit,
     Explain,
     Leave,
     Life,
+    Refuse,
     Rest,
     Revive,
     Start,
@@ -47,6 +49,17 @@ def deleted(of: Object, grace_s: int = 30) -> Object:
 def test_a_bound_pod_starts_after_its_delay():
     assert step(pod(), 100.5) == Wait(101.0)
     assert step(pod(), 101.0) == Start()
+
+
+def test_a_pod_without_room_ends_at_once_and_waits_for_nothing():
+    """Not for its delay, its claims or a wish that can be read; one that is deleted just goes."""
+    full = Refusal("cpu", *map(Quantity.of, (1, 8, 8)))
+    slow = pod(metadata={"annotations": {"hollow.allot.dev/start-delay": "1h"}})
+    wrong = pod(metadata={"annotations": {"hollow.allot.dev/start-delay": "soon"}})
+    life = Life(100.0, 100.0)
+    for one, lacking in ((slow, ""), (wrong, ""), (pod(), "claim c is not allocated")):
+        assert plan(one.view(core.Pod), life, lacking, STAGES, 100.0, full) == Refuse()
+    assert plan(deleted(slow).view(core.Pod), life, "", STAGES, 100.0, full) == Leave()
 
 
 def test_a_pod_has_its_own_delay():

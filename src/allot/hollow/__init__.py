@@ -4,6 +4,7 @@
     registering   what must be written so that the API shows a fleet; register_loop writes it
     renewals      whose lease is due; node_loop renews, and says that nodes are ready
     life          what happens to a pod next, and when
+    admission     who fits on a node, and who is refused
     claims        N1: the claims of a pod, and whether they are there for it
     holding       N2: what each node has prepared, and what it has said about it
     statuses, addresses   what is written about a pod
@@ -15,6 +16,8 @@ What it promises
     * A pod starts only if all its claims are allocated, reserved for it, and on its node's
       list of prepared claims; the server is asked last (N1).
     * A claim leaves that list only after the pod has ended (N2).
+    * A pod starts only if it fits beside the pods that its node has admitted; one that does not
+      fails at once. Those that run are never refused.
     * After a restart it goes on: nothing is registered twice, pods that ran still run and
       end when they would have ended.
     * Work follows what changes. There is no task and no watch for a node; thousands of

@@ -1,8 +1,9 @@
 """What happens to a pod next, and when.
 
     bound ── start delay, claims ready ──► Start ──► running ── run time ──► Exit ──► ended
-                                                       ▲                      │
-                                                       └── Revive ◄─ back-off ┘ if it restarts
+      │                                                ▲                      │
+      │                                                └── Revive ◄─ back-off ┘ if it restarts
+      └── no room on its node ──► Refuse ──► ended
     deleted ── stop delay ──► Leave ──► gone
 
 How a pod stands is read from the pod. `Life` adds the moments, which the pod names only to
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 
 from allot.api import core
 
+from .admission import Refusal
 from .settings import BadWish, Stages, Wishes, wishes
 
 CRASH_LOOP = "CrashLoopBackOff"
@@ -47,6 +49,11 @@ class Explain:
 
 
 @dataclass(frozen=True, slots=True)
+class Refuse:
+    """It ends before it began: there is no room for it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Start:
     """Claims first, then the containers."""
 
@@ -68,11 +75,22 @@ class Leave:
     """End it if it runs, and let it go."""
 
 
-Step = Rest | Wait | Explain | Start | Exit | Revive | Leave
+Step = Rest | Wait | Explain | Refuse | Start | Exit | Revive | Leave
 
 
-def plan(pod: core.Pod, life: Life, lacking: str, stages: Stages, now_s: float) -> Step:
-    """`lacking` is what the pod still waits for, or "" when its claims are ready."""
+def plan(
+    pod: core.Pod,
+    life: Life,
+    lacking: str,
+    stages: Stages,
+    now_s: float,
+    refusal: Refusal | None = None,
+) -> Step:
+    """`lacking` is what the pod still waits for, or "" when its claims are ready.
+
+    `refusal` says why it does not fit on its node. Nobody waits for room there: whoever made
+    the pod makes another, which may go elsewhere.
+    """
     try:
         wished = wishes(pod.metadata.annotations, stages)
     except BadWish as bad:
@@ -85,6 +103,8 @@ def plan(pod: core.Pod, life: Life, lacking: str, stages: Stages, now_s: float) 
         return Rest()
     if pod.status.phase == "Running":
         return _running(pod, life, wished, stages, now_s)
+    if refusal is not None:
+        return Refuse()
     if wrong:
         return Explain("CreateContainerConfigError", wrong)
     if lacking:

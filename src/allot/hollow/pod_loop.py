@@ -4,9 +4,12 @@ The order around claims is what N1 and N2 need. Before a pod starts, its node sa
 claims it is about to prepare, and then asks the server for these claims once more: only if
 they are still the pod's does anything run. After a pod has ended, the node takes the claims
 off its list, and only then lets a deleted pod go.
+
+Before all that a pod is admitted, when it is first seen on its node; so whoever was bound first
+has the room. After a restart those that run come first, then the others by age.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from allot.api import Object, age, core, errors, kinds
@@ -17,9 +20,10 @@ from allot.informers import Again, Change, Deleted, Informer, Key, Reconciler, T
 from . import statuses
 from .actors import Actors
 from .addresses import Addresses
+from .admission import Admission, Refusal
 from .claims import ClaimRef, Lookup, NotReady, claims_of, known_claims, require_ready
 from .holding import Holding
-from .life import Exit, Explain, Leave, Life, Rest, Revive, Start, Wait, plan
+from .life import Exit, Explain, Leave, Life, Refuse, Rest, Revive, Start, Step, Wait, plan
 from .registering import is_hollow, owner_reference
 from .settings import Stages
 
@@ -45,6 +49,7 @@ class Pods:
         self._lives: dict[str, Life] = {}  # by uid
         self._holding: Holding[Key] = Holding()
         self._addresses = Addresses()
+        self._admission = Admission()
         self._since = age.micro_timestamp(actors.clock.now())
         self._versions: dict[str, str] = {}  # node -> of its list, as we last wrote it
         self._on_node = self._pods.cache.index(NODE_INDEX, _node_name)
@@ -72,6 +77,7 @@ class Pods:
             return
         if isinstance(change, Deleted):
             self._ended(view)
+            self._admission.release(view)
             self._lives.pop(pod.uid, None)
             return
         if not self._is_ours(view.spec.node_name):
@@ -92,8 +98,9 @@ class Pods:
             self._holding.forget(node.name)
             self._versions.pop(node.name, None)
             self._addresses.forget(node.name)
+            self._admission.forget(node.name)
         elif is_hollow(node):
-            for pod in self._on_node[node.name]:
+            for pod in sorted(self._on_node[node.name], key=_place_in_line):
                 self._meet(pod.view(core.Pod))
                 self.playing.add(Key.of(pod))
 
@@ -118,6 +125,23 @@ class Pods:
                 self._holding.hold(node, uid, claims)
         if pod.metadata.deletion_timestamp and life.leaving_s is None:
             life.leaving_s = now_s
+        self._admit(pod, life)
+
+    def _admit(self, pod: core.Pod, life: Life) -> Refusal | None:
+        """Whether there is room for the pod; once there was, it has it until it has ended."""
+        offered = self._offered(pod.spec.node_name)
+        if pod.is_finished:
+            self._admission.release(pod)
+        elif pod.status.phase == "Running" or life.has_started:
+            self._admission.count(pod, offered)
+        elif not pod.metadata.deletion_timestamp:
+            return self._admission.admit(pod, offered)
+        return None
+
+    def _offered(self, name: str) -> Mapping[str, str]:
+        """What a node has for pods, device plugins included, as last told."""
+        node = self._nodes.cache.get(name)
+        return node.view(core.Node).status.allocatable if node is not None else {}
 
     def _is_listed(self, node: str, claims: Sequence[ClaimRef]) -> bool:
         listed = self._prepared.cache.get(node)
@@ -156,7 +180,8 @@ class Pods:
         lacking, claims = self._needs(view)
         if lacking and not life.has_started:
             self._ended(view)  # what was about to be prepared is not, any more
-        step = plan(view, life, lacking, self._stages, self._actors.clock.monotonic_s())
+        refusal = self._admit(view, life)  # there may be room since it was seen
+        step = plan(view, life, lacking, self._stages, self._actors.clock.monotonic_s(), refusal)
         try:
             return await self._do(step, pod, life, claims)
         except errors.NotFound:
@@ -164,15 +189,13 @@ class Pods:
 
     def _needs(self, pod: core.Pod) -> tuple[str, tuple[ClaimRef, ...]]:
         try:
-            node = self._nodes.cache.get(pod.spec.node_name)
-            counted = node.view(core.Node).status.allocatable if node is not None else {}
-            return "", claims_of(pod, self._lookup(pod), counted)
+            return "", claims_of(pod, self._lookup(pod), self._offered(pod.spec.node_name))
         except NotReady as why:
             return str(why), ()
 
     async def _do(
         self,
-        step: Rest | Wait | Explain | Start | Exit | Revive | Leave,
+        step: Step,
         pod: Object,
         life: Life,
         claims: tuple[ClaimRef, ...],
@@ -187,6 +210,8 @@ class Pods:
                 said = statuses.explained(pod, reason, message)
                 if said is not None:
                     await self._write(pod, said)
+            case Refuse():
+                return await self._refuse(pod)
             case Start():
                 return await self._start(pod, life, claims)
             case Exit(code, True, _):
@@ -199,6 +224,24 @@ class Pods:
                 life.since_s = self._actors.clock.monotonic_s()
             case Leave():
                 await self._leave(pod, now)
+        return None
+
+    async def _refuse(self, pod: Object) -> Again | None:
+        """By the word of the server: nobody takes a refusal back, and a cache may be behind.
+
+        The node may have more by now. And while a list is taken over piece by piece, pods show
+        up before the end of others whose room they were given.
+        """
+        view = pod.view(core.Pod)
+        own = self._actors.of_node(view.spec.node_name)
+        node = await own.resource("", "v1", "nodes", namespaced=False).get(view.spec.node_name)
+        is_current = self._pods.cache.get(pod.name, pod.namespace) is pod
+        if not is_current or not self._pods.has_heard(pod.resource_version):
+            return Again(_SOON_S)
+        refusal = self._admission.admit(view, node.view(core.Node).status.allocatable)
+        if refusal is None:
+            return Again(_AT_ONCE_S)
+        await self._write(pod, statuses.refused(refusal.reason, refusal.message))
         return None
 
     async def _start(self, pod: Object, life: Life, claims: tuple[ClaimRef, ...]) -> Again | None:
@@ -318,6 +361,12 @@ def _uids(prepared: Object) -> frozenset[str]:
 def _node_name(pod: Object) -> tuple[str, ...]:
     name = pod.view(core.Pod).spec.node_name
     return (name,) if name else ()
+
+
+def _place_in_line(pod: Object) -> tuple[bool, str, Key]:
+    """Whoever runs, then the older one: nobody remembers in which order they were bound."""
+    view = pod.view(core.Pod)
+    return view.status.phase != "Running", view.metadata.creation_timestamp, Key.of(pod)
 
 
 def _claim_keys(pod: Object) -> tuple[str, ...]:

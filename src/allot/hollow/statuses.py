@@ -45,6 +45,11 @@ def explained(pod: Object, reason: str, message: str) -> Fields | None:
     return {"containerStatuses": [_container(pod, one, waiting) for one in _containers(pod)]}
 
 
+def refused(reason: str, message: str) -> Fields:
+    """The pod has ended without having begun: nothing is said of containers that never were."""
+    return {"phase": "Failed", "reason": reason, "message": message}
+
+
 def exited(pod: Object, code: int, reason: str, now: str) -> Fields:
     """The pod has ended and will not run again."""
     return {

@@ -1,0 +1,125 @@
+"""Who fits on a node: what its pods ask for together, and who is refused. Pure.
+
+A scheduler puts on a node what it believes to be free there. Two of them may believe it of the
+same cpu, or of the same device that a plugin counts, and a person who writes `nodeName` asks
+nobody. The node is the first to see all of its pods, so it has the last word, as a kubelet has.
+
+What it promises
+    M1  Who is counted stays so until it has ended: room that is given is not taken back.
+    M2  Who is admitted fits beside everybody who is counted, in all that it asks for.
+    M3  What is used is the sum over those who are counted. A pod costs the names in its
+        requests, however many others there are.
+
+What a claim stands behind is not counted here: no device is in two claims (D1).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from allot.api import Quantity, core, podresources
+
+Amounts = podresources.Amounts
+
+PODS = "pods"
+_FIRST = (PODS, "cpu", "memory", "ephemeral-storage")  # named before others, as a kubelet does
+_NOTHING = Quantity.of(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """In the words of a kubelet, which other programs look for."""
+
+    resource: str
+    requested: Quantity
+    used: Quantity
+    capacity: Quantity
+
+    @property
+    def reason(self) -> str:
+        return f"OutOf{self.resource}"
+
+    @property
+    def message(self) -> str:
+        requested, used, capacity = map(self._number, (self.requested, self.used, self.capacity))
+        return (
+            f"Pod was rejected: Node didn't have enough resource: {self.resource}, "
+            f"requested: {requested}, used: {used}, capacity: {capacity}"
+        )
+
+    def _number(self, amount: Quantity) -> int:
+        return amount.milli() if self.resource == "cpu" else amount.as_int()
+
+
+class Admission:
+    def __init__(self) -> None:
+        self._counted: dict[str, dict[str, Amounts]] = {}  # node -> pod -> what it asks for
+        self._used: dict[str, Amounts] = {}  # node -> their sum
+
+    def count(self, pod: core.Pod, offered: Mapping[str, str]) -> None:
+        """The pod is there, whether it fits or not: it ran before this process began."""
+        if not self._is_counted(pod):
+            self._add(pod, needs(pod, podresources.parse(offered)))
+
+    def admit(self, pod: core.Pod, offered: Mapping[str, str]) -> Refusal | None:
+        """Count the pod, if it fits (M2). `offered` is what the node has for pods.
+
+        A node that says nothing about itself takes everybody.
+        """
+        if self._is_counted(pod):
+            return None  # M1
+        capacity = podresources.parse(offered)
+        wanted = needs(pod, capacity)
+        refusal = self._lacking(pod.spec.node_name, wanted, capacity) if capacity else None
+        if refusal is None:
+            self._add(pod, wanted)
+        return refusal
+
+    def release(self, pod: core.Pod) -> None:
+        """The pod has ended, or is gone."""
+        node = pod.spec.node_name
+        counted = self._counted.get(node, {})
+        wanted = counted.pop(pod.metadata.uid, None)
+        if not counted:
+            self.forget(node)
+        elif wanted is not None:
+            self._used[node] = podresources.added(self._used[node], {k: -v for k, v in wanted.items()})
+
+    def forget(self, node: str) -> None:
+        """The node is gone, or empty."""
+        self._counted.pop(node, None)
+        self._used.pop(node, None)
+
+    def used(self, node: str) -> Amounts:
+        """M3. What somebody asked for once may be there with nothing."""
+        return dict(self._used.get(node, {}))
+
+    def _is_counted(self, pod: core.Pod) -> bool:
+        return pod.metadata.uid in self._counted.get(pod.spec.node_name, {})
+
+    def _add(self, pod: core.Pod, wanted: Amounts) -> None:
+        node = pod.spec.node_name
+        self._counted.setdefault(node, {})[pod.metadata.uid] = wanted
+        self._used[node] = podresources.added(self._used.get(node, {}), wanted)
+
+    def _lacking(self, node: str, wanted: Amounts, capacity: Amounts) -> Refusal | None:
+        """The first resource of which there is not enough."""
+        used = self._used.get(node, {})
+        for name in (*_FIRST, *sorted(wanted.keys() - set(_FIRST))):
+            there, taken = capacity.get(name, _NOTHING), used.get(name, _NOTHING)
+            if name in wanted and wanted[name] > there - taken:
+                return Refusal(name, wanted[name], taken, there)
+        return None
+
+
+def needs(pod: core.Pod, capacity: Amounts) -> Amounts:
+    """What a pod takes of a node with that capacity: itself, and what no claim gives it.
+
+    Where the node counts a resource by itself its device plugin serves the pod, also if an
+    attempt at another node left a claim's name behind.
+    """
+    wanted = {name: amount for name, amount in podresources.requests(pod.spec).items() if amount}
+    extended = pod.status.extended_resource_claim_status
+    for one in extended.request_mappings if extended is not None else ():
+        if not capacity.get(one.resource_name):
+            wanted.pop(one.resource_name, None)
+    return {**wanted, PODS: Quantity.of(1)}
