@@ -2,10 +2,17 @@
 
 from typing import Any
 
+from allot.api import errors
+from allot.apiserver import identities
+from allot.base import Metrics, RandomIds, SystemClock
 from allot.controllers import ALL
+from allot.informers import Events, Telemetry
+from allot.scheduler.evicting import Evictor
+from allot.scheduler.pod import PodInfo
 from allot.scheduler.reading import read
 
 from .cluster import DRIVER, GROUP, NS, Cluster, tell
+from .wire import Wire
 
 DISRUPTION = tuple(one for one in ALL if one.name == "disruption-controller")
 
@@ -226,6 +233,54 @@ def test_room_that_a_more_important_pod_takes_is_not_kept_for_the_other():
         await leave(here, "batch")
         assert await here.bound("boss", "small") == ["a", "a"]
         await _keeps_no_room(here, "urgent")
+
+    tell(story)
+
+
+def test_room_stays_for_a_pod_whose_binding_failed():
+    """It tries again in a second; whoever is less important and awake at once must not be faster."""
+
+    async def story(here: Cluster) -> None:
+        await here.stop()
+        await here.start_controllers()
+        wire = Wire.to(here)
+        await here.start_scheduler(transport=wire)
+        await here.node("a", cpu="4")
+        await priorities(here)
+        await here.pod("batch", requests={"cpu": "4"}, priorityClassName="low")
+        await here.bound("batch")
+        await here.pod("urgent", requests={"cpu": "4"}, priorityClassName="high")
+        await is_waiting(here, "urgent")
+        await here.pod("sneaky", requests={"cpu": "1"}, priorityClassName="low")
+        await here.condition("sneaky")
+
+        async def fails() -> None:
+            raise errors.Forbidden("not now")
+
+        wire.before("pods/urgent/binding", fails)
+        await leave(here, "batch")
+        assert await here.bound("urgent") == ["a"]
+        assert await here.node_of("sneaky") == ""
+
+    tell(story)
+
+
+def test_what_is_withdrawn_is_what_was_meant():
+    """A nomination to another node that was written meanwhile stays."""
+
+    async def story(here: Cluster) -> None:
+        urgent = PodInfo.of(await here.pod("urgent", schedulerName="nobody"))
+        await here.resource("pods").patch(
+            "urgent", {"status": {"nominatedNodeName": "b"}}, NS, subresource="status"
+        )
+        clock, metrics, ids = SystemClock(), Metrics(), RandomIds()
+        client = here.server.client(identities.SCHEDULER)
+        events = Events(client, "tests", clock, ids, Telemetry(metrics, clock), metrics)
+        evictor = Evictor(client, clock, events)
+        for node, left in (("a", "b"), ("b", None)):
+            await evictor.withdraw(urgent, node)
+            found = await here.get("pods", "urgent")
+            assert found is not None and found.fields["status"].get("nominatedNodeName") == left
 
     tell(story)
 

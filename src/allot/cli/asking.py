@@ -39,6 +39,8 @@ def run(name: str, options: argparse.Namespace, question: Question) -> int:
         return asyncio.run(
             _asked(Client(HttpsTransport(access), user_agent=f"allot-{name}"), gates, namespace, question)
         )
+    except BrokenPipeError:
+        raise  # nobody reads the answer any more
     except (BadAccess, OSError, errors.ApiError) as wrong:
         print(f"allot {name}: {plain(wrong)}", file=sys.stderr)
         return 1

@@ -32,13 +32,21 @@ class Evictor:
             except (errors.NotFound, errors.Conflict, errors.Invalid):
                 pass  # gone already, or another pod by now
 
-    async def withdraw(self, pod: PodInfo) -> None:
-        """No room is made for the pod any more. If that cannot be said now, it is after the next attempt."""
-        nowhere = {"metadata": {"uid": pod.uid}, "status": {"nominatedNodeName": None}}
+    async def withdraw(self, pod: PodInfo, node: str) -> None:
+        """No room is made for the pod on this node any more; on another one perhaps. If that cannot be said
+        now, it is after the next attempt."""
+        nominated = "/status/nominatedNodeName"
+        patch = [
+            {"op": "test", "path": "/metadata/uid", "value": pod.uid},
+            {"op": "test", "path": nominated, "value": node},
+            {"op": "remove", "path": nominated},
+        ]
         try:
-            await self._patch_status(pod, nowhere)
+            await self._pods.patch(
+                pod.key.name, patch, pod.key.namespace, type=Patch.JSON, subresource="status"
+            )
         except errors.ApiError as refused:
-            log.debug("pod %s is still nominated: %s", pod.key, refused)
+            log.debug("pod %s is not nominated to %s, or still is: %s", pod.key, node, refused)
 
     def _mark(self, pod: PodInfo, victim: PodInfo) -> dict[str, Any]:
         condition = {

@@ -77,7 +77,7 @@ class Intake:
         pod = PodInfo.of(change.object, self._queue.get(uid) or self._snapshot.pod(uid))
         if isinstance(change, Deleted) or pod.view.is_finished:
             self._forget(pod, now_s)
-            if self._snapshot.remove(pod.uid):
+            if self._snapshot.remove(pod.uid) or (pod.spec.node_name and pod.is_deleting):
                 self._snapshot.prospects.leave(pod.uid, claims_of(pod))
                 self._queue.happened(Event.POD_GONE, now_s)
         elif pod.spec.node_name:
@@ -97,12 +97,16 @@ class Intake:
     def _forget(self, pod: PodInfo, now_s: float) -> None:
         self._queue.remove(pod.uid, now_s)
         self._tell_gated(pod, None)
-        self._snapshot.prospects.forget(pod.uid)
         self._keep_no_room(pod, now_s)
 
     def _keep_no_room(self, pod: PodInfo, now_s: float) -> None:
         if self._snapshot.unnominate(pod.uid):
-            self._queue.happened(Event.POD_GONE, now_s)
+            self.room_is_free(now_s)
+
+    def room_is_free(self, now_s: float) -> None:
+        """Room that was meant for one pod is there for the others, and so are the devices in it."""
+        for event in (Event.DEVICES_FREED, Event.POD_GONE):
+            self._queue.happened(event, now_s)
 
     def _nominated_by_others(self, pod: PodInfo, now_s: float) -> None:
         """Another scheduler makes room for it, and says where."""
@@ -113,10 +117,10 @@ class Intake:
                 self._snapshot.nominate(pod, node)
 
     def _nominated(self, pod: PodInfo) -> None:
-        """Room was made for it by an earlier run. What this one decided is newer than what it is told."""
-        node, prospects = pod.status.nominated_node_name, self._snapshot.prospects
-        if node and prospects.nomination(pod.uid) is None and not prospects.is_given_up(pod.uid, node):
-            self._snapshot.nominate(pod, node)
+        """Room was made for it before it came to us. What is decided then is newer than what we are told."""
+        is_new = self._queue.where(pod.uid) is None or self._queue.is_gated(pod.uid)
+        if is_new and pod.status.nominated_node_name:
+            self._snapshot.nominate(pod, pod.status.nominated_node_name)
 
     def _pending(self, pod: PodInfo, now_s: float) -> None:
         if self._queue.where(pod.uid) is Where.TAKEN:

@@ -48,7 +48,7 @@ from .claiming import Refusal
 from .cycle import Aside, Cycle, Outcome, Placed, Unplaced
 from .evicting import Evictor
 from .explaining import Explainer
-from .framework import CycleState, Event
+from .framework import CycleState
 from .intake import NEEDS, Intake, News
 from .pod import PodInfo
 from .queue import Queue, Queued
@@ -201,7 +201,7 @@ class Scheduler:
             self._metrics.decided(outcome, self._now_s() - queued.first_seen_s, queued.attempts)
             self._follow(outcome, queued, group)
             if isinstance(outcome, Unplaced):
-                self._keep_no_room(queued.pod, kept, group)
+                self._keep_room(queued.pod, kept, group)
             await asyncio.sleep(0)
 
     def _gave_up(self, state: CycleState, bug: Exception) -> None:
@@ -215,9 +215,7 @@ class Scheduler:
         match outcome:
             case Placed():
                 if self.snapshot.unnominate(pod.uid):
-                    self.queue.happened(
-                        Event.POD_GONE, self._now_s()
-                    )  # what it leaves of the room made for it
+                    self.intake.room_is_free(self._now_s())  # what it leaves of it
                 self.queue.placed(pod.uid, self._now_s())
                 self._explainer.hush(pod.uid)
                 self._act(group, self._binder.bind(outcome), f"bind {pod.key}")
@@ -229,16 +227,14 @@ class Scheduler:
                 assert remedy is not None
                 self._act(group, self._make_room(outcome, remedy), f"room for {pod.key}")
 
-    def _keep_no_room(self, pod: PodInfo, kept: str | None, group: asyncio.TaskGroup) -> None:
-        """Where no room is made for a pod any more, the node that was `kept` for it is free to the others."""
-        prospects = self.snapshot.prospects
-        if prospects.nomination(pod.uid) is not None:
-            return
-        if kept is not None:
-            prospects.give_up(pod.uid, kept)
-            self.queue.happened(Event.POD_GONE, self._now_s())
-        if kept is not None or pod.status.nominated_node_name:
-            self._act(group, self._evictor.withdraw(pod), f"no room for {pod.key}")
+    def _keep_room(self, pod: PodInfo, kept: str | None, group: asyncio.TaskGroup) -> None:
+        """A node that was `kept` for a pod, and is not any more, is free to the others."""
+        nominated = self.snapshot.prospects.nomination(pod.uid)
+        if kept is not None and nominated != kept:
+            self.intake.room_is_free(self._now_s())
+        said = kept or pod.status.nominated_node_name
+        if nominated is None and said:
+            self._act(group, self._evictor.withdraw(pod, said), f"no room for {pod.key}")
 
     def _failed(self, outcome: Unplaced, *, is_error: bool = False) -> None:
         """It waits for what may help; after an error, or half a search, only for a moment, since nothing else
@@ -336,6 +332,8 @@ class Scheduler:
             case RoomMade(outcome, refused):
                 if refused and isinstance(outcome.remedy, Preempt):
                     self.snapshot.prospects.spare(victim.uid for victim in outcome.remedy.victims)
+                    if self.snapshot.unnominate(outcome.state.pod.uid):
+                        self.intake.room_is_free(now_s)
                 self._failed(outcome, is_error=refused)
 
     def _gated(self, pod: PodInfo, why: str | None) -> None:
@@ -361,13 +359,14 @@ class Scheduler:
         self.cycle.unreserve(placed.state, self.snapshot)
         now = self.queue.get(pod.uid)
         is_waiting = now is not None and not now.is_deleting
-        if is_waiting:
+        if now is not None and is_waiting:
+            if now.status.nominated_node_name:  # the room was made for it, and it tries again
+                self.snapshot.nominate(now, now.status.nominated_node_name)
             self.queue.failed(pod.uid, pod.uid, frozenset(), self._now_s(), error=is_error)
         else:
             self.queue.remove(pod.uid, self._now_s())
             self._explainer.forget(pod.uid)
-        for event in (Event.DEVICES_FREED, Event.POD_GONE):
-            self.queue.happened(event, self._now_s())
+        self.intake.room_is_free(self._now_s())
         return is_waiting
 
     def _now_s(self) -> float:

@@ -38,7 +38,6 @@ class Prospects:
         self._charges: dict[str, tuple[PodInfo, datetime]] = {}  # the same pods; until budgets have heard
         self._nominees: dict[str, dict[str, PodInfo]] = {}  # by node
         self._nominations: dict[str, str] = {}  # node by pod uid
-        self._given_up: dict[str, str] = {}  # what the server may still say of pods that wait, likewise
 
     # -- who goes -------------------------------------------------------------------------------
 
@@ -98,7 +97,6 @@ class Prospects:
     def nominate(self, pod: PodInfo, node: str) -> None:
         """Room is made for the pod on a node, or was found to be coming."""
         self.unnominate(pod.uid)
-        self._given_up.pop(pod.uid, None)
         self._nominations[pod.uid] = node
         self._nominees.setdefault(node, {})[pod.uid] = pod
 
@@ -111,17 +109,6 @@ class Prospects:
             if not nominees:
                 del self._nominees[node]
         return node
-
-    def give_up(self, uid: str, node: str) -> None:
-        """The pod cannot have the room that was made for it there: what the server says of it is old."""
-        self._given_up[uid] = node
-
-    def is_given_up(self, uid: str, node: str) -> bool:
-        return self._given_up.get(uid) == node
-
-    def forget(self, uid: str) -> None:
-        """The pod waits for no room any more."""
-        self._given_up.pop(uid, None)
 
     def nomination(self, uid: str) -> str | None:
         return self._nominations.get(uid)
