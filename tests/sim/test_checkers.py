@@ -415,6 +415,16 @@ def test_a_broken_promise_is_named(promise, events):
     assert promise in names
 
 
+@pytest.mark.parametrize(("until_s", "is_waiting"), [(119.0, True), (121.0, False)])
+def test_a_job_rests_between_two_attempts_and_not_for_ever(until_s, is_waiting):
+    """Twenty seconds after the second failure."""
+    failures = [
+        pod(name, phase="Failed", owners=[made_by("j")], at=at) for name, at in (("p", 50), ("q", 100))
+    ]
+    wrong = judge(history(job(), *failures), all_checkers(real_scheduler=True, until_s=until_s))
+    assert (wrong == []) == is_waiting, wrong
+
+
 def test_every_checker_follows_what_is_recorded():
     recorded = {one.plural for one in FOLLOWED}
     for checker in all_checkers(real_scheduler=True):

@@ -136,7 +136,7 @@ class World:
         history = await record.stop()
         for server in self._servers:
             await server.close()
-        checkers = all_checkers(real_scheduler=self._scope.real_scheduler)
+        checkers = all_checkers(real_scheduler=self._scope.real_scheduler, until_s=loop.time())
         wrong = [*judge(history, checkers), *self._failures(), *bugs.found]
         pods = sum(seen.resource == "pods" and seen.type == "ADDED" for seen in history)
         return Report(

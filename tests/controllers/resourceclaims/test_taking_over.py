@@ -212,6 +212,36 @@ def test_a_claim_that_a_predecessor_made_late_goes_whatever_is_heard_of_last(lat
     tell(story, resourceclaims.CONTROLLER)
 
 
+def test_a_leader_that_slept_does_not_undo_what_its_successor_recorded():
+    """P1: it had looked at the pod before that, and made a claim; the scheduler counts on the other one."""
+
+    async def story(here: World) -> None:
+        await here.templates.create(template())
+        await here.quiet()
+        recorded = []
+
+        async def before(request: Request) -> None:
+            if request.method == "PATCH" and request.path.endswith("/pods/p/status"):
+                recorded.append(request)
+                here.wire.before = None
+                owner = await here.pods.get("p", NS)
+                await here.claims.create(claim("theirs", **owned_by(owner)))
+                status = {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "theirs"}]}
+                await here.pods.patch("p", {"status": status}, NS, subresource="status")
+
+        here.wire.before = before
+        await here.pods.create(pod())
+        await here.until(lambda: here.find(here.claims, "theirs"))
+        await here.quiet()
+        assert recorded
+        found = await here.pods.get("p", NS)
+        assert [one["resourceClaimName"] for one in found.fields["status"]["resourceClaimStatuses"]] == [
+            "theirs"
+        ]
+
+    tell(story, resourceclaims.CONTROLLER)
+
+
 def test_what_happened_while_nobody_ran_is_made_good():
     async def story(here: World) -> None:
         made = await here.claims.create(claim())

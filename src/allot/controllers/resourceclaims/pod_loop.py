@@ -36,8 +36,9 @@ class PodLoop:
 
     async def reconcile(self, key: Key) -> Again | None:
         object = self._pods.cache.get(key.name, key.namespace)
-        if object is None:
-            return None
+        return None if object is None else await self._see_to(object)
+
+    async def _see_to(self, object: Object) -> Again | None:
         pod = pod_of(object)
         if pod.is_done or pod.metadata.deletion_timestamp:
             return None
@@ -54,8 +55,9 @@ class PodLoop:
                 problems.append(refused)
                 continue
             names += [name] if name else []
-        if fresh:
-            await self._record(object, pod, fresh)
+        if fresh and not await self._record(object, pod, fresh):
+            live = await self._live_pod(object)
+            return None if live is None else await self._see_to(live)
         if pod.spec.node_name:
             for name in names:
                 await self._reserve(pod, name)
@@ -188,11 +190,14 @@ class PodLoop:
             self._unanswered.add(pod.uid, entry.name, name)
             raise
 
-    async def _record(self, object: Object, pod: Pod, fresh: dict[str, str]) -> None:
+    async def _record(self, object: Object, pod: Pod, fresh: dict[str, str]) -> bool:
+        """In the pod as it was looked at: a leader that slept must not undo what its successor recorded.
+        False when it is not so any more."""
+        known = {"uid": object.uid, "resourceVersion": object.resource_version}
         wanted: dict[str, Any] = {
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {"name": object.name, "namespace": object.namespace, "uid": object.uid},
+            "metadata": {"name": object.name, "namespace": object.namespace, **known},
             "status": {"resourceClaimStatuses": generating.statuses(pod, fresh)},
         }
         try:
@@ -200,7 +205,18 @@ class PodLoop:
                 wanted, field_manager=generating.FIELD_MANAGER, force=True, subresource="status"
             )
         except errors.NotFound:
-            return  # the pod went meanwhile, and its claims go with it
+            pass  # the pod went meanwhile, and its claims go with it
+        except errors.Conflict:
+            return False
+        return True
+
+    async def _live_pod(self, known: Object) -> Object | None:
+        """None when it went meanwhile, or is another."""
+        try:
+            live = await self._write_pods.get(known.name, known.namespace)
+        except errors.NotFound:
+            return None
+        return live if live.uid == known.uid else None
 
     # -- reserving ------------------------------------------------------------------------------
 

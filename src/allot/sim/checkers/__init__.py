@@ -27,6 +27,7 @@ when things are quiet. It answers with what is wrong, each beginning with the na
 promise. It imports nothing of what it judges.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
@@ -70,7 +71,8 @@ class Checker(Protocol):
         ...
 
 
-def all_checkers(*, real_scheduler: bool = False) -> list[Checker]:
+def all_checkers(*, real_scheduler: bool = False, until_s: float = math.inf) -> list[Checker]:
+    """For a history that ended at `until_s`."""
     return [
         *([Placed()] if real_scheduler else []),
         OneHolder(),
@@ -89,7 +91,7 @@ def all_checkers(*, real_scheduler: bool = False) -> list[Checker]:
         Replicas(),
         Rollouts(),
         Daemons(),
-        Jobs(),
+        Jobs(until_s),
         Owned(),
         Namespaces(),
         LostPods(),
