@@ -119,7 +119,7 @@ MUTANTS = (
     Mutant(
         "claims are not recorded in the pod",
         f"{CLAIMS}/pod_loop.py",
-        "if fresh:",
+        "if fresh and not await self._record(object, pod, fresh):",
         "if False:",
     ),
     Mutant(
