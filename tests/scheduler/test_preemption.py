@@ -52,6 +52,16 @@ async def is_waiting(here: Cluster, name: str) -> dict[str, Any]:
     return status
 
 
+async def urgent_waits_for_batch(here: Cluster, cpu: str = "4", priority: str = "high") -> None:
+    """One node of four cores, all of them taken; whoever has them is told to make room."""
+    await here.node("a", cpu="4")
+    await priorities(here)
+    await here.pod("batch", requests={"cpu": "4"}, priorityClassName="low")
+    await here.bound("batch")
+    await here.pod("urgent", requests={"cpu": cpu}, priorityClassName=priority)
+    await is_waiting(here, "urgent")
+
+
 def test_a_pod_of_higher_priority_gets_the_devices_of_another():
     """The victim is told why, its claim gives the device back, and the device goes to the other pod."""
 
@@ -150,12 +160,7 @@ def test_room_that_was_made_is_not_taken_by_a_pod_of_lower_priority():
     """E5: a small pod arrives while the room is being made."""
 
     async def story(here: Cluster) -> None:
-        await here.node("a", cpu="4")
-        await priorities(here)
-        await here.pod("batch", requests={"cpu": "4"}, priorityClassName="low")
-        await here.bound("batch")
-        await here.pod("urgent", requests={"cpu": "4"}, priorityClassName="high")
-        await is_waiting(here, "urgent")
+        await urgent_waits_for_batch(here)
         await here.pod("sneaky", requests={"cpu": "1"}, priorityClassName="low")
         await leave(here, "batch")
 
@@ -167,12 +172,7 @@ def test_room_that_was_made_is_not_taken_by_a_pod_of_lower_priority():
 
 def test_what_is_left_of_the_room_goes_to_others_once_the_pod_has_its_place():
     async def story(here: Cluster) -> None:
-        await here.node("a", cpu="4")
-        await priorities(here)
-        await here.pod("batch", requests={"cpu": "4"}, priorityClassName="low")
-        await here.bound("batch")
-        await here.pod("urgent", requests={"cpu": "3"}, priorityClassName="high")
-        await is_waiting(here, "urgent")
+        await urgent_waits_for_batch(here, cpu="3")
         await here.pod("small", requests={"cpu": "1"}, priorityClassName="low")
         await leave(here, "batch")
         assert await here.bound("urgent", "small") == ["a", "a"]
@@ -222,12 +222,7 @@ def test_room_for_a_pod_that_cannot_have_it_after_all_goes_to_others():
 
 def test_room_that_a_more_important_pod_takes_is_not_kept_for_the_other():
     async def story(here: Cluster) -> None:
-        await here.node("a", cpu="4")
-        await priorities(here)
-        await here.pod("batch", requests={"cpu": "4"}, priorityClassName="low")
-        await here.bound("batch")
-        await here.pod("urgent", requests={"cpu": "4"}, priorityClassName="middle")
-        await is_waiting(here, "urgent")
+        await urgent_waits_for_batch(here, priority="middle")
         await here.pod("boss", requests={"cpu": "3"}, priorityClassName="high")
         await here.pod("small", requests={"cpu": "1"}, priorityClassName="low")
         await leave(here, "batch")
@@ -245,12 +240,7 @@ def test_room_stays_for_a_pod_whose_binding_failed():
         await here.start_controllers()
         wire = Wire.to(here)
         await here.start_scheduler(transport=wire)
-        await here.node("a", cpu="4")
-        await priorities(here)
-        await here.pod("batch", requests={"cpu": "4"}, priorityClassName="low")
-        await here.bound("batch")
-        await here.pod("urgent", requests={"cpu": "4"}, priorityClassName="high")
-        await is_waiting(here, "urgent")
+        await urgent_waits_for_batch(here)
         await here.pod("sneaky", requests={"cpu": "1"}, priorityClassName="low")
         await here.condition("sneaky")
 
@@ -289,12 +279,7 @@ def test_who_asks_from_outside_sees_whose_room_it_is():
     """`allot explain` must not say that a node would take a pod that is kept away from it."""
 
     async def story(here: Cluster) -> None:
-        await here.node("a", cpu="4")
-        await priorities(here)
-        await here.pod("batch", requests={"cpu": "4"}, priorityClassName="low")
-        await here.bound("batch")
-        await here.pod("urgent", requests={"cpu": "4"}, priorityClassName="high")
-        await is_waiting(here, "urgent")
+        await urgent_waits_for_batch(here)
         reading = await read(here.client, here.gates, NS)
         assert [one.key.name for one in reading.snapshot.prospects.nominees("a")] == ["urgent"]
 
