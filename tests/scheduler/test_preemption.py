@@ -232,14 +232,19 @@ def test_room_that_a_more_important_pod_takes_is_not_kept_for_the_other():
     tell(story)
 
 
+async def _over_a_wire(here: Cluster) -> Wire:
+    await here.stop()
+    await here.start_controllers()
+    wire = Wire.to(here)
+    await here.start_scheduler(transport=wire)
+    return wire
+
+
 def test_room_stays_for_a_pod_whose_binding_failed():
     """It tries again in a second; whoever is less important and awake at once must not be faster."""
 
     async def story(here: Cluster) -> None:
-        await here.stop()
-        await here.start_controllers()
-        wire = Wire.to(here)
-        await here.start_scheduler(transport=wire)
+        wire = await _over_a_wire(here)
         await urgent_waits_for_batch(here)
         await here.pod("sneaky", requests={"cpu": "1"}, priorityClassName="low")
         await here.condition("sneaky")
@@ -251,6 +256,82 @@ def test_room_stays_for_a_pod_whose_binding_failed():
         await leave(here, "batch")
         assert await here.bound("urgent") == ["a"]
         assert await here.node_of("sneaky") == ""
+
+    tell(story)
+
+
+def test_room_that_a_pod_leaves_for_room_elsewhere_goes_to_others():
+    """Its node shrinks while it is bound, so it moves; whoever was kept away until then is woken."""
+
+    async def story(here: Cluster) -> None:
+        wire = await _over_a_wire(here)
+        await urgent_waits_for_batch(here)
+        await here.node("b", cpu="4")
+        await here.pod("elsewhere", requests={"cpu": "4"}, priorityClassName="low", nodeName="b")
+        await here.pod("small", requests={"cpu": "1"}, priorityClassName="low")
+        await here.condition("small")
+
+        async def shrinks() -> None:
+            less = {"allocatable": {"cpu": "3", "memory": "32Gi", "pods": "110"}}
+            await here.resource("nodes").patch("a", {"status": less}, subresource="status")
+            raise errors.Forbidden("not now")
+
+        wire.before("pods/urgent/binding", shrinks)
+        await leave(here, "batch")
+        assert await here.bound("small") == ["a"]
+        await leave(here, "elsewhere")
+        assert await here.bound("urgent") == ["b"]
+
+    tell(story)
+
+
+def test_room_that_nobody_makes_goes_to_others():
+    """The eviction is refused. What is free besides the victim is not kept for a pod that cannot come."""
+
+    async def story(here: Cluster) -> None:
+        wire = await _over_a_wire(here)
+        await here.node("a", cpu="4")
+        await priorities(here)
+        await here.pod("batch", requests={"cpu": "3"}, priorityClassName="low")
+        await here.bound("batch")
+
+        async def fails() -> None:
+            await here.pod("small", requests={"cpu": "1"}, priorityClassName="low")
+            assert "kept for a pod of higher priority" in (await here.condition("small"))["message"]
+            raise errors.Forbidden("not this one")
+
+        wire.before("DELETE /api/v1/namespaces/default/pods/batch", fails)
+        await here.pod("urgent", requests={"cpu": "4"}, priorityClassName="high")
+        assert await here.bound("small") == ["a"]
+
+    tell(story)
+
+
+def test_room_is_kept_while_devices_return_though_the_scheduler_was_restarted():
+    """The victim is gone, and the controller that gives back its devices has not looked yet."""
+
+    async def story(here: Cluster) -> None:
+        await here.node("a")
+        await here.devices("a", 2)
+        await here.device_class()
+        await here.template("two", count=2)
+        await priorities(here)
+        await here.pod("batch", template="two", priorityClassName="low")
+        await here.bound("batch")
+        await here.pod("urgent", template="two", priorityClassName="high")
+        await is_waiting(here, "urgent")
+
+        await here.stop()
+        await here.start_scheduler()
+        await here.quiet()
+        await leave(here, "batch")
+        await here.pod("sneaky", priorityClassName="low")
+        assert "kept for a pod of higher priority" in (await here.condition("sneaky"))["message"]
+        await here.quiet()
+        assert (await is_waiting(here, "urgent"))["nominatedNodeName"] == "a"
+
+        await here.start_controllers()
+        assert await here.bound("urgent", "sneaky") == ["a", "a"]
 
     tell(story)
 
