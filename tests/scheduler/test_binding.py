@@ -20,6 +20,7 @@ from allot.scheduler.writes import Deallocate, DeleteClaim
 
 from .cluster import NS, Cluster, pod, tell
 from .test_crashes import FINALIZER, WRITES, check, furnish
+from .test_why import why
 from .wire import Wire
 
 
@@ -374,7 +375,9 @@ def test_the_257th_user_of_a_claim_waits_and_is_told():
             found.changed({"status": {"reservedFor": [*real, *others]}})
         )
         await here.pod("last", claim="c")
-        assert "256" in (await here.condition("last"))["message"]
+        words = 'resourceclaim "c" has 256 users, the most there can be'
+        assert words in (await here.condition("last"))["message"]
+        assert words in (await why(here, "last")).verdict
         assert await here.node_of("last") == ""
         full = await here.get("resourceclaims", "c")
         assert full is not None and len(full.fields["status"]["reservedFor"]) == 256

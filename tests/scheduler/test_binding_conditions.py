@@ -9,7 +9,7 @@ from typing import Any
 from allot.api import Object
 from allot.scheduler import Settings
 
-from .cluster import DRIVER, NS, Cluster, slice_of, tell
+from .cluster import DRIVER, GROUP, NS, Cluster, slice_of, tell
 from .test_why import why
 
 CONDITIONS = {"bindingConditions": ["attached"], "bindingFailureConditions": ["broken"]}
@@ -26,10 +26,10 @@ async def furnish(here: Cluster, *, spare: bool = False) -> None:
     await here.claim("one")
 
 
-async def allocated(here: Cluster) -> Object:
+async def allocated(here: Cluster, name: str = "one") -> Object:
     async def found() -> Object | None:
-        claim = await here.get("resourceclaims", "one")
-        return claim if claim is not None and (claim.fields.get("status") or {}).get("allocation") else None
+        claims = [one for one in await here.all("resourceclaims") if one.name.startswith(name)]
+        return next((one for one in claims if (one.fields.get("status") or {}).get("allocation")), None)
 
     claim: Object = await here.until(found, "the claim allocated")
     return claim
@@ -201,5 +201,89 @@ def test_a_scheduler_that_comes_later_waits_for_the_devices_too():
         assert not await here.node_of("web")
         await report(here, claim, "attached")
         assert await here.bound("web") == ["a"]
+
+    tell(story, started=False)
+
+
+EXTENDED = "example.com/gpu"
+
+
+async def extended_waits(here: Cluster) -> Object:
+    """A pod waits for its fabric device, and another one for the same device."""
+    await here.start_controllers()
+    await here.node("a")
+    await here.create("resourceslices", slice_of("a", [{"name": "fabric", **CONDITIONS}]))
+    await here.device_class(extendedResourceName=EXTENDED)
+    await here.start_scheduler()
+    await here.pod("web", requests={EXTENDED: "1"})
+    claim = await allocated(here, "web")
+    await here.condition("web")
+    await here.pod("later", requests={EXTENDED: "1"})
+    await here.condition("later")
+    return claim
+
+
+def test_a_scheduler_that_comes_later_goes_on_with_a_claim_for_extended_resources():
+    """Its driver is busy attaching the device, and somebody else would like to have it."""
+
+    async def story(here: Cluster) -> None:
+        claim = await extended_waits(here)
+        await here.stop()
+        await here.start_controllers()
+        await here.start_scheduler()
+        await here.quiet()
+        assert [one.uid for one in await here.all("resourceclaims")] == [claim.uid]
+        assert not await here.node_of("web")
+
+        await report(here, claim, "attached")
+        assert await here.bound("web") == ["a"]
+        found = await here.get("pods", "web")
+        assert found is not None
+        assert found.fields["status"]["extendedResourceClaimStatus"]["resourceClaimName"] == claim.name
+        assert not await here.node_of("later")
+
+    tell(story, started=False)
+
+
+def test_a_claim_for_extended_resources_that_is_not_what_is_wanted_now_is_made_anew():
+    """While no scheduler ran, another class took over the name of the resource."""
+
+    async def story(here: Cluster) -> None:
+        claim = await extended_waits(here)
+        await here.stop()
+        await here.resource("pods").delete("later", NS)
+        await here.resource("deviceclasses").delete("gpu")
+        await here.device_class("newer", extendedResourceName=EXTENDED)
+        await here.start_controllers()
+        await here.start_scheduler()
+
+        async def is_anew() -> Object | None:
+            claims = await here.all("resourceclaims")
+            return next((one for one in claims if one.uid != claim.uid), None)
+
+        anew: Object = await here.until(is_anew, "made anew")
+        assert anew.fields["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"] == "newer"
+        await report(here, await allocated(here, "web"), "attached")
+        assert await here.bound("web") == ["a"]
+
+    tell(story, started=False)
+
+
+def test_a_claim_for_extended_resources_whose_device_failed_is_made_anew_by_whoever_comes_later():
+    async def story(here: Cluster) -> None:
+        claim = await extended_waits(here)
+        await here.stop()
+        await report(here, claim, "broken")
+        await here.resource("pods").delete("later", NS)
+        await here.node("b")
+        await here.create("resourceslices", slice_of("b", [{"name": "plain"}]))
+        taint = {"key": "broken", "effect": "NoSchedule"}
+        rule = {"apiVersion": f"{GROUP}/v1", "kind": "DeviceTaintRule", "metadata": {"name": "broken"}}
+        which = {"driver": DRIVER, "pool": "a"}
+        await here.create("devicetaintrules", {**rule, "spec": {"deviceSelector": which, "taint": taint}})
+        await here.start_controllers()
+        await here.start_scheduler()
+        assert await here.bound("web") == ["b"]
+        assert len(await here.all("resourceclaims")) == 1
 
     tell(story, started=False)

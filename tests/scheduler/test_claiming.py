@@ -72,6 +72,35 @@ def on_a_bench(story: Callable[[Bench], Awaitable[None]]) -> None:
     tell(whole, started=False)
 
 
+KEPT = ("as it was", "given back", "going", "another")
+
+
+@pytest.mark.parametrize("now", KEPT)
+def test_what_an_earlier_attempt_made_is_kept_only_if_the_server_has_it_so(now: str):
+    """A watch may be behind: whoever began with the claim may have taken it back."""
+
+    async def story(bench: Bench) -> None:
+        pod = await bench.pod()
+        claim = await bench.allocated(pod)
+        claims = bench.here.resource("resourceclaims")
+        if now == "given back":
+            await bench.writer.release(pod, claim)
+        elif now != "as it was":
+            await claims.delete("c", NS)
+        if now == "another":
+            await bench.writer.release(pod, claim)
+            await bench.allocated(pod)
+        if now == "as it was":
+            assert (await bench.writer.keep_extended(pod, claim)).uid == claim.uid
+            return
+        bench.told.clear()
+        with pytest.raises(Outdated):
+            await bench.writer.keep_extended(pod, claim)
+        assert [one.name for one in bench.told] == ["c"]
+
+    on_a_bench(story)
+
+
 # -- answers that do not come -----------------------------------------------------------------------
 
 UNKNOWN = pytest.mark.parametrize("carried_out", [True, False], ids=["carried out", "not carried out"])

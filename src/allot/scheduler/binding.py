@@ -34,9 +34,10 @@ from . import extended
 from .claim import ClaimInfo
 from .claiming import RETRY_FIRST_S, RETRY_LONGEST_S, UNKNOWN, ClaimWriter, Outdated, Refusal, insist
 from .cycle import Placed
+from .extended import DeviceRequests
 from .plugins.devices import Readiness, awaited, readiness, unready
 from .pod import PodInfo
-from .writes import AllocateClaim, CreateExtendedClaim, ReserveClaim
+from .writes import AllocateClaim, CreateExtendedClaim, KeepExtendedClaim, ReserveClaim
 
 log = logging.getLogger(__name__)
 
@@ -176,6 +177,9 @@ class Binder:
                     (made if is_ours else found).append(reserved)
                 case CreateExtendedClaim():
                     await self._serve_extended(pod, write, made)
+                case KeepExtendedClaim(claim, devices):
+                    made.append(await self.claims.keep_extended(pod, claim))  # or it goes, with the others
+                    await self._name_extended(pod, claim, devices)
         await self._ready(placed, [*found, *made])
 
     async def _serve_extended(self, pod: PodInfo, write: CreateExtendedClaim, made: list[ClaimInfo]) -> None:
@@ -188,7 +192,11 @@ class Binder:
         self._report(ExtendedClaim(created=True))
         self._report(ClaimWritten(claim.object, instead_of=write.uid))
         made[-1] = await self.claims.allocate(pod, claim, write.allocation)
-        patch = extended.status_patch(pod.uid, claim.key.name, write.devices)
+        await self._name_extended(pod, claim, write.devices)
+
+    async def _name_extended(self, pod: PodInfo, claim: ClaimInfo, devices: DeviceRequests) -> None:
+        """The pod's status says which claim it is, and which container uses what of it."""
+        patch = extended.status_patch(pod.uid, claim.key.name, devices)
         await insist(lambda: self._pods.patch(pod.key.name, patch, pod.key.namespace, subresource="status"))
 
     async def _ready(self, placed: Placed, claims: Sequence[ClaimInfo]) -> None:
@@ -243,6 +251,8 @@ class Binder:
                     await self.claims.delete_extended(claim)
                 else:
                     await self.claims.release(pod, claim)
+            except errors.NotFound:
+                pass  # nothing stays
             except (Refusal, errors.ApiError) as refused:
                 log.warning("claim %s stays reserved for %s: %s", claim.key, pod.key, refused)
 

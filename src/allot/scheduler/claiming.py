@@ -157,6 +157,16 @@ class ClaimWriter:
                 return ClaimInfo.of(found)  # W5
             raise Refusal(f"claim {name} is in the way of the pod's own") from None
 
+    async def keep_extended(self, pod: PodInfo, claim: ClaimInfo) -> ClaimInfo:
+        """The claim as it was decided on, by the word of the server: whoever made it may have taken it back,
+        and a watch may be behind."""
+        now = await self.read(claim)
+        is_held = now.allocation == claim.allocation and now.is_reserved_for(pod.uid)
+        if now.uid != claim.uid or now.is_deleting or not is_held:
+            self._written(now.object)
+            raise Outdated(f"claim {claim.key.name} no longer has the devices that it had")
+        return now
+
     async def delete_extended(self, claim: ClaimInfo) -> None:
         """Remove it, whatever state it is in; what it holds goes first (C1)."""
 

@@ -110,13 +110,14 @@ class Snapshot:
         for _, claim in self._claims.items():
             yield claim
 
-    def extended_claim_of(self, pod_uid: str) -> ClaimInfo | None:
-        """The claim that serves a pod's extended resources, if the server has one.
-
-        There should be one at most (C5). Others may have left more: then they come one by one.
-        """
+    def extended_claims_of(self, pod_uid: str) -> list[ClaimInfo]:
+        """The claims that serve a pod's extended resources. There should be one at most (C5), but others
+        may have left more."""
         keys = self._extended_claims.get(pod_uid)
-        return self._claims.get(min(keys)) if keys else None
+        return [one for key in sorted(keys) if (one := self._claims.get(key)) is not None] if keys else []
+
+    def extended_claim_of(self, pod_uid: str) -> ClaimInfo | None:
+        return next(iter(self.extended_claims_of(pod_uid)), None)
 
     def place_of(self, uid: str) -> str | None:
         """The node that a pod is on, or on its way to."""

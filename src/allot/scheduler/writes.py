@@ -37,7 +37,15 @@ class CreateExtendedClaim:
     allocation: resource.AllocationResult
 
 
-Write = AllocateClaim | ReserveClaim | CreateExtendedClaim
+@dataclass(frozen=True, slots=True)
+class KeepExtendedClaim:
+    """An earlier attempt made the claim that serves the pod's extended resources: tell the pod, and go on."""
+
+    claim: ClaimInfo
+    devices: DeviceRequests
+
+
+Write = AllocateClaim | ReserveClaim | CreateExtendedClaim | KeepExtendedClaim
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +57,7 @@ class Deallocate:
 
 @dataclass(frozen=True, slots=True)
 class DeleteClaim:
-    """Remove an extended-resource claim that an earlier attempt left."""
+    """Remove an extended-resource claim that an earlier attempt left, and that cannot be gone on with."""
 
     claim: ClaimInfo
 

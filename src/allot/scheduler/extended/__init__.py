@@ -22,6 +22,7 @@ from .asked import NOTHING, Asked, Asking, Wish, read_asked
 from .choice import Choice, Delegation, Lacking
 from .claim import (
     IN_MEMORY_NAME,
+    asks_for,
     body,
     claim_name,
     generate_name,
@@ -46,6 +47,7 @@ __all__ = [
     "ExtendedResources",
     "Lacking",
     "Wish",
+    "asks_for",
     "body",
     "claim_name",
     "device_requests",

@@ -6,7 +6,8 @@ pod is bound, allocated and reserved like any other, and then the pod's status s
 container uses which of its requests.
 
 A pod has one at most (C5). What an earlier attempt left is found by its owner, never by its
-name, and goes before the next attempt.
+name. Where it has its devices, and they are what is wanted, the next attempt goes on with it:
+somebody may be busy making them ready. Otherwise it is removed first.
 """
 
 from hashlib import sha256
@@ -109,6 +110,13 @@ def status_patch(pod_uid: str, claim_name: str, devices: DeviceRequests) -> dict
 
 
 # -- what is there already ------------------------------------------------------------------------
+
+
+def asks_for(claim: resource.ResourceClaim, devices: DeviceRequests) -> bool:
+    """Whether a claim was made for just this."""
+    return [_written(one) for one in claim.spec.devices.requests] == [
+        _written(one) for one in devices.requests
+    ]
 
 
 def owner_of(metadata: meta.ObjectMeta) -> str | None:

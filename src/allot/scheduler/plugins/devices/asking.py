@@ -5,7 +5,7 @@ for. One that another pod is being given devices for right now is waited for.
 """
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -22,7 +22,13 @@ class DeviceAsk:
     allocated: tuple[ClaimInfo, ...] = ()
     pending: tuple[ClaimInfo, ...] = ()
     extended: Asked = NOTHING
-    leftover: ClaimInfo | None = None  # what an earlier attempt made for the extended resources
+    earlier: ClaimInfo | None = None  # it has devices for the extended resources since an earlier attempt
+    leftover: ClaimInfo | None = None  # what such an attempt left half made, or not as it is wanted now
+
+    @property
+    def held(self) -> tuple[ClaimInfo, ...]:
+        """The claims that have their devices, and so say where the pod may go."""
+        return self.allocated if self.earlier is None else (*self.allocated, self.earlier)
 
     @property
     def wants_devices(self) -> bool:
@@ -32,7 +38,7 @@ class DeviceAsk:
     def signature(self) -> Hashable:
         """Pods of one template have claims of different names and the same specs."""
         return (
-            tuple((one.uid, one.object.resource_version) for one in self.allocated),
+            tuple((one.uid, one.object.resource_version) for one in self.held),
             tuple(msgspec.json.encode(one.view.spec) for one in self.pending),
             self.extended,
         )
@@ -84,9 +90,22 @@ def _usable(pod: PodInfo, key: Key, snapshot: Snapshot, generated: bool) -> Clai
 
 
 def read_ask(pod: PodInfo, snapshot: Snapshot) -> DeviceAsk | Missing:
-    leftover = snapshot.extended_claim_of(pod.uid)
-    if leftover is not None:
-        return DeviceAsk(leftover=leftover)  # it goes first, whatever is wanted now (C5)
+    earlier = snapshot.extended_claims_of(pod.uid)
+    if not earlier:
+        return _read_ask(pod, snapshot)
+    ask = _read_ask(pod, snapshot) if len(earlier) == 1 and _is_whole(earlier[0], pod) else NO_DEVICES
+    if isinstance(ask, Missing) or not ask.extended.names:
+        return DeviceAsk(leftover=earlier[0])  # it goes first, whatever is wanted now (C5)
+    return replace(ask, earlier=earlier[0])
+
+
+def _is_whole(claim: ClaimInfo, pod: PodInfo) -> bool:
+    """Whether whoever began with it could have gone on: nobody else has a say in this claim."""
+    is_ours = claim.allocation is not None and claim.is_reserved_for(pod.uid)
+    return is_ours and not claim.is_deleting
+
+
+def _read_ask(pod: PodInfo, snapshot: Snapshot) -> DeviceAsk | Missing:
     asked = read_asked(pod.spec)
     if asked.names and not any(snapshot.extended.class_for(name) for name in asked.names):
         asked = NOTHING

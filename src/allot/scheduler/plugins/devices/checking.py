@@ -33,6 +33,7 @@ from ...extended import (
     Delegation,
     DeviceRequests,
     Lacking,
+    asks_for,
     device_requests,
     in_memory,
     in_words,
@@ -77,6 +78,13 @@ class Asked:
         """What the claim for extended resources asks for; None when there is no need for one."""
         return device_requests(self._ask.extended, delegation) if delegation else None
 
+    def is_served(self, delegation: Delegation) -> bool:
+        """Whether the claim of an earlier attempt, if there is one, asks for what would be asked for now."""
+        if self._ask.earlier is None:
+            return True
+        devices = self.devices(delegation)
+        return isinstance(devices, DeviceRequests) and asks_for(self._ask.earlier.view, devices)
+
     def demand(self, delegation: Delegation) -> Demand | Refused:
         demand = self._demands.get(delegation)
         if demand is None:
@@ -89,12 +97,14 @@ class Asked:
         devices = self.devices(delegation)
         if isinstance(devices, Refused):
             return devices
-        return claims if devices is None else (*claims, in_memory(self._pod.view, devices))
+        if devices is None or self._ask.earlier is not None:
+            return claims
+        return (*claims, in_memory(self._pod.view, devices))
 
     def told(self, delegation: Delegation) -> tuple[resource.ResourceClaim, ...] | Refused:
         """The same as people know it: who wrote `example.com/gpu: 1` has never heard of a claim."""
         claims = self.claims(delegation)
-        if isinstance(claims, Refused) or not delegation:
+        if isinstance(claims, Refused) or not delegation or self._ask.earlier is not None:
             return claims
         return (*claims[:-1], told(claims[-1], self._ask.extended))
 
@@ -138,7 +148,7 @@ class DeviceCheck:
         self._plans: OrderedDict[str, Plan] = OrderedDict()
 
     def __call__(self, node: NodeInfo) -> Rejection | None:
-        for claim in self._ask.allocated:
+        for claim in self._ask.held:
             if claim.uid in self._unusable or not is_reachable(claim, node.place):
                 return UNAVAILABLE
         if not self._ask.wants_devices:
@@ -146,6 +156,8 @@ class DeviceCheck:
         delegation = self.asked.delegation(node)
         if isinstance(delegation, Lacking):
             return Rejection(NAME, str(delegation))
+        if not self.asked.is_served(delegation):
+            return UNAVAILABLE
         outlines = self._of(delegation)
         if outlines is None or isinstance(outlines, Rejection):
             return outlines
@@ -189,8 +201,8 @@ class DeviceCheck:
         return self._outlines[delegation]
 
     def _made(self, delegation: Delegation) -> Outlines | Rejection | None:
-        if not self._ask.pending and not delegation:
-            return None  # device plugins serve all of it
+        if not self._ask.pending and (not delegation or self._ask.earlier is not None):
+            return None  # device plugins serve all of it, or an earlier attempt has what it takes
         demand = self.asked.demand(delegation)
         if isinstance(demand, Refused):
             return Rejection(NAME, self.asked.anonymous(demand.error))
@@ -198,7 +210,7 @@ class DeviceCheck:
         return Outlines(snapshot.inventory, snapshot.ledger, demand, self._policy, self._budget)
 
     def checks(self) -> Checks:
-        return Checks(self, places(self._ask.allocated))
+        return Checks(self, places(self._ask.held))
 
 
 def unusable(claims: tuple[ClaimInfo, ...], now: datetime, timeout_s: float) -> frozenset[str]:

@@ -4,6 +4,7 @@ from collections.abc import Generator, Hashable, Sequence
 from dataclasses import dataclass
 
 from allot.allocation import LEAST_WASTE, Policy
+from allot.api import resource
 from allot.base import Ids
 
 from ...claim import ClaimInfo
@@ -23,6 +24,7 @@ BUDGET_STEPS = 5_000
 THOROUGH_STEPS = 100_000
 """Where nothing else fits."""
 
+USERS_MAX = resource.limits.RESERVED_FOR_MAX
 ALTERNATIVES_MAX = 8
 WEIGHT = 2.0
 
@@ -76,10 +78,14 @@ class DynamicResources:
         ask = read_ask(state.pod, snapshot)
         if isinstance(ask, Missing):
             return Rejection(NAME, ask.why)
-        late = unusable(ask.allocated, state.now, self._binding_timeout_s) if ask.allocated else frozenset()
+        late = unusable(ask.held, state.now, self._binding_timeout_s) if ask.held else frozenset()
         state.read[NAME] = Read(ask, late)
         if ask.leftover is not None:
             return Rejection(NAME, "the claim of an earlier attempt must be removed first")
+        full = next((one for one in ask.allocated if _is_full(one, state.pod)), None)
+        if full is not None:
+            why = f'resourceclaim "{full.key.name}" has {USERS_MAX} users, the most there can be'
+            return Rejection(NAME, why)
         return ask.signature
 
     def pre_filter(self, state: CycleState, snapshot: Snapshot) -> Checks | None:
@@ -120,8 +126,9 @@ class DynamicResources:
         read: Read | None = state.read.get(NAME)
         if read is None:
             return None
-        if read.ask.leftover is not None:
-            return DeleteClaim(read.ask.leftover)
+        stale = read.ask.leftover or read.ask.earlier
+        if stale is not None:
+            return DeleteClaim(stale)
         for claim in read.ask.allocated:
             if _is_idle(claim, state.pod) and self._is_in_the_way(claim, read, snapshot):
                 return Deallocate(claim)
@@ -147,6 +154,10 @@ class DynamicResources:
 
 def _is_idle(claim: ClaimInfo, pod: PodInfo) -> bool:
     return all(one.uid == pod.uid for one in claim.reserved_for)
+
+
+def _is_full(claim: ClaimInfo, pod: PodInfo) -> bool:
+    return len(claim.reserved_for) >= USERS_MAX and not claim.is_reserved_for(pod.uid)
 
 
 class DeviceFit:

@@ -12,7 +12,7 @@ from ...framework import Rejection
 from ...node import NodeInfo
 from ...pod import PodInfo
 from ...snapshot import Snapshot
-from ...writes import AllocateClaim, CreateExtendedClaim, ReserveClaim, Write
+from ...writes import AllocateClaim, CreateExtendedClaim, KeepExtendedClaim, ReserveClaim, Write
 from .asking import DeviceAsk
 from .checking import NAME, NO_FIT, UNDECIDED, DeviceCheck
 
@@ -34,6 +34,8 @@ def reserve(
     if isinstance(devices, Refused):
         return Rejection(NAME, devices.error)
     writes: tuple[Write, ...] = tuple(ReserveClaim(one) for one in ask.allocated)
+    if ask.earlier is not None and devices is not None:
+        writes, devices = (*writes, KeepExtendedClaim(ask.earlier, devices)), None
     if not ask.pending and devices is None:
         return writes
     answer = check.answer(node, delegation)
