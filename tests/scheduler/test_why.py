@@ -38,7 +38,7 @@ async def why_of_claim(here: Cluster, name: str) -> Why:
     reading = await read(here.client, here.gates)
     claim = reading.snapshot.claim(Key(NS, name))
     assert claim is not None
-    return why_claim(claim, reading.snapshot, reading.pending)
+    return why_claim(claim, reading.snapshot, reading.pods.values())
 
 
 async def furnish(here: Cluster) -> None:
@@ -295,6 +295,24 @@ def test_a_pod_that_has_ended_or_whose_node_is_gone_is_still_known():
     tell(story, started=False)
 
 
+def test_a_pod_that_was_bound_by_hand_is_told_that_nobody_allocates_for_it():
+    async def story(here: Cluster) -> None:
+        await furnish(here)
+        await here.claim("c")
+        for name in ("p", "ended"):
+            await here.pod(name, claim="c", nodeName="a")
+        await here.resource("pods").patch("ended", {"status": {"phase": "Failed"}}, NS, subresource="status")
+        told = await why(here, "p")
+        assert told.text().splitlines() == [
+            "pod default/p: on node a",
+            "  claim c: no devices yet",
+            "  note: nobody allocates for a pod that was given its node without a scheduler",
+        ]
+        assert (await why(here, "ended")).notes == ()
+
+    tell(story, started=False)
+
+
 # -- claims -------------------------------------------------------------------------------------------
 
 
@@ -313,6 +331,36 @@ def test_a_claim_says_who_uses_it_or_who_waits_with_it():
         assert "none waits" in (await why_of_claim(here, "idle")).verdict
 
     tell(story)
+
+
+def test_a_claim_of_pods_that_were_bound_by_hand_says_who_waits_in_vain():
+    """Until one comes that a scheduler is to place."""
+
+    async def story(here: Cluster) -> None:
+        await furnish(here)
+        await here.claim("c")
+        nobody = "nobody allocates for a pod that was given its node without a scheduler"
+        await here.pod("p", claim="c", nodeName="a")
+        alone = await why_of_claim(here, "c")
+        assert alone.verdict == f"has no devices: pod p on node a waits for it, and {nobody}"
+        await here.pod("q", claim="c", nodeName="b")
+        both = await why_of_claim(here, "c")
+        assert both.verdict == f"has no devices: pods p on node a, q on node b wait for it, and {nobody}"
+        await here.pod("late", claim="c")
+        assert (await why_of_claim(here, "c")).verdict == "has no devices yet; it waits with late"
+
+    tell(story, started=False)
+
+
+def test_a_claim_does_not_wait_with_a_pod_that_has_ended():
+    async def story(here: Cluster) -> None:
+        await furnish(here)
+        await here.claim("c")
+        await here.pod("p", claim="c", nodeName="a")
+        await here.resource("pods").patch("p", {"status": {"phase": "Failed"}}, NS, subresource="status")
+        assert "none waits" in (await why_of_claim(here, "c")).verdict
+
+    tell(story, started=False)
 
 
 def test_without_the_gate_no_class_serves_extended_resources():

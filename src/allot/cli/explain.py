@@ -60,7 +60,7 @@ def _why(reading: scheduler.Reading, kind: str, key: Key) -> scheduler.Why | Non
     snapshot = reading.snapshot
     if kind == "claim":
         claim = snapshot.claim(key)
-        return scheduler.why_claim(claim, snapshot, reading.pending) if claim is not None else None
+        return scheduler.why_claim(claim, snapshot, reading.pods.values()) if claim is not None else None
     pod = reading.pods.get(key)
     if pod is None:
         return None

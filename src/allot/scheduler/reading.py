@@ -5,7 +5,7 @@ not read is left out and said, since the answer may then be wrong. Whoever may r
 namespace only gets as far as that goes.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from allot.allocation import BadSlice, Features
@@ -24,11 +24,6 @@ class Reading:
     snapshot: Snapshot
     pods: Mapping[Key, PodInfo]
     unread: tuple[str, ...]  # what may not be read, and why
-
-    @property
-    def pending(self) -> Iterator[PodInfo]:
-        """Pods that wait for a node."""
-        return (one for one in self.pods.values() if not one.spec.node_name and not one.view.is_finished)
 
 
 async def read(client: Client, gates: Gates, namespace: str = "") -> Reading:

@@ -26,6 +26,7 @@ EXPLAINED_MAX = 64
 """Situations of nodes in which devices are explained, the nearest misses first; more are counted."""
 
 GIVEN_UP = {Readiness.FAILED, Readiness.LATE}
+NOBODY_ALLOCATES = "nobody allocates for a pod that was given its node without a scheduler"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ def why_pod(
     claims = tuple(_claim_line(one, words) for one in _claims_of(pod, snapshot))
     settled = _settled(pod, snapshot)
     if settled:
-        return Why(about, settled, claims)
+        return Why(about, settled, claims, notes=tuple(_unserved(pod, snapshot)))
     awaits = _awaits(pod, _claims_of(pod, snapshot), now)
     if awaits:
         return Why(about, awaits, claims)
@@ -168,6 +169,17 @@ def _settled(pod: PodInfo, snapshot: Snapshot) -> str:
     return "is being deleted" if pod.is_deleting else ""
 
 
+def _is_there(pod: PodInfo) -> bool:
+    """It has its node, and is to run on it or does."""
+    return bool(pod.spec.node_name) and not pod.view.is_finished and not pod.is_deleting
+
+
+def _unserved(pod: PodInfo, snapshot: Snapshot) -> Iterator[str]:
+    """A scheduler allocates before it binds, so a pod that has its node and no devices never met one."""
+    if _is_there(pod) and any(one.allocation is None for one in _claims_of(pod, snapshot)):
+        yield NOBODY_ALLOCATES
+
+
 def _awaits(pod: PodInfo, claims: Sequence[ClaimInfo], now: datetime) -> str:
     """What the devices lack that were chosen for the pod and are being made ready, if so."""
     chosen = tuple(one for one in claims if one.allocation is not None and one.is_reserved_for(pod.uid))
@@ -188,20 +200,30 @@ def _notes(pod: PodInfo, snapshot: Snapshot) -> Iterator[str]:
             yield f"no node offers {name} and no DeviceClass serves it"
 
 
-def why_claim(claim: ClaimInfo, snapshot: Snapshot, pending: Iterable[PodInfo]) -> Why:
-    """What a claim has and who uses it; whether it waits, and for whom."""
+def why_claim(claim: ClaimInfo, snapshot: Snapshot, pods: Iterable[PodInfo]) -> Why:
+    """What a claim has and who of the pods uses it; whether it waits, and for whom."""
     about = f"claim {claim.key}"
     if claim.allocation is not None:
         users = ", ".join(one.name for one in claim.reserved_for) or "nobody"
         return Why(about, f"has its devices, used by {users}", (_claim_line(claim, {}),))
-    waiting = [pod.key.name for pod in pending if claim.key in {one.key for one in _claims_of(pod, snapshot)}]
+    uses = [pod for pod in pods if claim.key in {one.key for one in _claims_of(pod, snapshot)}]
+    waiting = [pod.key.name for pod in uses if not pod.spec.node_name and not pod.view.is_finished]
     if not waiting:
-        return Why(about, "has no devices: they are found when a pod that uses it is placed, and none waits")
+        return Why(about, f"has no devices: {_unplanned([pod for pod in uses if _is_there(pod)])}")
     return Why(
         about,
         f"has no devices yet; it waits with {', '.join(waiting)}",
         notes=(f"`allot explain pod/{waiting[0]}` says why",),
     )
+
+
+def _unplanned(pods: Sequence[PodInfo]) -> str:
+    """Why no devices are looked for: nobody is to be placed with them."""
+    if not pods:
+        return "they are found when a pod that uses it is placed, and none waits"
+    names = _counted(tuple(f"{pod.key.name} on node {pod.spec.node_name}" for pod in pods))
+    told = f"pod {names} waits" if len(pods) == 1 else f"pods {names} wait"
+    return f"{told} for it, and {NOBODY_ALLOCATES}"
 
 
 def _claims_of(pod: PodInfo, snapshot: Snapshot) -> list[ClaimInfo]:
