@@ -295,6 +295,26 @@ def test_a_pod_that_has_ended_or_whose_node_is_gone_is_still_known():
     tell(story, started=False)
 
 
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [
+        ({"reason": "OutOfexample.com/gpu", "message": "no room"}, ": OutOfexample.com/gpu: no room"),
+        ({"reason": "Evicted"}, ": Evicted"),
+        ({"message": "no room"}, ": no room"),
+        ({}, ""),
+    ],
+)
+def test_a_pod_that_failed_says_what_is_known_of_why(status, says):
+    async def story(here: Cluster) -> None:
+        await furnish(here)
+        await here.pod("p", nodeName="plain")
+        failed = {"status": {"phase": "Failed", **status}}
+        await here.resource("pods").patch("p", failed, NS, subresource="status")
+        assert (await why(here, "p")).verdict == f"has ended (Failed), on node plain{says}"
+
+    tell(story, started=False)
+
+
 def test_a_pod_that_was_bound_by_hand_is_told_that_nobody_allocates_for_it():
     async def story(here: Cluster) -> None:
         await furnish(here)

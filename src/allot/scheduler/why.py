@@ -162,7 +162,9 @@ def _settled(pod: PodInfo, snapshot: Snapshot) -> str:
     """Where it is, if nothing is to be decided any more."""
     name = pod.spec.node_name or snapshot.place_of(pod.uid)
     if pod.view.is_finished:
-        return f"has ended ({pod.status.phase})" + (f", on node {name}" if name else "")
+        said = ": ".join(filter(None, (pod.status.reason, pod.status.message)))
+        where = f", on node {name}" if name else ""
+        return f"has ended ({pod.status.phase}){where}" + (f": {said}" if said else "")
     if name:
         is_gone = snapshot.node(name) is None and any(snapshot.node_names())  # else nodes could not be read
         return f"on node {name}" + (", which is not there" if is_gone else "")
