@@ -232,7 +232,22 @@ def test_a_pod_whose_claim_has_its_devices_is_told_which_nodes_are_left():
         await here.condition("second")
         told = await why(here, "second")
         assert told.verdict == "none of 3 nodes takes it"
-        assert any(node in note for note in told.notes)
+        assert told.notes == (f"its claims or its spec leave {node} only",)
+
+    tell(story)
+
+
+def test_a_pod_that_is_for_another_node_than_its_claim_is_told_that_none_is_left():
+    async def story(here: Cluster) -> None:
+        await furnish(here)
+        await here.claim("shared")
+        await here.pod("first", claim="shared")
+        await here.bound("first")
+        plain = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["plain"]}]}
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [plain]}}
+        await here.pod("second", claim="shared", affinity={"nodeAffinity": required})
+        await here.condition("second")
+        assert (await why(here, "second")).notes == ("its claims or its spec leave no node",)
 
     tell(story)
 

@@ -120,7 +120,8 @@ def why_pod(
         stories.add(name, rejection, devices.get(name))
     told = stories.told()
     if only is not None:
-        notes = (f"its claims or its spec leave {_counted(tuple(sorted(only))) or 'no node'} only", *notes)
+        left = f"{_counted(tuple(sorted(only)))} only" if only else "no node"
+        notes = (f"its claims or its spec leave {left}", *notes)
     return Why(about, _room(pod, snapshot) + _verdict(told), claims, told, notes)
 
 
