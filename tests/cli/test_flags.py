@@ -1,9 +1,12 @@
 """Flags that make no sense: refused before anything starts, in one line that names the flag."""
 
+import argparse
+import re
 import socket
 
 import pytest
 
+from allot.cli import flags
 from allot.cli.main import main
 
 NOWHERE = ["--kubeconfig", "/nowhere"]
@@ -55,6 +58,15 @@ def test_who_asks_a_cluster_is_told_that_the_gates_must_be_its_own(command, caps
         main([command, "--help"])
     said = " ".join(capsys.readouterr().out.split())
     assert "the cluster's own feature gates, as it was started with" in said
+
+
+def test_the_feature_gates_of_the_help_can_be_given_as_they_stand_there(monkeypatch):
+    """One that another gate needs was shown as switched off alone, which is refused."""
+    monkeypatch.setenv("COLUMNS", "200")  # else the example is broken in two
+    parser = argparse.ArgumentParser()
+    flags.add_feature_gates(parser)
+    (example,) = re.findall(r"e\.g\. (\S+)", parser.format_help())
+    assert len(parser.parse_args(["--feature-gates", example]).feature_gates.changed) == 2
 
 
 @pytest.mark.parametrize("command", ["scheduler", "controllers"])

@@ -66,7 +66,7 @@ def add_feature_gates(parser: argparse.ArgumentParser, what: str = "feature gate
         "--feature-gates",
         type=feature_gates,
         default=Gates(),
-        help=f"{what}, e.g. DRAListTypeAttributes=true,DRADeviceTaints=false",
+        help=f"{what}, e.g. DRAListTypeAttributes=true,DRADeviceTaintRules=false",
     )
 
 
