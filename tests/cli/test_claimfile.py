@@ -9,7 +9,7 @@ import yaml
 
 from allot.api import Gates
 from allot.base import SystemClock
-from allot.cli.claimfile import FoundClaim, NotAClaim, read_claim, spec_of
+from allot.cli.claimfile import Draft, FoundClaim, NotAClaim, first_claim, read_claim, spec_of
 
 
 def claim(*requests: Any, version: str = "resource.k8s.io/v1", name: str = "c", **devices: Any) -> Any:
@@ -21,11 +21,15 @@ def exactly(**request: Any) -> Any:
     return {"name": "gpu", "exactly": {"deviceClassName": "gpu", **request}}
 
 
-def read(tmp_path: Path, *documents: Any, **namespace: Any) -> FoundClaim:
+def draft(tmp_path: Path, *documents: Any) -> Draft:
     path = tmp_path / "claim.yaml"
     path.write_text(yaml.safe_dump_all(documents))
+    return first_claim(path)
+
+
+def read(tmp_path: Path, *documents: Any, **namespace: Any) -> FoundClaim:
     inside = {"metadata": {"labels": namespace.pop("labels", {})}} if namespace.pop("known", True) else None
-    return read_claim(path, Gates(), inside, SystemClock())
+    return read_claim(draft(tmp_path, *documents), Gates(), inside, SystemClock())
 
 
 def problems(tmp_path: Path, *documents: Any) -> tuple[str, ...]:
@@ -97,6 +101,37 @@ def test_administrators_may_ask_where_their_namespace_says_so_or_is_not_known(tm
     assert read(tmp_path, claim(exactly(adminAccess=True)), **inside).spec.devices.requests
 
 
+@pytest.mark.parametrize(
+    ("named", "asked", "meant"),
+    [("a", "", "a"), ("a", "a", "a"), (None, "b", "b"), ("", "b", "b"), (None, "", "")],
+)
+@pytest.mark.parametrize("kind", ["ResourceClaim", "ResourceClaimTemplate"])
+def test_a_claim_is_in_the_namespace_it_names_or_that_was_asked_for(tmp_path, kind, named, asked, meant):
+    document = {**claim(), "kind": kind, "metadata": {"name": "c", "namespace": named}}
+    assert draft(tmp_path, document).namespace(asked) == meant
+
+
+@pytest.mark.parametrize(
+    ("named", "says"),
+    [
+        ("a", "its namespace a is not b, as --namespace says"),
+        ("../x", "metadata.namespace '../x' cannot be the name of a namespace"),
+    ],
+)
+def test_a_namespace_that_is_another_or_none_at_all_is_refused(tmp_path, named, says):
+    with pytest.raises(NotAClaim) as refused:
+        draft(tmp_path, {**claim(), "metadata": {"namespace": named}}).namespace("b")
+    assert refused.value.problems == (f"{tmp_path}/claim.yaml: {says}",)
+
+
+@pytest.mark.parametrize("metadata", [{"namespace": 5}, ["namespace"]])
+def test_metadata_of_another_shape_names_no_namespace_and_is_refused_as_that(tmp_path, metadata):
+    document = {**claim(), "metadata": metadata}
+    assert draft(tmp_path, document).namespace("b") == "b"
+    (problem,) = problems(tmp_path, document)
+    assert "is no ResourceClaim" in problem
+
+
 @pytest.mark.parametrize("version", ["v1", "example.com/v1", "resource.k8s.io/v1alpha2", None])
 def test_a_claim_of_another_group_or_version_is_none(tmp_path, version):
     (problem,) = problems(tmp_path, claim(exactly(), version=version))
@@ -120,11 +155,11 @@ def test_what_is_not_text_is_said_to_be_none(tmp_path, content, monkeypatch):
     path = tmp_path / "claim.yaml"
     path.write_bytes(content)
     with pytest.raises(NotAClaim) as refused:
-        read_claim(path, Gates(), None, SystemClock())
+        first_claim(path)
     assert refused.value.problems == (f"{path} is not text",)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content), "utf-8"))
     with pytest.raises(NotAClaim) as refused:
-        read_claim(Path("-"), Gates(), None, SystemClock())
+        first_claim(Path("-"))
     assert refused.value.problems == ("- is not text",)
 
 
@@ -133,6 +168,6 @@ def test_what_cannot_be_read_is_one_line(tmp_path, text):
     path = tmp_path / "claim.yaml"
     path.write_text(text)
     with pytest.raises(NotAClaim) as refused:
-        read_claim(path, Gates(), None, SystemClock())
+        first_claim(path)
     (problem,) = refused.value.problems
     assert str(path) in problem and "\n" not in problem

@@ -40,6 +40,9 @@ def server(tmp_path_factory) -> Iterator[ServerProcess]:
         await pods.create(pod("bound", 2, nodeName="n0"), "default")
         missing = [{"name": "gpu", "resourceClaimTemplateName": "missing"}]
         await pods.create(pod("missing", 0, resourceClaims=missing), "default")
+        labels = {"resource.kubernetes.io/admin-access": "true"}
+        namespaces = client.resource("", "v1", "namespaces", namespaced=False)
+        await namespaces.create({"metadata": {"name": "admins", "labels": labels}})
         await refuse(client, await pods.create(pod("refused", 0), "default"))
         await client.close()
 
@@ -214,6 +217,19 @@ def test_a_claim_that_asks_for_nothing_fits_any_number_of_times(ask, monkeypatch
     code, text, errors = ask("capacity", "--claim", "-")
     assert (code, errors) == (0, "")
     assert text.splitlines() == [*(f"n{n}  any number" for n in range(NODES)), "any number fits in all"]
+
+
+def test_a_claim_in_a_file_is_judged_in_the_namespace_it_names(ask, tmp_path):
+    """Only in one of them may administrators ask for what is in use."""
+    path = tmp_path / "claim.yaml"
+    admin = TEMPLATE_FILE.replace("deviceClassName: gpu", "deviceClassName: gpu, adminAccess: true")
+    path.write_text(admin)
+    assert ask("capacity", "--claim", str(path))[0] == 1
+    path.write_text(admin.replace("{name: old}", "{name: old, namespace: admins}"))
+    assert ask("capacity", "--claim", str(path))[0] == 0
+    code, text, errors = ask("capacity", "--claim", str(path), "-n", "default")
+    assert (code, text) == (1, "")
+    assert errors == f"allot capacity: {path}: its namespace admins is not default, as --namespace says\n"
 
 
 @pytest.mark.parametrize(

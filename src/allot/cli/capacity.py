@@ -9,7 +9,6 @@ import argparse
 import json
 import random
 import sys
-from pathlib import Path
 
 from allot import scheduler
 from allot.allocation import Refused
@@ -18,7 +17,7 @@ from allot.base import RandomIds, SystemClock
 from allot.client import Client
 
 from . import asking, flags
-from .claimfile import NotAClaim, read_claim, spec_of
+from .claimfile import Draft, NotAClaim, first_claim, read_claim, spec_of
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,18 +28,24 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         type=flags.object_name,
         help="of a ResourceClaimTemplate in the namespace",
     )
-    which.add_argument("--claim", metavar="FILE", type=flags.path, help="a claim or a template; - is stdin")
+    which.add_argument(
+        "--claim",
+        metavar="FILE",
+        type=flags.path,
+        help="a claim or a template, in the namespace it names if it does; - is stdin",
+    )
     asking.arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     async def question(client: Client, gates: Gates, namespace: str) -> int:
         try:
-            spec = (
-                await _template(client, options.template, namespace)
-                if options.template
-                else await _from_file(client, options.claim, gates, namespace)
-            )
+            if options.template:
+                spec = await _template(client, options.template, namespace)
+            else:
+                draft = first_claim(options.claim)
+                namespace = draft.namespace(options.namespace) or namespace
+                spec = await _from_file(client, draft, gates, namespace)
         except errors.NotFound as missing:
             print(f"allot capacity: {missing}", file=sys.stderr)
             return 2
@@ -66,8 +71,10 @@ async def _template(client: Client, name: str, namespace: str) -> resource.Resou
     return spec_of(dict(found.fields))
 
 
-async def _from_file(client: Client, path: Path, gates: Gates, namespace: str) -> resource.ResourceClaimSpec:
-    found = read_claim(path, gates, await _namespace(client, namespace), SystemClock())
+async def _from_file(
+    client: Client, draft: Draft, gates: Gates, namespace: str
+) -> resource.ResourceClaimSpec:
+    found = read_claim(draft, gates, await _namespace(client, namespace), SystemClock())
     for note in found.notes:
         print(f"allot capacity: {note}", file=sys.stderr)
     return found.spec

@@ -22,6 +22,7 @@ from allot.api import (
     User,
     Version,
     meta,
+    names,
     resource,
     schema,
 )
@@ -44,16 +45,40 @@ class NotAClaim(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Draft:
+    """The first claim or template in a file, as it stands there."""
+
+    path: Path
+    fields: Fields
+    notes: tuple[str, ...]
+
+    def namespace(self, asked: str) -> str:
+        """The one that it names, or else the one `asked` for, which may be none. They must not differ."""
+        named = _metadata(self.fields).get("namespace")
+        if not named or not isinstance(named, str):  # what is no text is refused by its shape
+            return asked
+        if names.label_name(named):
+            raise NotAClaim(f"{self.path}: metadata.namespace {named!r} cannot be the name of a namespace")
+        if asked and named != asked:
+            raise NotAClaim(f"{self.path}: its namespace {named} is not {asked}, as --namespace says")
+        return named
+
+
+@dataclass(frozen=True, slots=True)
 class FoundClaim:
     spec: resource.ResourceClaimSpec
     notes: tuple[str, ...]  # what whoever wrote the file should know
 
 
-def read_claim(path: Path, gates: Gates, namespace: Fields | None, clock: Clock) -> FoundClaim:
-    """The first claim or template in a file. `namespace` is the one it would be in, None if unknown."""
+def first_claim(path: Path) -> Draft:
     claims = _claims(path)
-    fields = claims[0]
-    notes = [f"{path} has {len(claims)} claims; this is about the first{_name(fields)}"] if claims[1:] else []
+    notes = (f"{path} has {len(claims)} claims; this is about the first{_name(claims[0])}",)
+    return Draft(path, claims[0], notes if claims[1:] else ())
+
+
+def read_claim(draft: Draft, gates: Gates, namespace: Fields | None, clock: Clock) -> FoundClaim:
+    """The claim as it would be stored. `namespace` is the one it would be in, None if unknown."""
+    path, fields, notes = draft.path, draft.fields, list(draft.notes)
     kind = _KINDS[fields["kind"]]
     version = _version(path, kind, fields)
     problems = schema.check(fields, version.shape())
@@ -94,9 +119,14 @@ def _claims(path: Path) -> list[Fields]:
 
 
 def _name(fields: Fields) -> str:
-    metadata = fields.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else ""
+    name = _metadata(fields).get("name")
     return f", {name}" if name else ""
+
+
+def _metadata(fields: Fields) -> Fields:
+    """Nothing has looked at its shape yet."""
+    metadata = fields.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
 
 
 def _version(path: Path, kind: Kind, fields: Fields) -> Version:
