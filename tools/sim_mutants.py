@@ -308,7 +308,7 @@ MUTANTS = (
     Mutant(
         "a pod does not say which claim serves its extended resources",
         f"{SCHEDULER}/binding.py",
-        "patch = extended.status_patch(pod.uid, claim.key.name, write.devices)",
+        "patch = extended.status_patch(pod.uid, claim.key.name, devices)",
         "return",
         "real",
     ),
