@@ -62,6 +62,19 @@ async def urgent_waits_for_batch(here: Cluster, cpu: str = "4", priority: str = 
     await is_waiting(here, "urgent")
 
 
+async def urgent_waits_for_the_devices_of_batch(here: Cluster) -> None:
+    """One node of two devices, both of them taken."""
+    await here.node("a")
+    await here.devices("a", 2)
+    await here.device_class()
+    await here.template("two", count=2)
+    await priorities(here)
+    await here.pod("batch", template="two", priorityClassName="low")
+    await here.bound("batch")
+    await here.pod("urgent", template="two", priorityClassName="high")
+    await is_waiting(here, "urgent")
+
+
 def test_a_pod_of_higher_priority_gets_the_devices_of_another():
     """The victim is told why, its claim gives the device back, and the device goes to the other pod."""
 
@@ -192,15 +205,7 @@ def test_room_for_a_pod_that_cannot_have_it_after_all_goes_to_others():
     """P2: a device is tainted while its holder ends. And the pod is not nominated again by its own past."""
 
     async def story(here: Cluster) -> None:
-        await here.node("a")
-        await here.devices("a", 2)
-        await here.device_class()
-        await here.template("two", count=2)
-        await priorities(here)
-        await here.pod("batch", template="two", priorityClassName="low")
-        await here.bound("batch")
-        await here.pod("urgent", template="two", priorityClassName="high")
-        await is_waiting(here, "urgent")
+        await urgent_waits_for_the_devices_of_batch(here)
         await here.pod("small", priorityClassName="low")
         assert "kept for a pod of higher priority" in (await here.condition("small"))["message"]
 
@@ -311,15 +316,7 @@ def test_room_is_kept_while_devices_return_though_the_scheduler_was_restarted():
     """The victim is gone, and the controller that gives back its devices has not looked yet."""
 
     async def story(here: Cluster) -> None:
-        await here.node("a")
-        await here.devices("a", 2)
-        await here.device_class()
-        await here.template("two", count=2)
-        await priorities(here)
-        await here.pod("batch", template="two", priorityClassName="low")
-        await here.bound("batch")
-        await here.pod("urgent", template="two", priorityClassName="high")
-        await is_waiting(here, "urgent")
+        await urgent_waits_for_the_devices_of_batch(here)
 
         await here.stop()
         await here.start_scheduler()
