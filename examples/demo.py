@@ -143,7 +143,7 @@ class Demo:
 
     async def explanation(self) -> None:
         many = len(self._gpus()) + sum(self._plugin_gpus().values())
-        await asyncio.sleep(1.0)  # starts are told in whole seconds: of these pods the youngest will have to go
+        await asyncio.sleep(1.0)  # starts are told in whole seconds, and of equals the youngest goes
         await self._scale(many)
         full = f"of {many} pods of the Deployment those that cannot run say why"
         await self._look.until(full, lambda: self._settled(many))
