@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allot.api import Object
-from allot.apiserver.history import Change, FellBehind, History
+from allot.apiserver.history import Budget, Change, FellBehind, History
 from allot.apiserver.recent import Recent
+
+MEGA = 1 << 20
 
 
 def change(revision, size=10):
@@ -100,3 +102,50 @@ def test_large_changes_are_handed_out_a_few_at_a_time():
     history.append([change(revision, size=400) for revision in range(1, 11)])
     assert revisions(history.since(0, 10, most_bytes=1000)) == [1, 2]
     assert revisions(history.since(2, 10, most_bytes=1)) == [3], "one at least, however large"
+
+
+def test_histories_together_stay_within_their_budget_and_come_to_share_it():
+    """An attacker may write to many resources; each window alone would be small enough."""
+    budget = Budget(100 * MEGA)
+    busy = [History(complete_after=0, budget=budget) for _ in range(20)]
+    for revision in range(1, 60):
+        for history in busy:
+            history.append([change(revision, size=MEGA)])
+        kept = [
+            sum(len(one.object.stored) for one in history.since(history.start, 1000, 1 << 40))
+            for history in busy
+        ]
+        assert sum(kept) <= 100 * MEGA + 20 * (MEGA + 100), "and one change each, however large"
+        assert 100 * MEGA - sum(kept) == budget.left
+    assert len(busy[-1].since(busy[-1].start, 1000, 1 << 40)) >= 1
+    alone = History(complete_after=0, budget=Budget(20 * MEGA))
+    alone.append([change(revision, size=MEGA) for revision in range(1, 10)])
+    assert alone.start == 0
+
+
+def test_a_history_that_is_replaced_gives_back_what_it_had():
+    budget = Budget(1000)
+    history = History(complete_after=0, budget=budget)
+    history.append([change(1, size=100)])
+    history.let_go()
+    assert budget.left == 1000
+
+
+def test_what_watchers_made_of_a_change_is_kept_while_it_is_news():
+    """Lines and fields take many times the bytes of the object: thousands of old ones filled the memory."""
+    history = History(complete_after=0, window_bytes=40_000)
+    made = []
+
+    def render(object):
+        made.append(object.revision)
+        return object.raw
+
+    changes = [change(revision, size=1000) for revision in range(1, 31)]
+    for one in changes:
+        history.append([one])
+        one.line("v1", render)
+        assert one.object.fields
+    for one in (changes[-1], changes[0], changes[0]):
+        assert one.line("v1", render).endswith(b"}}" + b"\n")
+    assert made[30:] == [1, 1], "made anew for whoever is behind, and not kept; the newest was at hand"
+    assert changes[0].object._fields is None and changes[-1].object._fields is not None

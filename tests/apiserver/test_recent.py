@@ -33,6 +33,21 @@ def test_only_the_last_ones_are_kept_and_a_new_write_of_an_old_one_makes_it_youn
     assert recent.at("/b", 2) is None and recent.at("/a", 3) is again
 
 
+def test_large_ones_are_fewer_and_the_last_one_is_always_there():
+    """Decoded, five hundred objects of a megabyte were gigabytes."""
+    recent = Recent(kept_bytes_max=100)
+    small = noted(recent, "/small", 1)
+    large = noted(recent, "/" + "x" * 80, 2)
+    assert recent.at("/small", 1) is None and small._fields is None
+    assert recent.at(large.name, 2) is large
+    noted(recent, "/a", 3)
+    noted(recent, "/b", 4)
+    assert recent.at("/a", 3) and recent.at("/b", 4) and not recent.at(large.name, 2)
+    for revision in range(5, 50):
+        noted(recent, "/a", revision)
+    assert recent.at("/b", 4), "the same object again takes no further room"
+
+
 def test_its_outline_is_what_its_bytes_say():
     """Taken from the fields, and not decoded again."""
     written = noted(Recent(), "/a", 3)

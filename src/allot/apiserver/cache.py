@@ -18,7 +18,7 @@ from collections.abc import Callable
 from allot.api import Kind, Object
 from allot.store import Compacted, Event, Store, Unavailable, Watch
 
-from .history import Change, History
+from .history import Budget, Change, History
 from .repository import object_of, prefix_of
 
 log = logging.getLogger(__name__)
@@ -28,10 +28,11 @@ _POLL_S = 0.01
 
 
 class Cache:
-    def __init__(self, store: Store, kind: Kind) -> None:
+    def __init__(self, store: Store, kind: Kind, budget: Budget | None = None) -> None:
         self.prefix = prefix_of(kind)
         self.objects: dict[str, Object] = {}
-        self.history = History(complete_after=0)
+        self._budget = budget or Budget()
+        self.history = History(complete_after=0, budget=self._budget)
         self.epoch = 0  # grows when the cache had to load anew (W2)
         self.listeners: list[Callable[[Change], None]] = []
         self._loaded_revision = 0
@@ -100,7 +101,8 @@ class Cache:
         before = self.objects
         self.objects = {entry.key: object_of(entry) for entry in page.entries}
         self._loaded_revision = page.revision
-        self.history = History(complete_after=page.revision)
+        self.history.let_go()
+        self.history = History(complete_after=page.revision, budget=self._budget)
         if self._ready.is_set():
             self.epoch += 1
             self._tell_listeners_what_a_reload_changed(before, page.revision)
@@ -166,6 +168,7 @@ class Caches:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._budget = Budget()
         self._caches: dict[tuple[str, str], Cache] = {}
 
     async def of(self, kind: Kind) -> Cache:
@@ -179,7 +182,7 @@ class Caches:
         key = kind.storage
         cache = self._caches.get(key)
         if cache is None:
-            cache = self._caches[key] = Cache(self._store, kind)
+            cache = self._caches[key] = Cache(self._store, kind, self._budget)
         return cache
 
     async def close(self) -> None:

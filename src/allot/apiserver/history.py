@@ -5,6 +5,11 @@ one slice, and what an event looks like on the wire is made once, by the first
 watcher that needs it in that form. So a change costs the same with one watcher
 and with a thousand until they wake up, and a watcher that does not read costs
 nothing: it falls out of the window and is told to start over (S2).
+
+What it costs
+    A history is bounded in changes and in bytes, and all histories of a server together
+    by one `Budget`. What watchers made of a change (its lines, its fields) takes many times
+    its bytes, and is wanted while the change is news: later only the bytes are kept.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,12 +22,15 @@ from .recent import Recent
 
 WINDOW_CHANGES = 8192
 WINDOW_BYTES = 64 * 1024 * 1024
+WINDOW_BYTES_LEAST = 1024 * 1024  # which nobody is denied
+ALL_WINDOWS_BYTES = 128 * 1024 * 1024
+NEWS_PART = 4  # of a window's bytes, the newest quarter
 
 
 class Change:
     """One object moved from `previous` to `object` at `revision`."""
 
-    __slots__ = ("_farewell", "_lines", "_told", "key", "object", "previous", "revision", "type")
+    __slots__ = ("_farewell", "_is_old", "_lines", "_told", "key", "object", "previous", "revision", "type")
 
     def __init__(self, type: str, key: str, object: Object, previous: Object | None, revision: int) -> None:
         self.type = type  # ADDED, MODIFIED or DELETED
@@ -31,12 +39,15 @@ class Change:
         self.previous = previous
         self.revision = revision
         self._lines: dict[str, bytes] | None = None
+        self._is_old = False
         self._farewell: Change | None = None
         self._told: ref[Object] | None = None
 
     def line(self, form: str, render: Callable[[Object], bytes], type: str = "") -> bytes:
         """The event as a watcher reads it. `form` names what `render` makes."""
         type = type or self.type
+        if self._is_old:
+            return event_line(type, render(self.object))
         key = f"{type} {form}"
         if self._lines is None:
             self._lines = {}
@@ -68,8 +79,19 @@ class Change:
             return self
         if self._farewell is None:
             last = Object(self.previous.stored, self.revision)
-            self._farewell = Change("DELETED", self.key, last, self.previous, self.revision)
+            farewell = Change("DELETED", self.key, last, self.previous, self.revision)
+            if self._is_old:
+                return farewell
+            self._farewell = farewell
         return self._farewell
+
+    def grow_old(self) -> None:
+        """Keep the bytes only. Who still asks for a line has it made for themselves."""
+        self._is_old = True
+        self._lines = self._farewell = None
+        self.object.forget_fields()
+        if self.previous is not None:
+            self.previous.forget_fields()
 
 
 def event_line(type: str, body: bytes) -> bytes:
@@ -80,18 +102,38 @@ class FellBehind(Exception):
     """The position is no longer in the window."""
 
 
+class Budget:
+    """Bytes that all histories may keep together.
+
+    Each may have as much as is left for others. So one alone gets half of it, and several that
+    are busy at once come to share it evenly.
+    """
+
+    __slots__ = ("left",)
+
+    def __init__(self, bytes_max: int = ALL_WINDOWS_BYTES) -> None:
+        self.left = bytes_max
+
+
 class History:
     """Positions count changes from the beginning of time; only the newest are kept."""
 
     def __init__(
-        self, complete_after: int, window: int = WINDOW_CHANGES, window_bytes: int = WINDOW_BYTES
+        self,
+        complete_after: int,
+        window: int = WINDOW_CHANGES,
+        window_bytes: int = WINDOW_BYTES,
+        budget: Budget | None = None,
     ) -> None:
         self.complete_after = complete_after  # every change after this revision is kept
         self._changes: list[Change] = []
         self._first = 0  # position of _changes[0]
         self._bytes = 0
+        self._old = 0  # position before which changes have grown old
+        self._news_bytes = 0  # of those that have not
         self._window = window
         self._window_bytes = window_bytes
+        self._budget = budget or Budget()
 
     @property
     def end(self) -> int:
@@ -104,23 +146,44 @@ class History:
 
     def append(self, changes: Sequence[Change]) -> None:
         self._changes.extend(changes)
-        self._bytes += sum(len(change.object.stored) for change in changes)
-        # Twice the window before trimming, so that trimming is rare and whole.
-        if len(self._changes) > 2 * self._window or self._bytes > 2 * self._window_bytes:
-            self._trim()
+        added = sum(len(change.object.stored) for change in changes)
+        self._bytes += added
+        self._news_bytes += added
+        self._budget.left -= added
+        bytes_max = min(self._window_bytes, max(WINDOW_BYTES_LEAST, self._budget.left))
+        # Half of what there is goes at once, so that trimming is rare and whole.
+        if len(self._changes) > 2 * self._window or self._bytes > bytes_max:
+            self._trim(bytes_max // 2)
+        self._let_grow_old(bytes_max // NEWS_PART)
 
-    def _trim(self) -> None:
-        keep, size = 0, 0
+    def _trim(self, bytes_max: int) -> None:
+        keep, kept_bytes = 0, 0
         for change in reversed(self._changes):
-            size += len(change.object.stored)
-            if keep and (keep >= self._window or size > self._window_bytes):
+            size = len(change.object.stored)
+            if keep and (keep >= self._window or kept_bytes + size > bytes_max):
                 break
             keep += 1
+            kept_bytes += size
         dropped = len(self._changes) - keep
         self.complete_after = self._changes[dropped - 1].revision if dropped else self.complete_after
         self._changes = self._changes[dropped:]
         self._first += dropped
-        self._bytes = sum(len(change.object.stored) for change in self._changes)
+        self._budget.left += self._bytes - kept_bytes
+        self._bytes = kept_bytes
+
+    def _let_grow_old(self, news_bytes_max: int) -> None:
+        if self._old < self._first:
+            self._old, self._news_bytes = self._first, self._bytes
+        while self._news_bytes > news_bytes_max and self._old < self.end - 1:
+            change = self._changes[self._old - self._first]
+            self._news_bytes -= len(change.object.stored)
+            self._old += 1
+            change.grow_old()
+
+    def let_go(self) -> None:
+        """Give back what it has of the budget: another history takes its place."""
+        self._budget.left += self._bytes
+        self._changes, self._bytes = [], 0
 
     def since(self, position: int, most: int, most_bytes: int = BYTES) -> Sequence[Change]:
         """What follows a position, as much of it as makes one piece."""

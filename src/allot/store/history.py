@@ -8,9 +8,11 @@ What it promises
     H1  Every event with a revision greater than `floor` is here, in order.
     H2  For every revision from `floor` on, `at` knows each key as it was.
     H3  It keeps at most `bytes_max`, and forgets whole revisions, oldest first.
+    H4  What is forgotten is let go of at once: no value stays in memory because the place
+        where it lay has not been tidied up yet.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from operator import itemgetter
 from typing import Final
 
@@ -21,6 +23,10 @@ EVENT_OVERHEAD_BYTES = 300  # an event and its index, measured, without the valu
 TRIM_SLACK = 4096  # dead places at the front of the list before it is worth moving the rest
 
 _until: Final = itemgetter(0)
+
+# These lie where something is forgotten. Revision 0 comes before all others, so the lists stay ordered.
+_FORGOTTEN: Final = Event("", None, 0, 0, None)
+_FORGOTTEN_PAST: Final[tuple[int, Entry | None]] = (0, None)
 
 
 class History:
@@ -45,7 +51,7 @@ class History:
         if event.value is None:
             self._gone.add(event.key)
         self._events.append(event)
-        self._bytes += _size(event)
+        self._bytes += size_of(event)
 
     def trim(self) -> None:
         """Forget the oldest revisions until the rest fits the budget (H3).
@@ -61,6 +67,7 @@ class History:
         """Forget every event at or before `revision`."""
         while self._start < len(self._events) and self._events[self._start].revision <= revision:
             self._forget_one(self._events[self._start])
+            self._events[self._start] = _FORGOTTEN
             self._start += 1
         self.floor = max(self.floor, revision)
         if self._start > TRIM_SLACK and self._start * 2 > len(self._events):
@@ -69,15 +76,17 @@ class History:
 
     def _forget_one(self, event: Event) -> None:
         past = self._past[event.key]
-        stale = len(past) // 4
         if past[-1][0] <= event.revision:
             del self._past[event.key]
             if event.value is None:
                 self._gone.remove(event.key)
-        elif past[stale][0] <= event.revision:
+        else:
+            oldest = bisect_left(past, event.revision, key=_until)
+            past[oldest] = _FORGOTTEN_PAST
             # Not one by one: the front of a list is dear to remove, and one key may hold most of it.
-            del past[: stale + 1]
-        self._bytes -= _size(event)
+            if oldest >= len(past) // 4:
+                del past[: oldest + 1]
+        self._bytes -= size_of(event)
 
     def after(self, revision: int, count: int) -> list[Event]:
         """The next `count` events after `revision`, and the rest of the last one's transaction."""
@@ -107,6 +116,6 @@ class History:
         return self._gone
 
 
-def _size(event: Event) -> int:
+def size_of(event: Event) -> int:
     """What keeping this event costs: the value it replaced, which only history still holds."""
     return EVENT_OVERHEAD_BYTES + len(event.previous or b"")

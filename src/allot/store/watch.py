@@ -7,9 +7,9 @@ Where it sits
 How a watch gets its events
     Behind: it reads the key space's history in slices, at its own pace.
     Live: it has seen everything, and `publish` puts what is new into its basket.
-    A reader that lets the basket overflow loses the basket, not the events: the
-    watch is behind again and goes back to the history, where it may find that it
-    came too late (`Compacted`). So nobody pays for a slow reader, in time or memory.
+    A reader that lets the basket overflow, in events or in bytes, loses the basket, not
+    the events: the watch is behind again and goes back to the history, where it may find
+    that it came too late (`Compacted`). So nobody pays for a slow reader, in time or memory.
 """
 
 import asyncio
@@ -17,9 +17,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from .contract import Compacted, Event
+from .history import size_of
 from .keyspace import KeySpace
 
 BASKET_MAX = 10_000  # events a live watch may leave unread
+BASKET_BYTES_MAX = 16 << 20  # what they may keep in memory that nobody else needs
 SLICE = 2_000  # events of history looked at in one turn of the loop
 FOLDERS_MAX = 10_000  # whose listeners are remembered
 
@@ -30,6 +32,7 @@ class LocalWatch:
         self._watches = watches
         self._reached = after  # every event up to here was delivered, or is of no interest
         self._basket: list[Event] | None = None  # None while behind
+        self._basket_bytes = 0
         self._waiter: asyncio.Future[None] | None = None
         self._closed = False
 
@@ -49,7 +52,7 @@ class LocalWatch:
                     return events
                 await asyncio.sleep(0)  # a long stretch without interest must not hold the loop
             elif self._basket:
-                events, self._basket = self._basket, []
+                events, self._basket, self._basket_bytes = self._basket, [], 0
                 self._reached = events[-1].revision
                 return events
             else:
@@ -68,7 +71,7 @@ class LocalWatch:
 
     def go_live_if_current(self) -> None:
         if self._reached >= self._watches.space.revision:
-            self._basket = []
+            self._basket, self._basket_bytes = [], 0
             self._watches.go_live(self)
 
     async def _wait(self) -> None:
@@ -82,9 +85,10 @@ class LocalWatch:
         """Take a commit's events below the prefix. For `Watches` alone."""
         if self._basket is None or events[0].revision <= self._reached:
             return
+        self._basket_bytes += sum(map(size_of, events))
         if not self._basket:
             self._reached = events[0].revision - 1  # nothing of interest happened before
-        elif len(self._basket) + len(events) > BASKET_MAX:
+        elif len(self._basket) + len(events) > BASKET_MAX or self._basket_bytes > BASKET_BYTES_MAX:
             self._basket = None
             self._watches.leave_live(self)
             return

@@ -54,6 +54,7 @@ from .writer import Compaction, Transaction, Writer
 REPLAYED_MAX = 50_000  # revisions whose history a store that opens brings back to memory
 FORGOTTEN_PER_COMPACTION = 5_000  # revisions that history lets go of before the disk does
 ARRIVALS_PER_TURN = 64  # so that a turn of the loop, with what the callers do next, stays short
+ARRIVING_BYTES_PER_TURN = 4 << 20  # so that watchers can take what is large before history forgets it
 
 
 class Ahead(msgspec.Struct, frozen=True, gc=False):
@@ -244,8 +245,12 @@ class SqliteStore:
         self._tell_waiting()
 
     def _arrive_some(self) -> None:
-        for _ in range(min(len(self._arriving), ARRIVALS_PER_TURN)):
-            self._arrive(self._arriving.popleft())
+        arrived, size = 0, 0
+        while self._arriving and arrived < ARRIVALS_PER_TURN and size < ARRIVING_BYTES_PER_TURN:
+            flight = self._arriving.popleft()
+            self._arrive(flight)
+            arrived += 1
+            size += sum(len(row.value) for row in flight.rows if row.value is not None)
         if self._arriving:
             asyncio.get_running_loop().call_soon(self._arrive_some)
         self._tell_waiting()
