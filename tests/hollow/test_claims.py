@@ -52,6 +52,13 @@ def test_a_generated_claim_must_have_been_made_and_for_this_pod():
     assert len(of(recorded, made("uid-p"))) == 1
 
 
+def test_a_claim_that_was_made_for_another_pod_is_not_used_though_this_one_is_listed():
+    """C12: somebody wrote the pod into the status of the other one's claim by hand."""
+    with pytest.raises(NotReady, match="claim p-gpu was made for pod p and is used by it alone"):
+        of(pod(spec=direct("p-gpu")), made("uid-somebody"))
+    assert len(of(pod(spec=direct("p-gpu")), made("uid-p"))) == 1
+
+
 def test_a_claim_that_was_deliberately_not_made_is_not_waited_for():
     assert of(pod(spec=GENERATED, status={"resourceClaimStatuses": [{"name": "gpu"}]})) == ()
 

@@ -182,7 +182,7 @@ def test_a_claim_for_extended_resources_goes_whichever_answer_is_lost(number: in
         one = await bench.pod()
         claim = await bench.allocated(one)
         bench.wire.lose(number, carried_out=carried_out)
-        await bench.writer.delete_extended(claim)
+        await bench.writer.delete_extended(one, claim)
         assert await bench.here.get("resourceclaims", "c") is None
 
     on_a_bench(story)

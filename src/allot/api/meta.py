@@ -47,6 +47,12 @@ class ObjectMeta(View, frozen=True):
         """The owner that manages this object, if one does."""
         return next((owner for owner in self.owner_references if owner.controller), None)
 
+    @property
+    def controlling_pod(self) -> OwnerReference | None:
+        """The same, if it is a pod: what was made for one pod is nobody else's to use (C4, C12)."""
+        owner = self.controller
+        return owner if owner is not None and owner.kind == "Pod" and owner.api_version == "v1" else None
+
 
 class Condition(View, frozen=True):
     type: str = ""

@@ -41,6 +41,9 @@ def require_ready(pod: core.Pod, claim: Object, is_generated: bool = False) -> N
     owner = view.metadata.controller
     if is_generated and (owner is None or owner.uid != pod.metadata.uid):
         raise NotReady(f"claim {claim.name} was not made for this pod")  # C4
+    owner = view.metadata.controlling_pod
+    if owner is not None and owner.uid != pod.metadata.uid:
+        raise NotReady(f"claim {claim.name} was made for pod {owner.name} and is used by it alone")  # C4, C12
     if view.status.allocation is None:
         raise NotReady(f"claim {claim.name} is not allocated")
     if not any(one.uid == pod.metadata.uid for one in view.status.reserved_for):

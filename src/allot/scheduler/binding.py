@@ -248,7 +248,7 @@ class Binder:
         for claim in made:
             try:
                 if extended.owner_of(claim.view.metadata) == pod.uid:
-                    await self.claims.delete_extended(claim)
+                    await self.claims.delete_extended(pod, claim)
                 else:
                     await self.claims.release(pod, claim)
             except errors.NotFound:

@@ -34,6 +34,11 @@ class ClaimInfo(msgspec.Struct, frozen=True, eq=False, gc=False):
     def is_controlled_by(self, uid: str) -> bool:
         return any(one.controller and one.uid == uid for one in self.view.metadata.owner_references)
 
+    def users_besides(self, uid: str) -> tuple[str, ...]:
+        """Everybody else who is listed as a user, in words: pods by name, others with their resource."""
+        others = (one for one in self.reserved_for if one.uid != uid)
+        return tuple(one.name if one.resource == "pods" else f"{one.resource}/{one.name}" for one in others)
+
     def __repr__(self) -> str:
         return f"ClaimInfo({self.key} {self.uid})"
 
@@ -47,3 +52,10 @@ def is_newer(object: Object, than: Object) -> bool:
     if mine.isdigit() and theirs.isdigit():
         return int(mine) > int(theirs)
     return mine != theirs
+
+
+def other_owner(claim: resource.ResourceClaim, pod_uid: str) -> str:
+    """The name of the pod that a claim was made for, from a template or for its extended resources, if
+    that is another one than this: nobody else may use it, whoever names it (C4, C12)."""
+    owner = claim.metadata.controlling_pod
+    return owner.name if owner is not None and owner.uid != pod_uid else ""

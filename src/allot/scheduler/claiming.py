@@ -8,6 +8,8 @@ What it promises
         allocation that was decided on.
     W5  What another scheduler wrote for the same pod is not taken for ours: found as we would
         have written it, it is ours only if a write of ours went unanswered.
+    C12 The claim that serves a pod's extended resources is never removed while anybody else is listed as its
+        user, and no pod is listed in a claim that was made for another (C4).
     W6  Giving back ends when nothing of it can arrive any more: a write that went unanswered may still be
         on its way, and must not find a claim that the next attempt relies on.
 
@@ -27,7 +29,7 @@ from allot.base import Clock
 from allot.client import Client
 
 from . import extended
-from .claim import ClaimInfo
+from .claim import ClaimInfo, other_owner
 from .extended import DeviceRequests
 from .pod import PodInfo
 
@@ -73,6 +75,7 @@ class ClaimWriter:
                 if is_unsure and is_as_meant:
                     return now  # W5: an earlier write of ours, of which we did not hear
                 raise Outdated(f"claim {now.name} was allocated elsewhere")
+            _require_usable(now, pod)
             finalizers = now.metadata.finalizers or []
             if FINALIZER not in finalizers:
                 protected = now.changed({"metadata": {"finalizers": [*finalizers, FINALIZER]}})
@@ -96,6 +99,7 @@ class ClaimWriter:
             status = now.view(resource.ResourceClaim).status
             if status.allocation is None or status.allocation != decided_on:
                 raise Outdated(f"claim {now.name} no longer has the devices that it had")
+            _require_usable(now, pod)
             if _is_reserved(status, pod):
                 is_ours = is_unsure
                 return now
@@ -167,16 +171,22 @@ class ClaimWriter:
             raise Outdated(f"claim {claim.key.name} no longer has the devices that it had")
         return now
 
-    async def delete_extended(self, claim: ClaimInfo) -> None:
-        """Remove it, whatever state it is in; what it holds goes first (C1)."""
+    async def delete_extended(self, pod: PodInfo, claim: ClaimInfo) -> None:
+        """Remove it, whatever state it is in; what it holds goes first (C1). While anybody else is listed
+        it stays as it is, for whoever is listed may be running on its devices (C6, C12)."""
 
         async def attempt(now: Object, _: bool) -> Object:
-            status = now.view(resource.ResourceClaim).status
-            if status.allocation is not None or status.reserved_for:
+            known = ClaimInfo.of(now)
+            if others := known.users_besides(pod.uid):
+                self._written(now)
+                raise Refusal(f"claim {now.name} is also used by {', '.join(others)}, and stays")
+            if known.allocation is not None or known.reserved_for:
                 now = await self._clear(now)
             elif FINALIZER in (now.metadata.finalizers or ()):
                 now = await self._unprotect(now)
-            await self._claims.delete(now.name, now.namespace, uid=now.uid)
+            await self._claims.delete(
+                now.name, now.namespace, uid=now.uid, resource_version=now.resource_version
+            )
             return now
 
         with contextlib.suppress(errors.NotFound):
@@ -257,6 +267,12 @@ async def insist(ask: Callable[[], Awaitable[T]]) -> T:
         except UNKNOWN:
             await asyncio.sleep(wait_s)
             wait_s = min(wait_s * 2, RETRY_LONGEST_S)
+
+
+def _require_usable(claim: Object, pod: PodInfo) -> None:
+    """Somebody may have made it over to another pod since it was decided on."""
+    if owner := other_owner(claim.view(resource.ResourceClaim), pod.uid):
+        raise Outdated(f"claim {claim.name} was made for pod {owner} and is used by it alone")
 
 
 def _consumer(pod: PodInfo) -> dict[str, str]:

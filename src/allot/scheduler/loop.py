@@ -264,7 +264,7 @@ class Scheduler:
                     await self._binder.claims.deallocate(pod, claim)
                 case DeleteClaim(claim):
                     await self._binder.require_unbound(pod)
-                    await self._binder.claims.delete_extended(claim)
+                    await self._binder.claims.delete_extended(pod, claim)
                 case Preempt(node, victims):
                     await self._evictor.evict(pod, node, victims)
         except (Refusal, errors.ApiError) as refused:

@@ -12,6 +12,7 @@ from controllers.resourceclaims.objects import (
     allocate,
     allocation,
     claim,
+    consumer,
     direct,
     exhaust,
     finish,
@@ -266,6 +267,36 @@ async def test_the_claim_of_another_pod_is_not_reserved(here: World):
     await allocate(here, made)
     await here.quiet()
     assert reserved(await here.claims.get(made.name, NS)) == []
+
+
+@story
+async def test_the_claim_for_the_extended_resources_of_another_pod_is_not_reserved(here: World):
+    """C12: a pod that was put on a node by hand names it."""
+    owner = await here.pods.create(pod("owner", claims=[]))
+    special = {"annotations": {"resource.kubernetes.io/extended-resource-claim": "true"}}
+    made = await here.claims.create(claim("special", **{**owned_by(owner), **special}))
+    await allocate(here, made, consumer(owner))
+    await here.pods.create(pod("thief", claims=direct("special"), nodeName="n"))
+    await here.quiet()
+    assert reserved(await here.claims.get("special", NS)) == ["owner"]
+
+
+@story
+async def test_a_claim_for_extended_resources_stays_for_whoever_else_is_listed(here: World):
+    """C12: its own pod has ended, and somebody was listed in it by hand."""
+    owner, other = await here.pods.create(pod("owner", claims=[])), await here.pods.create(pod("other"))
+    special = {"annotations": {"resource.kubernetes.io/extended-resource-claim": "true"}}
+    made = await here.claims.create(claim("special", **{**owned_by(owner), **special}))
+    await allocate(here, made, consumer(owner), consumer(other))
+    await here.pods.patch("owner", {"status": {"phase": "Succeeded"}}, NS, subresource="status")
+
+    async def is_left_to_the_other():
+        return reserved(await here.claims.get("special", NS)) == ["other"]
+
+    await here.until(is_left_to_the_other)
+    await here.quiet()
+    now = await here.claims.get("special", NS)
+    assert allocation(now) is not None and now.metadata.deletion_timestamp is None
 
 
 @story

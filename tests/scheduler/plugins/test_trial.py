@@ -1,6 +1,7 @@
 """What if these pods were gone? Asked of a fork that is as it was afterwards."""
 
 from allot.allocation import PoolId
+from allot.informers import Key
 from allot.scheduler.framework import CycleState
 from allot.scheduler.plugins.preemption.trial import Trial
 from allot.scheduler.pod import PodInfo
@@ -73,6 +74,47 @@ def test_after_a_reset_the_fork_is_as_it_was_and_the_cluster_always_was():
     trial.reset()
     assert picture(trial) == before
     assert set(snapshot.node("a").pods) == {one.uid for one in WORLD.pods}  # type: ignore[union-attr]
+
+
+def test_a_claim_in_flight_is_in_flight_again_after_a_reset():
+    """T2: held as settled it could not be given up any more."""
+    snapshot = WORLD.snapshot()
+    flying = snapshot.claim(Key("default", "own"))
+    assert flying is not None
+    hold = snapshot.ledger.hold(flying.uid)
+    assert hold is not None
+    snapshot.ledger.release(flying.uid)
+    snapshot.ledger.fly(flying.uid, hold.devices)
+    trial = trial_of(Wanting(gpus=2), snapshot)
+    for back in (trial.reset, lambda: trial.restore(by_name(trial)["three"])):
+        trial.evict(by_name(trial)["three"])
+        assert trial._fork.ledger.hold(flying.uid) is None
+        back()
+        assert trial._fork.ledger.hold(flying.uid) == snapshot.ledger.hold(flying.uid)
+
+
+def test_a_claim_for_extended_resources_that_another_is_listed_in_does_not_come_free():
+    """C12: the claim stays for them when its own pod is evicted, so nobody is evicted for it."""
+    snapshot = WORLD.snapshot()
+    own = snapshot.claim(Key("default", "own"))
+    assert own is not None
+    made_for = {"apiVersion": "v1", "kind": "Pod", "name": "three", "uid": "uid-of-three", "controller": True}
+    metadata = {
+        "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
+        "ownerReferences": [made_for],
+        "resourceVersion": "2",
+    }
+    three = {"resource": "pods", "name": "three", "uid": "uid-of-three"}
+    outsider = {"apiGroup": "example.com", "resource": "trainings", "name": "t", "uid": "t"}
+    for number, (listed, fits) in enumerate(((outsider, False), (three, True)), 2):
+        status = {"reservedFor": [three] if listed is three else [three, listed]}
+        metadata["resourceVersion"] = str(number)
+        snapshot.put_claim(own.object.changed({"metadata": metadata, "status": status}))
+        unnamed = pod("three", requests={"cpu": "1"})  # its spec does not name the claim
+        snapshot.place(unnamed, "a")
+        trial = trial_of(Wanting(gpus=1), snapshot)
+        trial.evict(by_name(trial)["three"])
+        assert trial.fits("a") is fits
 
 
 def test_candidates_that_make_the_same_difference_are_alike():

@@ -9,7 +9,7 @@ from . import releasing
 from .memory import Gone
 from .released import Releases
 from .releasing import OwnerStanding, Plan, Verdict
-from .views import Pod, claim_of, owning_pod, pod_of
+from .views import Pod, claim_of, pod_of
 
 WAIT_FOR_NODE_S = 300.0
 """A node's word wakes the loop at once; this is for what no watch tells."""
@@ -62,7 +62,7 @@ class ClaimLoop:
                 self._verdict(one, self._pod(namespace, one.name)) is Verdict.KEEP
                 for one in view.status.reserved_for
             )
-        owner = owning_pod(view)
+        owner = view.metadata.controlling_pod
         if owner is None:
             return True
         pod = self._pod(claim.namespace, owner.name)
@@ -122,7 +122,7 @@ class ClaimLoop:
         """A generated claim of a pod that is done goes now, without waiting for its owner to go.
         True if the cache turned out to be behind."""
         view = claim_of(claim)
-        owner = owning_pod(view)
+        owner = view.metadata.controlling_pod
         if owner is None or view.metadata.deletion_timestamp:
             return False
         pod = self._pod(claim.namespace, owner.name)

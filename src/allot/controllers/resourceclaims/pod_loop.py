@@ -12,7 +12,7 @@ from ..controller import World
 from . import generating, releasing
 from .generating import Adopt, Create, Skip, Use
 from .memory import Made, Unanswered
-from .views import Pod, PodClaim, claim_of, is_for, owning_pod, pod_of
+from .views import Pod, PodClaim, claim_of, is_for, pod_of
 
 CACHE_BEHIND_S = 30.0
 """When to look again at what the cache does not show yet."""
@@ -241,7 +241,7 @@ class PodLoop:
         if claim is None or not releasing.can_be_reserved(claim_of(claim), pod):
             return None
         view = claim_of(claim)
-        is_generated = name in _generated(pod) or owning_pod(view) is not None
+        is_generated = name in _generated(pod) or view.metadata.controlling_pod is not None
         return None if is_generated and not is_for(view, pod) else claim  # C4
 
 

@@ -87,13 +87,7 @@ def prepared_uids(object: Object) -> tuple[str, ...]:
     return tuple(one.uid for one in object.view(Prepared).status.claims)
 
 
-def owning_pod(claim: resource.ResourceClaim) -> meta.OwnerReference | None:
-    """The pod that a claim was generated for, or None."""
-    owner = claim.metadata.controller
-    return owner if owner is not None and owner.kind == "Pod" and owner.api_version == "v1" else None
-
-
 def is_for(claim: resource.ResourceClaim, pod: Pod) -> bool:
     """C4: a claim of the right name is not enough."""
-    owner = owning_pod(claim)
+    owner = claim.metadata.controlling_pod
     return owner is not None and owner.uid == pod.metadata.uid

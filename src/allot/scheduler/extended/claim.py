@@ -123,10 +123,8 @@ def owner_of(metadata: meta.ObjectMeta) -> str | None:
     """The uid of the pod that a claim was made for, if it stands for extended resources."""
     if metadata.annotations.get(ANNOTATION) != "true":
         return None
-    owner = metadata.controller
-    if owner is None or owner.kind != "Pod" or owner.api_version != "v1":
-        return None
-    return owner.uid
+    owner = metadata.controlling_pod
+    return owner.uid if owner is not None else None
 
 
 def pods_of(object: Object) -> tuple[str, ...]:

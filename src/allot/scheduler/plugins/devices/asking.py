@@ -11,7 +11,7 @@ import msgspec
 
 from allot.informers import Key
 
-from ...claim import ClaimInfo
+from ...claim import ClaimInfo, other_owner
 from ...extended import NOTHING, Asked, read_asked
 from ...pod import PodInfo
 from ...snapshot import Snapshot
@@ -86,6 +86,8 @@ def _usable(pod: PodInfo, key: Key, snapshot: Snapshot, generated: bool) -> Clai
         return Missing(f'resourceclaim "{key.name}" is being deleted', key)
     if generated and not claim.is_controlled_by(pod.uid):  # C4
         return Missing(f'resourceclaim "{key.name}" was not created for this pod', key)
+    if owner := other_owner(claim.view, pod.uid):
+        return Missing(f'resourceclaim "{key.name}" was made for pod "{owner}" and is used by it alone', key)
     return claim
 
 

@@ -25,6 +25,7 @@ THOROUGH_STEPS = 100_000
 """Where nothing else fits."""
 
 USERS_MAX = resource.limits.RESERVED_FOR_MAX
+USERS_TOLD = 4
 ALTERNATIVES_MAX = 8
 WEIGHT = 2.0
 
@@ -81,7 +82,7 @@ class DynamicResources:
         late = unusable(ask.held, state.now, self._binding_timeout_s) if ask.held else frozenset()
         state.read[NAME] = Read(ask, late)
         if ask.leftover is not None:
-            return Rejection(NAME, "the claim of an earlier attempt must be removed first")
+            return Rejection(NAME, _stays(ask.leftover, state.pod))
         full = next((one for one in ask.allocated if _is_full(one, state.pod)), None)
         if full is not None:
             why = f'resourceclaim "{full.key.name}" has {USERS_MAX} users, the most there can be'
@@ -127,7 +128,7 @@ class DynamicResources:
         if read is None:
             return None
         stale = read.ask.leftover or read.ask.earlier
-        if stale is not None:
+        if stale is not None and not stale.users_besides(state.pod.uid):  # C12
             return DeleteClaim(stale)
         for claim in read.ask.allocated:
             if _is_idle(claim, state.pod) and self._is_in_the_way(claim, read, snapshot):
@@ -150,6 +151,14 @@ class DynamicResources:
         return claim.uid in read.unusable or any(
             not is_reachable(claim, node.place) for node in snapshot.nodes()
         )
+
+
+def _stays(leftover: ClaimInfo, pod: PodInfo) -> str:
+    others = leftover.users_besides(pod.uid)
+    if not others:
+        return "the claim of an earlier attempt must be removed first"
+    users = ", ".join(others[:USERS_TOLD]) + (", ..." if len(others) > USERS_TOLD else "")
+    return f'resourceclaim "{leftover.key.name}" of an earlier attempt is also used by {users}, and stays'
 
 
 def _is_idle(claim: ClaimInfo, pod: PodInfo) -> bool:

@@ -163,8 +163,12 @@ class Trial:
 
     def _hold_again(self, claim: str) -> None:
         hold = self._released.pop(claim, None)
-        if hold is not None:
+        if hold is None:
+            return
+        if hold.settled:
             self._fork.ledger.settle(claim, hold.devices)
+        else:
+            self._fork.ledger.fly(claim, hold.devices)  # what is in flight can still be given up (T2)
 
     def _kinds(self, claim: str, name: str) -> Iterator[Hashable]:
         """The devices of a claim, as the node sees them, without their names."""
@@ -196,9 +200,10 @@ class Trial:
             if claim is not None and self._holds(claim.uid):
                 yield Use(claim.uid, _reservers(claim) | self._sharers(claim, name) | {pod.uid})
         extended = self._real.extended_claim_of(pod.uid)
-        for uid in (in_memory_uid(pod.uid), extended.uid if extended is not None else ""):
-            if self._holds(uid):
-                yield Use(uid, frozenset({pod.uid}))
+        if extended is not None and self._holds(extended.uid):
+            yield Use(extended.uid, _reservers(extended) | {pod.uid})  # others may be listed by hand (C12)
+        if self._holds(in_memory_uid(pod.uid)):
+            yield Use(in_memory_uid(pod.uid), frozenset({pod.uid}))
 
     def _sharers(self, claim: ClaimInfo, name: str) -> frozenset[str]:
         """Pods on the node that use a claim, also those whose reservation is not written yet."""
