@@ -9,7 +9,7 @@ from . import age, errors, field, frames, meta, names
 from .equality import equal
 from .field import FieldError, Path
 from .gates import GATES, Gates, UnknownGate
-from .http import Request, Response, Told, Transport
+from .http import SOCKET, Request, Response, Told, Transport
 from .kind import NAME_AND_AGE, Column, FieldErrorText, Fields, Kind, Occasion, Rules, Scale, Version
 from .object import Metadata, Object, encode, stored_form
 from .quantity import Format as QuantityFormat
@@ -21,6 +21,7 @@ from .user import Action, Decision, User
 __all__ = [
     "GATES",
     "NAME_AND_AGE",
+    "SOCKET",
     "Action",
     "Column",
     "Decision",

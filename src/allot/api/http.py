@@ -11,6 +11,8 @@ import msgspec
 
 from .object import Object
 
+SOCKET = "socket"
+
 
 class Request(msgspec.Struct, frozen=True):
     method: str
@@ -18,6 +20,7 @@ class Request(msgspec.Struct, frozen=True):
     query: Mapping[str, str] = {}  # the last value wins
     headers: Mapping[str, str] = {}  # names in lower case
     body: bytes = b""
+    source: str = ""  # an address; SOCKET and more on the same machine; nothing in the same process
 
     def asks_for(self, option: str) -> bool:
         """Whether a yes-or-no option is on. As upstream reads them: anything but 0 and false is a yes."""

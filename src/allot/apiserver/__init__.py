@@ -9,6 +9,7 @@ Read in the order in which a request travels:
     writing      create, update, patch   body, metadata, admission, ownership, guard; recent: for readers
     deleting     delete                  collection: many at once
     discovery    what is served          pages: health, version, metrics, OpenAPI
+    audit/       who did what, one line a request
     security/    identities, certificates, tokens, roles, what nodes may do
     assembly     all of it put together; serving: as a process
 
@@ -16,14 +17,17 @@ The only package that touches the store.
 """
 
 from .assembly import ApiServer, Options
+from .audit import AuditSettings, Level
 from .logs import Forward, NodeAddress
 from .security import Authority, identities
 from .serving import Serving, ServingOptions, serve
 
 __all__ = [
     "ApiServer",
+    "AuditSettings",
     "Authority",
     "Forward",
+    "Level",
     "NodeAddress",
     "Options",
     "Serving",

@@ -14,7 +14,6 @@ from allot.api import (
     User,
     custom,
     encode,
-    errors,
     kinds,
     rbac,
     resource,
@@ -26,6 +25,7 @@ from .admission import Admission
 from .admission import pods as pod_rules
 from .admission.rights import no_escalation, node_restriction
 from .applying import Applier
+from .audit import Auditor
 from .cache import Caches
 from .call import Call
 from .collection import CollectionDeleter
@@ -56,12 +56,10 @@ from .security import (
     Tokens,
     bootstrap_objects,
     openid_document,
-    read_impersonation,
-    refusal,
 )
 from .security.openid import PATHS as OPENID_PATHS
 from .seeding import SERVER, Seeder, namespaces, priority_classes
-from .server import Page, Server, Verb, error_response
+from .server import Page, Server, Verb
 from .telemetry import Telemetry
 from .watching import Laggards
 from .writing import Writer
@@ -88,6 +86,7 @@ class ApiServer:
         options: Options | None = None,
         authority: Authority | None = None,
         forward: Forward | None = None,
+        audit: Auditor | None = None,
     ) -> None:
         """`forward` is the way to the agents on the nodes, if there is one."""
         self.options = options or Options()
@@ -136,7 +135,10 @@ class ApiServer:
             reviews(self.authorizer, self.tokens, self.clock),
             self._pages(),
             Telemetry(self.metrics, self.laggards, self._loop_watch),
+            audit,
         )
+        if audit is not None:
+            audit.show(self.metrics)
 
     async def start(self) -> None:
         """Load what decisions need, plant what every cluster starts with, and begin housekeeping."""
@@ -158,17 +160,6 @@ class ApiServer:
         self.ready = True
 
     async def handle(self, request: Request, user: User) -> Response:
-        """Answer a request of `user`, who may act as somebody else."""
-        if "impersonate-" in "".join(request.headers):
-            try:
-                impersonation = read_impersonation(request.headers)
-            except errors.ApiError as error:
-                return error_response(error)
-            for need in impersonation.needs if impersonation else ():
-                decision = self.authorizer.authorize(user, need)
-                if not decision.allowed:
-                    return error_response(refusal(user, need, decision))
-            user = impersonation.user if impersonation else user
         return await self._server.handle(request, user)
 
     def tokens(self) -> Tokens:

@@ -40,10 +40,11 @@ _BUSY = error_response(errors.TooManyRequests("Too many requests, please try aga
 class Peer:
     """The other end of a connection; whose certificate it showed is read once."""
 
-    __slots__ = ("_certified", "_connection")
+    __slots__ = ("_certified", "_connection", "address")
 
-    def __init__(self, connection: ssl.SSLObject | None) -> None:
+    def __init__(self, connection: ssl.SSLObject | None, address: str = "") -> None:
         self._connection = connection
+        self.address = address
         self._certified: Certified | None = None
 
     def certified(self) -> Certified | None:
@@ -67,7 +68,8 @@ class _Protocol(HttpToolsProtocol):
         super().connection_made(transport)
         self._arriving_since: float | None = self.loop.time()
         self._look_again = self.loop.call_later(_ARRIVAL_S, self._look)
-        self._peer = Peer(transport.get_extra_info("ssl_object"))
+        address = transport.get_extra_info("peername") or ("",)
+        self._peer = Peer(transport.get_extra_info("ssl_object"), address[0])
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -131,12 +133,14 @@ class Application:
     async def _respond(self, scope: Scope, receive: Receive) -> Response:
         try:
             method, headers = scope["method"], _request_headers(scope["headers"])
-            request = Request(method, scope["path"], _query(scope["query_string"]), headers)
+            peer: Peer = scope["extensions"]["allot.peer"]
+            query = _query(scope["query_string"])
+            request = Request(method, scope["path"], query, headers, source=peer.address)
             # Strangers are turned away before their body is read.
-            user = self._authenticate(request, scope["extensions"]["allot.peer"])
+            user = self._authenticate(request, peer)
             if method not in ("GET", "HEAD"):
                 body = await _read_body(receive, headers)
-                request = Request(method, request.path, request.query, headers, body)
+                request = Request(method, request.path, query, headers, body, peer.address)
         except errors.ApiError as error:
             return error_response(error)
         return await self._handle(request, user)

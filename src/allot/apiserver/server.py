@@ -12,10 +12,12 @@ from allot.api import Action, Request, Response, User, encode, errors
 from allot.base import Clock
 from allot.store import OutcomeUnknown, StoreError
 
+from .audit import Answered, Auditor
 from .call import Call
 from .reading import Reader, renderer_of
 from .registry import Registry
 from .security.authorizer import Authorizer, refusal
+from .security.impersonation import read_impersonation
 from .target import Target, find_target
 from .telemetry import Telemetry
 from .writing import warning_headers
@@ -39,6 +41,7 @@ class Server:
         reviews: Mapping[tuple[str, str, str], Review],
         page: Page,
         telemetry: Telemetry,
+        audit: Auditor | None,
     ) -> None:
         """`verbs` write objects; `subresources` are verbs by subresource and method;
         `page` answers paths that are no resource."""
@@ -51,17 +54,26 @@ class Server:
         self._reviews = reviews
         self._page = page
         self._telemetry = telemetry
+        self._audit = audit
 
     async def handle(self, request: Request, user: User) -> Response:
+        """Answer a request of `user`, who may act as somebody else."""
         started = self._clock.monotonic_s()
-        target = None
+        target, acting = None, None
         try:
             target = find_target(request, self._registry)
-            response = await self._answer(request, user, target)
+            impersonation = read_impersonation(request.headers)
+            if impersonation is not None:
+                acting = impersonation.user
+                for need in impersonation.needs:
+                    self._authorize(user, need)
+            response = await self._answer(request, acting or user, target)
         except Exception as error:
             response = _refusal(error, request)
         seconds = self._clock.monotonic_s() - started
         self._telemetry.answered(target, request.method, response.status, seconds)
+        if self._audit is not None:
+            return self._audit.answered(Answered(request, user, acting, target, seconds), response)
         return response
 
     async def _answer(self, request: Request, user: User, target: Target | None) -> Response:

@@ -17,11 +17,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from allot.api import Request, User
+from allot.api import Request, User, errors
 from allot.base import Clock, os_reason
 from allot.store import Compare, Put, Store, open_store
 
 from .assembly import ApiServer, Options
+from .audit import Answered, Auditor, AuditSettings, open_audit
 from .listener import Application, Authenticate, Listener, Peer
 from .logs import Forward
 from .renewal import keep_renewed
@@ -38,6 +39,7 @@ from .security import (
     server_context,
     write_file,
 )
+from .server import error_response
 from .socketlistener import SocketListener
 
 SOCKET_NAME = "api.sock"
@@ -54,6 +56,7 @@ class ServingOptions:
     server: Options = field(default_factory=Options)
     way_to_nodes: Callable[[Authority, Clock], Forward] | None = None
     socket: bool = True
+    audit: AuditSettings | None = None
 
 
 class Serving:
@@ -68,6 +71,7 @@ class Serving:
         listener: Listener,
         local: SocketListener,
         renewal: asyncio.Task[None],
+        audit: Auditor | None,
     ) -> None:
         self.options = options
         self.api = api
@@ -76,6 +80,7 @@ class Serving:
         self._listener = listener
         self._local = local
         self._renewal = renewal
+        self._audit = audit
 
     @property
     def url(self) -> str:
@@ -96,35 +101,40 @@ class Serving:
         await asyncio.gather(self._listener.close(), self._local.close())
         await self.api.close()
         await self._store.close()
+        if self._audit is not None:
+            await asyncio.to_thread(self._audit.close)
 
 
 async def serve(options: ServingOptions) -> Serving:
     """Start a server and return once it answers. Raises what keeps it from starting."""
     data_dir = private_directory(options.data_dir)
+    audit = _opened_audit(options)
     store = open_store(options.store, data_dir)
     api: ApiServer | None = None
     try:
         authority = await _shared_authority(store, data_dir, options)
         way = options.way_to_nodes
         forward = way(authority, options.server.clock) if way else None
-        api = ApiServer(store, options.server, authority, forward)
+        api = ApiServer(store, options.server, authority, forward, audit)
         now = options.server.clock.now()
         names = (*SERVING_NAMES, socket.gethostname(), *_reached_as(options))
         files = open_serving(data_dir, authority, names, now)
         context = server_context(files, authority.ca.certificate)
         await api.start()
-        listener = Listener(Application(api.handle, _authenticate(api)), context)
+        listener = Listener(Application(api.handle, _authenticate(api, audit)), context)
         local = SocketListener(api.handle)
         await _listen(listener, local, options)
     except BaseException:
         if api is not None:
             await api.close()
         await store.close()
+        if audit is not None:
+            audit.close()
         raise
     renewal = asyncio.create_task(
         keep_renewed(context, data_dir, authority, names, options.server.clock), name="certificate renewal"
     )
-    serving = Serving(options, store, api, authority, listener, local, renewal)
+    serving = Serving(options, store, api, authority, listener, local, renewal, audit)
     _write_kubeconfig(serving)
     # Start-up made many objects that stay; the collector need not look at them again.
     gc.collect()
@@ -178,11 +188,24 @@ def _write_kubeconfig(serving: Serving) -> None:
     write_file(serving.kubeconfig, text.encode())
 
 
-def _authenticate(api: ApiServer) -> Authenticate:
+def _opened_audit(options: ServingOptions) -> Auditor | None:
+    if options.audit is None:
+        return None
+    return open_audit(options.audit, options.server.clock, options.server.ids)
+
+
+def _authenticate(api: ApiServer, audit: Auditor | None) -> Authenticate:
     """Who is calling: by the certificate of the connection, else by the token of the request."""
     authenticator = Authenticator(api.tokens(), anonymous_health=api.options.anonymous_health)
 
     def who(request: Request, peer: Peer) -> User:
-        return authenticator.authenticate(peer.certified(), request.headers, request.path, api.clock.now())
+        try:
+            return authenticator.authenticate(
+                peer.certified(), request.headers, request.path, api.clock.now()
+            )
+        except errors.Unauthorized as refused:
+            if audit is not None:
+                audit.answered(Answered(request, None, None, None, 0.0), error_response(refused))
+            raise
 
     return who

@@ -25,7 +25,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any, cast
 
-from allot.api import Request, Response, User, errors, frames
+from allot.api import SOCKET, Request, Response, User, errors, frames
 from allot.base import unix_address
 
 from .listener import Handle
@@ -120,6 +120,7 @@ class _Connection(asyncio.Protocol):
         self._inbox = frames.Inbox(frames.REQUEST_BYTES_MAX)
         self._outbox = frames.Outbox(self._write, self._loop.call_soon, frames.ANSWER_BYTES_MAX)
         self._turns = frames.Turns(self._take, self._broken, self._loop.call_soon)
+        self._source = SOCKET
         self._users: dict[int, User] = {}
         self._answering: dict[int, tuple[asyncio.Task[None], bool]] = {}  # and whether it only reads
         self._streams: dict[int, _Window] = {}
@@ -129,9 +130,11 @@ class _Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        if len(self._listener.connections) >= CONNECTIONS_MAX or not _is_us(self._transport):
+        process, user = _peer(self._transport)
+        if len(self._listener.connections) >= CONNECTIONS_MAX or user != os.getuid():  # U1
             self._transport.abort()
             return
+        self._source = f"{SOCKET}, process {process}"
         self._listener.connections.add(self)
 
     def data_received(self, data: bytes) -> None:
@@ -223,7 +226,7 @@ class _Connection(asyncio.Protocol):
         if refusal is not None:
             self._answer(number, refusal)
             return
-        request = Request(ask.method, ask.path, ask.query, ask.headers, ask.body)
+        request = Request(ask.method, ask.path, ask.query, ask.headers, ask.body, self._source)
         task = self._loop.create_task(self._respond(number, request, user))
         self._answering[number] = (task, ask.method in _READS)
         self._listener.being_answered += 1
@@ -349,8 +352,8 @@ class _Window:
         await self._waiting
 
 
-def _is_us(transport: asyncio.Transport) -> bool:
-    """Whether the other end runs as our own user (U1)."""
+def _peer(transport: asyncio.Transport) -> tuple[int, int]:
+    """The process at the other end, and its user."""
     peer = transport.get_extra_info("socket")
-    _, user, _ = _PEER.unpack(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
-    return bool(user == os.getuid())
+    process, user, _ = _PEER.unpack(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
+    return process, user

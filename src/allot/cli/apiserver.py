@@ -14,7 +14,7 @@ from allot.apiserver import Options, ServingOptions, serve
 from allot.cluster import way_to_nodes
 from allot.store import StoreError
 
-from . import flags
+from . import auditing, flags
 from .wording import plain
 
 
@@ -43,6 +43,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         default=True,
         help="also listen on DATA-DIR/api.sock, for processes of the same user (default)",
     )
+    auditing.arguments(parser)
     flags.add_feature_gates(parser)
 
 
@@ -57,6 +58,7 @@ def run(options: argparse.Namespace) -> int:
         Options(gates=options.feature_gates, anonymous_health=options.anonymous_health),
         way_to_nodes,
         options.socket,
+        auditing.settings(options),
     )
     try:
         return run_loop(_serve(wanted))

@@ -17,6 +17,7 @@ from allot.cluster import ClusterOptions, cluster, way_to_nodes
 from allot.fleet import CATALOGUE, UnknownFleet, fleet
 from allot.store import StoreError
 
+from . import auditing
 from .apiserver import arguments as server_arguments
 from .apiserver import run_loop
 from .wording import plain
@@ -74,6 +75,7 @@ def _wanted(options: argparse.Namespace) -> ClusterOptions:
         tuple(options.name),
         server,
         way_to_nodes,
+        audit=auditing.settings(options),
     )
     # Others wait for four missed renewals before they worry.
     renewing = hollow.Renewing(options.lease_every, max(4, round(4 * options.lease_every)))

@@ -31,9 +31,9 @@ class Impersonation(NamedTuple):
 
 def read_impersonation(headers: Mapping[str, str]) -> Impersonation | None:
     """What the headers ask for, or None. A repeated header comes as one value of several lines."""
-    asked = {header: value for header, value in headers.items() if header.startswith(_PREFIX)}
-    if not asked:
+    if _PREFIX not in "".join(headers):  # of nearly every request; quicker than asking each header
         return None
+    asked = {header: value for header, value in headers.items() if header.startswith(_PREFIX)}
     name, uid = asked.get("impersonate-user", ""), asked.get("impersonate-uid", "")
     groups = asked["impersonate-group"].split("\n") if "impersonate-group" in asked else []
     extra = {
