@@ -58,11 +58,52 @@ def test_a_store_that_is_away_is_said_to_be_waited_for(tmp_path, caplog, monkeyp
     assert len(waiting) == 1 and where in waiting[0]
 
 
-def test_a_second_server_on_the_same_data_is_refused(tmp_path):
-    server = ServerProcess(tmp_path / "d")
+@pytest.mark.parametrize("first, second", [("sqlite", "sqlite"), ("sqlite", "memory"), ("memory", "sqlite")])
+def test_a_second_server_on_the_same_data_is_refused_and_touches_nothing(tmp_path, first, second):
+    """With another store it took over kubeconfig and socket of the one that runs."""
+    folder = tmp_path / "d"
+    server = ServerProcess(folder, store=first)
     try:
-        done = allot("apiserver", "--data-dir", str(tmp_path / "d"), "--port", "0")
+        before = {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in owned(folder)}
+        done = allot("apiserver", "--data-dir", str(folder), "--port", "0", "--store", second)
         assert done.returncode == 1
-        assert "Traceback" not in done.stderr and "is in use by process" in done.stderr, done.stderr
+        pid = server.process.pid
+        expected = f"{folder} is in use by process {pid} (--data-dir names another)"
+        assert done.stderr == f"allot apiserver: {expected}\n"
+        assert {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in owned(folder)} == before
     finally:
         assert server.stop() == 0
+
+
+def owned(folder):
+    """What belongs to the server that runs there, and does not change while nobody asks it anything."""
+    return [folder / "kubeconfig", folder / "api.sock", folder / "server.lock", *(folder / "pki").iterdir()]
+
+
+def test_a_data_directory_is_free_again_when_its_server_was_killed(tmp_path):
+    server = ServerProcess(tmp_path / "d", store="memory")
+    server.kill()
+    server.start()
+    assert server.stop() == 0
+
+
+@pytest.mark.parametrize("command", ["apiserver", "up"])
+@pytest.mark.parametrize(
+    "name, spoil, says",
+    [
+        ("server.key", lambda path: path.chmod(0o644), "others can read {}: make it 0600"),
+        ("authority.json", lambda path: path.chmod(0o604), "others can read {}: make it 0600"),
+        ("authority.json", lambda path: path.write_text("{}"), "{} cannot be read"),
+        ("authority.json", lambda path: path.write_bytes(b"\xff\x00"), "{} cannot be read"),
+        ("server.crt", lambda path: (path.unlink(), path.mkdir()), "{}: Is a directory"),
+    ],
+)
+def test_key_files_that_cannot_be_used_are_one_line(tmp_path, command, name, spoil, says):
+    folder = tmp_path / "d"
+    assert ServerProcess(folder, store="memory").stop() == 0
+    path = folder / "pki" / name
+    spoil(path)
+    done = allot(command, "--data-dir", str(folder), "--port", "0", "--store", "memory")
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"allot {command}: {says.format(path)}"), line

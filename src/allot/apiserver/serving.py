@@ -4,6 +4,7 @@
     D/api.sock      the way in for processes of the same user on the same machine
     D/pki           keys and certificates (see `security/keyfiles`)
     D/allot.db      the embedded store
+    D/server.lock   held while a server runs: all of this is one server's at a time
 
 Several servers on one etcd share the authority through the store: whoever comes
 first writes it there, the others take it.
@@ -14,11 +15,12 @@ import errno
 import gc
 import socket
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from allot.api import Request, User, errors
-from allot.base import Clock, os_reason
+from allot.base import Clock, FileLock, HeldByAnother, os_reason
 from allot.store import Compare, Put, Store, open_store
 
 from .assembly import ApiServer, Options
@@ -43,6 +45,7 @@ from .server import error_response
 from .socketlistener import SocketListener
 
 SOCKET_NAME = "api.sock"
+LOCK_NAME = "server.lock"
 _AUTHORITY_KEY = "/system/authority"
 
 
@@ -65,22 +68,17 @@ class Serving:
     def __init__(
         self,
         options: ServingOptions,
-        store: Store,
         api: ApiServer,
         authority: Authority,
         listener: Listener,
-        local: SocketListener,
-        renewal: asyncio.Task[None],
-        audit: Auditor | None,
+        held: AsyncExitStack,
     ) -> None:
+        """`held` is everything that must be given back, the last first."""
         self.options = options
         self.api = api
         self.authority = authority
-        self._store = store
         self._listener = listener
-        self._local = local
-        self._renewal = renewal
-        self._audit = audit
+        self._held = held
 
     @property
     def url(self) -> str:
@@ -97,25 +95,24 @@ class Serving:
         return self.options.data_dir / SOCKET_NAME
 
     async def close(self) -> None:
-        self._renewal.cancel()
-        await asyncio.gather(self._listener.close(), self._local.close())
-        await self.api.close()
-        await self._store.close()
-        if self._audit is not None:
-            await asyncio.to_thread(self._audit.close)
+        await self._held.aclose()
 
 
 async def serve(options: ServingOptions) -> Serving:
     """Start a server and return once it answers. Raises what keeps it from starting."""
     data_dir = private_directory(options.data_dir)
-    audit = _opened_audit(options)
-    store = open_store(options.store, data_dir)
-    api: ApiServer | None = None
-    try:
+    async with AsyncExitStack() as held:
+        held.callback(_occupied(data_dir).release)
+        audit = _opened_audit(options)
+        if audit is not None:
+            held.push_async_callback(asyncio.to_thread, audit.close)
+        store = open_store(options.store, data_dir)
+        held.push_async_callback(store.close)
         authority = await _shared_authority(store, data_dir, options)
         way = options.way_to_nodes
         forward = way(authority, options.server.clock) if way else None
         api = ApiServer(store, options.server, authority, forward, audit)
+        held.push_async_callback(api.close)
         now = options.server.clock.now()
         names = (*SERVING_NAMES, socket.gethostname(), *_reached_as(options))
         files = open_serving(data_dir, authority, names, now)
@@ -124,22 +121,35 @@ async def serve(options: ServingOptions) -> Serving:
         listener = Listener(Application(api.handle, _authenticate(api, audit)), context)
         local = SocketListener(api.handle)
         await _listen(listener, local, options)
+        held.push_async_callback(_close_both, listener, local)
+        renewal = asyncio.create_task(
+            keep_renewed(context, data_dir, authority, names, options.server.clock),
+            name="certificate renewal",
+        )
+        held.callback(renewal.cancel)
+        serving = Serving(options, api, authority, listener, held.pop_all())
+    try:
+        _write_kubeconfig(serving)
     except BaseException:
-        if api is not None:
-            await api.close()
-        await store.close()
-        if audit is not None:
-            audit.close()
+        await serving.close()
         raise
-    renewal = asyncio.create_task(
-        keep_renewed(context, data_dir, authority, names, options.server.clock), name="certificate renewal"
-    )
-    serving = Serving(options, store, api, authority, listener, local, renewal, audit)
-    _write_kubeconfig(serving)
     # Start-up made many objects that stay; the collector need not look at them again.
     gc.collect()
     gc.freeze()
     return serving
+
+
+async def _close_both(listener: Listener, local: SocketListener) -> None:
+    await asyncio.gather(listener.close(), local.close())
+
+
+def _occupied(data_dir: Path) -> FileLock:
+    """Whatever the store is, keys, socket and kubeconfig are there: a second server would take them over."""
+    try:
+        return FileLock(data_dir / LOCK_NAME)
+    except HeldByAnother as taken:
+        text = f"{data_dir} is in use by process {taken.holder} (--data-dir names another)"
+        raise OSError(errno.EBUSY, text) from None
 
 
 async def _listen(listener: Listener, local: SocketListener, options: ServingOptions) -> None:
@@ -170,13 +180,25 @@ async def _shared_authority(store: Store, data_dir: Path, options: ServingOption
     """The authority of the store's cluster; of the data directory if the store has none yet."""
     found = await store.get(_AUTHORITY_KEY)
     if found is not None:
-        authority = Authority.from_bytes(found.value)
+        authority = _read_shared(found.value)
         keep_authority(data_dir, authority)
         return authority
     authority = open_authority(data_dir, options.server.clock.now())
     if options.store.startswith("etcd:"):
         await store.transact([Compare(_AUTHORITY_KEY, 0)], [Put(_AUTHORITY_KEY, authority.to_bytes())])
         return await _shared_authority(store, data_dir, options)
+    return authority
+
+
+def _read_shared(record: bytes) -> Authority:
+    try:
+        authority = Authority.from_bytes(record)
+        authority.check()
+    except ValueError as wrong:
+        raise ValueError(
+            f"the store's record {_AUTHORITY_KEY} cannot be read ({wrong}): restore it, or remove it and "
+            "the next server to start writes that of its data directory"
+        ) from None
     return authority
 
 

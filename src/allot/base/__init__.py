@@ -1,6 +1,7 @@
 """Ground floor: no word of the domain appears here."""
 
 from .clock import Clock, SystemClock
+from .filelock import FileLock, HeldByAnother
 from .ids import Ids, RandomIds
 from .invariants import InvariantBroken, require
 from .journal import Journal
@@ -13,7 +14,9 @@ from .unixaddress import unix_address
 __all__ = [
     "Clock",
     "Counter",
+    "FileLock",
     "Gauge",
+    "HeldByAnother",
     "Histogram",
     "Ids",
     "InvariantBroken",

@@ -1,5 +1,6 @@
 """Keys, certificates and kubeconfigs, up to a real TLS handshake."""
 
+import json
 import socket
 import ssl
 import stat
@@ -68,6 +69,40 @@ def test_a_torn_key_file_is_an_error_with_advice_not_a_new_cluster(tmp_path):
     path.write_bytes(path.read_bytes()[:50])
     with pytest.raises(BadKeyFiles, match="restore it, or remove it"):
         open_authority(tmp_path, NOW)
+
+
+@pytest.mark.parametrize("part", ["ca.crt", "ca.key", "token.keys"])
+def test_a_key_file_whose_keys_are_none_is_an_error_that_names_it(tmp_path, part):
+    open_authority(tmp_path, NOW)
+    path = tmp_path / "pki" / "authority.json"
+    record = json.loads(path.read_bytes())
+    record[part] = ["nonsense"] if part == "token.keys" else "nonsense"
+    path.write_text(json.dumps(record))
+    with pytest.raises(BadKeyFiles, match=r"authority\.json cannot be read"):
+        open_authority(tmp_path, NOW)
+
+
+def test_keys_that_do_not_belong_together_are_not_used(tmp_path):
+    open_authority(tmp_path, NOW)
+    path = tmp_path / "pki" / "authority.json"
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), "ca.key": AUTHORITY.ca.key.decode()}))
+    with pytest.raises(BadKeyFiles, match=r"ca\.key is not the key of ca\.crt"):
+        open_authority(tmp_path, NOW)
+
+
+def test_a_serving_key_that_others_could_have_read_is_not_used(tmp_path):
+    open_serving(tmp_path, AUTHORITY, ["localhost"], NOW)
+    (tmp_path / "pki" / "server.key").chmod(0o640)
+    with pytest.raises(BadKeyFiles, match=r"others can read .*server\.key: make it 0600"):
+        open_serving(tmp_path, AUTHORITY, ["localhost"], NOW)
+
+
+@pytest.mark.parametrize("junk", [b"nonsense", AUTHORITY.ca.key, b""])
+def test_a_serving_key_that_is_none_or_another_is_made_anew(tmp_path, junk):
+    files = open_serving(tmp_path, AUTHORITY, ["localhost"], NOW)
+    files.key.write_bytes(junk)
+    server_context(open_serving(tmp_path, AUTHORITY, ["localhost"], NOW), AUTHORITY.ca.certificate)
+    assert files.key.read_bytes() != junk
 
 
 def test_a_serving_certificate_is_kept_until_it_runs_out_or_the_names_change(tmp_path):

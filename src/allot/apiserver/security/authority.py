@@ -66,6 +66,17 @@ class Authority:
         ca = KeyPair(found.certificate.encode(), found.key.encode())
         return cls(ca, tuple(key.encode() for key in found.token_keys))
 
+    def check(self) -> None:
+        """Raises ValueError, with what is wrong, unless these keys can be used and belong together."""
+        from . import issuing
+
+        if not issuing.belong_together(self.ca.certificate, self.ca.key):
+            raise ValueError("ca.key is not the key of ca.crt")
+        if not self.token_keys:
+            raise ValueError("token.keys is empty")
+        for key in self.token_keys:
+            issuing.load_key(key)
+
     def with_new_token_key(self, keep: int = 1) -> "Authority":
         """A fresh key signs from now on; the `keep` latest ones still verify."""
         from . import issuing
@@ -105,7 +116,7 @@ class Authority:
         )
 
     def still_serves(self, pair: KeyPair, names: Iterable[str], now: datetime) -> bool:
-        """Is this serving certificate ours, right for these names, and not about to expire?"""
+        """Is this serving certificate ours, with its key, right for these names, and not about to expire?"""
         from . import issuing
 
         try:
@@ -113,9 +124,10 @@ class Authority:
                 issuing.expiry(pair.certificate) - now > RENEW_BEFORE
                 and issuing.is_reached_as(pair.certificate, names)
                 and issuing.is_issued_by(pair.certificate, self.ca.certificate)
+                and issuing.belong_together(pair.certificate, pair.key)
             )
         except ValueError:
-            return False  # not a certificate at all
+            return False  # not a certificate at all, or not a key
 
     def expires(self) -> datetime:
         from . import issuing

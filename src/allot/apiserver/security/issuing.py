@@ -86,6 +86,15 @@ def load_key(pem: bytes) -> ec.EllipticCurvePrivateKey:
     return key
 
 
+def belong_together(certificate: bytes, key: bytes) -> bool:
+    """Is this the key of that certificate? ValueError where one of them is not what it should be."""
+    found = x509.load_pem_x509_certificate(certificate)
+    try:
+        return found.public_key() == load_key(key).public_key()
+    except TypeError as encrypted:
+        raise ValueError("the key is encrypted") from encrypted
+
+
 def expiry(certificate: bytes) -> datetime:
     return x509.load_pem_x509_certificate(certificate).not_valid_after_utc
 

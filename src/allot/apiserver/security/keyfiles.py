@@ -24,7 +24,7 @@ class ServingFiles(NamedTuple):
     key: Path
 
 
-class BadKeyFiles(Exception):
+class BadKeyFiles(ValueError):
     """The key files cannot be used. The message says what to do about it."""
 
 
@@ -47,14 +47,15 @@ def read_authority(data_dir: Path) -> Authority | None:
     path = data_dir / "pki" / "authority.json"
     if not path.exists():
         return None
-    if path.stat().st_mode & 0o077:
-        raise BadKeyFiles(f"others can read {path}: make it 0600 if it was never exposed, else remove it")
+    _require_private(path)
     try:
-        return Authority.from_bytes(path.read_bytes())
+        found = Authority.from_bytes(path.read_bytes())
+        found.check()
     except ValueError as error:
         raise BadKeyFiles(
             f"{path} cannot be read ({error}): restore it, or remove it to start over"
         ) from None
+    return found
 
 
 def keep_authority(data_dir: Path, authority: Authority) -> None:
@@ -71,6 +72,8 @@ def open_serving(data_dir: Path, authority: Authority, names: Iterable[str], now
     files = ServingFiles(pki / "server.crt", pki / "server.key")
     wanted = list(names)
     with _locked(pki):
+        if files.key.exists():
+            _require_private(files.key)
         if not all(file.exists() for file in files) or not authority.still_serves(
             KeyPair(*(file.read_bytes() for file in files)), wanted, now
         ):
@@ -78,6 +81,11 @@ def open_serving(data_dir: Path, authority: Authority, names: Iterable[str], now
             write_file(files.key, pair.key)
             write_file(files.certificate, pair.certificate)
     return files
+
+
+def _require_private(path: Path) -> None:
+    if path.stat().st_mode & 0o077:
+        raise BadKeyFiles(f"others can read {path}: make it 0600 if it was never exposed, else remove it")
 
 
 def private_directory(path: Path) -> Path:

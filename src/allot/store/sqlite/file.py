@@ -25,7 +25,6 @@ Why one statement for a batch
     is its own transaction: the lock changes hands once for write, sync and all.
 """
 
-import fcntl
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -33,6 +32,8 @@ from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
+
+from allot.base import FileLock, HeldByAnother
 
 from ..contract import Unavailable
 
@@ -98,10 +99,10 @@ class LogFile:
             self._prepare()
             self._checkpointing = self._connect()
         except sqlite3.Error as error:
-            os.close(self._lock)
+            self._lock.release()
             raise Unavailable(f"{path}: {error}") from error
         except BaseException:
-            os.close(self._lock)
+            self._lock.release()
             raise
 
     def _connect(self) -> sqlite3.Connection:
@@ -203,7 +204,7 @@ class LogFile:
     def close(self) -> None:
         self._checkpointing.close()
         self._db.close()
-        os.close(self._lock)
+        self._lock.release()
 
     def _mark(self, name: str) -> int:
         (revision,) = self._db.execute("SELECT revision FROM mark WHERE name = ?", (name,)).fetchone()
@@ -221,22 +222,12 @@ class LogFile:
             raise
 
 
-def _lock(path: Path) -> int:
-    """Hold a lock that ends with the process, however it ends.
-
-    On a file of its own: closing any descriptor of the database would drop the
-    locks that SQLite holds on it.
-    """
-    lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def _lock(path: Path) -> FileLock:
+    """On a file of its own: closing any descriptor of the database would drop SQLite's own locks on it."""
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        holder = os.read(lock, 32).decode() or "unknown"
-        os.close(lock)
-        raise Unavailable(f"{path} is in use by process {holder}") from None
-    os.ftruncate(lock, 0)
-    os.write(lock, str(os.getpid()).encode())
-    return lock
+        return FileLock(Path(f"{path}.lock"))
+    except HeldByAnother as taken:
+        raise Unavailable(f"{path} is in use by process {taken.holder}") from None
 
 
 def _create(path: Path) -> None:

@@ -1,0 +1,30 @@
+"""One holder at a time, and the others are told who it is."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from allot.base import FileLock, HeldByAnother
+
+
+def test_a_lock_has_one_holder_and_says_who(tmp_path: Path):
+    first = FileLock(tmp_path / "lock")
+    with pytest.raises(HeldByAnother) as taken:
+        FileLock(tmp_path / "lock")
+    assert taken.value.holder == str(os.getpid())
+    first.release()
+    FileLock(tmp_path / "lock").release()
+
+
+def test_a_lock_ends_with_its_process_however_that_ends(tmp_path: Path):
+    program = f"import os; from allot.base import FileLock; FileLock({str(tmp_path / 'lock')!r}); os._exit(9)"
+    for _ in range(2):
+        assert subprocess.run([sys.executable, "-c", program]).returncode == 9
+
+
+def test_a_lock_that_cannot_be_written_names_its_file(tmp_path: Path):
+    with pytest.raises(OSError, match="lock"):
+        FileLock(tmp_path / "missing" / "lock")
