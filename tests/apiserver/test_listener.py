@@ -2,52 +2,13 @@
 
 import asyncio
 import json
-import ssl
 
 import pytest
 
-from allot.api import Response, User
-from allot.apiserver import listener
-from allot.apiserver.listener import Application, Listener
-from allot.apiserver.security import Authority, open_serving, server_context
-from allot.base import SystemClock
+from allot.api import Response
+from allot.apiserver import arriving, connection, listener, unread
 
-
-class Ground:
-    """A listener in front of a handler that the test chooses."""
-
-    def __init__(self, folder, handle):
-        self._folder, self._handle = folder, handle
-
-    async def __aenter__(self):
-        now = SystemClock().now()
-        authority = Authority.create(now)
-        files = open_serving(self._folder, authority, ["localhost", "127.0.0.1"], now)
-        application = Application(self._handle, lambda request, peer: User("somebody"))
-        self._listener = Listener(application, server_context(files, authority.ca.certificate))
-        await self._listener.open("127.0.0.1", 0)
-        self._context = ssl.create_default_context(cadata=authority.ca.certificate.decode())
-        return self
-
-    async def __aexit__(self, *error):
-        await self._listener.close()
-
-    async def connect(self):
-        return await asyncio.open_connection(
-            "127.0.0.1", self._listener.port, ssl=self._context, server_hostname="localhost"
-        )
-
-    async def say(self, raw: bytes) -> bytes:
-        reader, writer = await self.connect()
-        writer.write(raw)
-        await writer.drain()
-        answer = await asyncio.wait_for(reader.read(65536), 5)
-        writer.close()
-        return answer
-
-
-async def fine(request, user):
-    return Response(200, b'{"path":"%b","size":%d}' % (request.path.encode(), len(request.body)))
+from .ground import Ground, fine
 
 
 def test_requests_follow_each_other_on_one_connection(tmp_path):
@@ -99,7 +60,7 @@ def test_what_is_not_http_ends_the_connection(tmp_path):
     async def story():
         async with Ground(tmp_path, fine) as ground:
             assert (await ground.say(b"\x00\x01 nonsense\r\n\r\n")).startswith(b"HTTP/1.1 400")
-            endless = b"GET / HTTP/1.1\r\n" + b"A: " + b"x" * (listener.HEAD_BYTES_MAX + 100) + b"\r\n\r\n"
+            endless = b"GET / HTTP/1.1\r\n" + b"A: " + b"x" * (arriving.HEAD_BYTES_MAX + 100) + b"\r\n\r\n"
             assert not (await ground.say(endless)).startswith(b"HTTP/1.1 200")
             assert (await ground.say(b"GET /still-here HTTP/1.1\r\nHost: x\r\n\r\n")).startswith(
                 b"HTTP/1.1 200"
@@ -181,7 +142,7 @@ def test_a_request_whose_sender_left_before_the_end_is_not_carried_out(tmp_path)
     "sent", [b"", b"GET / HTTP/1.1\r\nHo", b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nx"]
 )
 def test_a_request_that_never_comes_to_its_end_costs_the_connection(tmp_path, monkeypatch, sent):
-    monkeypatch.setattr(listener, "_ARRIVAL_S", 0.3)
+    monkeypatch.setattr(connection, "ARRIVAL_S", 0.3)
 
     async def story():
         async with Ground(tmp_path, fine) as ground:
@@ -195,7 +156,7 @@ def test_a_request_that_never_comes_to_its_end_costs_the_connection(tmp_path, mo
 
 
 def test_a_client_that_takes_nothing_is_not_waited_for(tmp_path, monkeypatch):
-    monkeypatch.setattr(listener, "_UNREAD_S", 0.3)
+    monkeypatch.setattr(unread, "UNREAD_S", 0.3)
     ended = asyncio.Event()
 
     async def pieces():

@@ -11,7 +11,7 @@ import pytest
 import uvloop
 
 from allot.api import Request, Response, User, errors, frames
-from allot.apiserver import socketlistener
+from allot.apiserver import socketlistener, unread
 from allot.apiserver.socketlistener import SocketListener
 from allot.client import Socket, SocketLimits
 from allot.client import link as linking
@@ -289,8 +289,41 @@ def test_a_stream_waits_for_its_reader_and_nobody_else_waits_for_it(tmp_path, mo
     told(story())
 
 
+def test_answers_that_a_process_does_not_read_are_not_made(tmp_path):
+    """U3: nor is a process cut off that asks for much at once and reads it."""
+    made = []
+
+    async def large(request, user):
+        made.append(request)
+        return Response(200, b"x" * 900_000)
+
+    async def story():
+        async with ground(tmp_path, large) as (listener, shared):
+            raw = await Raw().open(tmp_path / "api.sock")
+            raw.writer.transport.pause_reading()
+            raw.meet()
+            for number in range(400):
+                raw.ask(number)
+            raw.outbox.flush()
+            await until(lambda: listener.unread.waiting_bytes)
+            await asyncio.sleep(0.3)
+            assert len(made) < 60
+            assert listener.unread.waiting_bytes < 60_000_000
+            raw.writer.transport.resume_reading()
+            for _ in range(400):
+                assert len((await raw.answer()).body) == 900_000
+            assert listener.unread.waiting_bytes == 0
+            client = shared.transport(SOMEBODY)
+            answers = await asyncio.gather(*(client.send(GET) for _ in range(100)))
+            assert [len(answer.body) for answer in answers] == [900_000] * 100
+            await client.close()
+            raw.writer.close()
+
+    told(story())
+
+
 def test_a_process_that_reads_nothing_loses_its_connection(tmp_path, monkeypatch):
-    monkeypatch.setattr(socketlistener, "_UNREAD_S", 0.3)
+    monkeypatch.setattr(unread, "UNREAD_S", 0.3)
 
     async def large(request, user):
         return Response(200, b"x" * 900_000)

@@ -1,58 +1,33 @@
 """HTTPS in front of `handle`: TLS, who is calling, bounded bodies, streamed answers.
 
-uvicorn reads and writes HTTP; what it leaves out is added by a small protocol
-subclass: the client's certificate reaches the application, and a stream whose
-reader is gone for good can be cut without waiting for it.
+A connection is a `Connection`, which uvicorn's HTTP carries; they come in through `accepting`. Here
+are the requests on them: the ASGI application, and the listener that puts all of it together.
 """
 
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from typing import Any, cast
 from urllib.parse import parse_qsl
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from uvicorn.server import ServerState
 
 from allot.api import Request, Response, User, errors
 
-from .security import Certified, certified
+from .accepting import Accepting
+from .connection import Connection, Connections, Peer
 from .server import error_response
+from .unread import PIECE_BYTES
 
 _KEEP_ALIVE_S = 300
-_HANDSHAKE_S = 10.0
 _LINGER_S = 0.5
-_ARRIVAL_S = 60.0
-"""For a request to arrive once it, or the connection, has begun."""
-_UNREAD_S = 60.0
-"""How long a stream waits for a client that takes nothing."""
 
 BODY_BYTES_MAX = 3 * 1024 * 1024
-HEAD_BYTES_MAX = 128 * 1024
 REQUESTS_MAX = 800
 """More at once are told to come back: what waits in memory is bounded."""
 
 _BUSY = error_response(errors.TooManyRequests("Too many requests, please try again later.", retry_after_s=1))
-
-
-class Peer:
-    """The other end of a connection; whose certificate it showed is read once."""
-
-    __slots__ = ("_certified", "_connection", "address")
-
-    def __init__(self, connection: ssl.SSLObject | None, address: str = "") -> None:
-        self._connection = connection
-        self.address = address
-        self._certified: Certified | None = None
-
-    def certified(self) -> Certified | None:
-        if self._connection is not None:
-            self._certified = certified(self._connection.getpeercert())
-            self._connection = None
-        return self._certified
-
 
 Authenticate = Callable[[Request, Peer], User]
 """Who is calling, by certificate or by token; raises Unauthorized."""
@@ -61,49 +36,6 @@ Handle = Callable[[Request, User], Awaitable[Response]]
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
-
-
-class _Protocol(HttpToolsProtocol):
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._arriving_since: float | None = self.loop.time()
-        self._look_again = self.loop.call_later(_ARRIVAL_S, self._look)
-        address = transport.get_extra_info("peername") or ("",)
-        self._peer = Peer(transport.get_extra_info("ssl_object"), address[0])
-
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self._head_bytes = 0
-        self._arriving_since = self.loop.time()
-        self.scope["extensions"] = {"allot.peer": self._peer, "allot.abort": self.transport.abort}  # type: ignore[dict-item]
-
-    def on_url(self, url: bytes) -> None:
-        self._count_head(len(url))
-        super().on_url(url)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._count_head(len(name) + len(value))
-        super().on_header(name, value)
-
-    def on_message_complete(self) -> None:
-        self._arriving_since = None
-        super().on_message_complete()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._look_again.cancel()
-        super().connection_lost(exc)
-
-    def _look(self) -> None:
-        """Now and then, rather than by a timer for each request."""
-        if self._arriving_since is not None and self.loop.time() - self._arriving_since >= _ARRIVAL_S:
-            self.transport.abort()
-        else:
-            self._look_again = self.loop.call_later(_ARRIVAL_S / 2, self._look)
-
-    def _count_head(self, size: int) -> None:
-        self._head_bytes += size
-        if self._head_bytes > HEAD_BYTES_MAX:
-            self.transport.abort()
 
 
 class Application:
@@ -118,7 +50,7 @@ class Application:
         if scope["type"] != "http":
             return
         if self._being_answered >= REQUESTS_MAX:
-            await _send_whole(_BUSY, send, scope["method"] == "HEAD")
+            await _send_whole(_BUSY, send, scope)
             return
         self._being_answered += 1
         try:
@@ -126,7 +58,7 @@ class Application:
         finally:
             self._being_answered -= 1
         if response.stream is None:
-            await _send_whole(response, send, scope["method"] == "HEAD")
+            await _send_whole(response, send, scope)
         else:
             await _send_stream(response, receive, send, scope)
 
@@ -138,6 +70,7 @@ class Application:
             request = Request(method, scope["path"], query, headers, source=peer.address)
             # Strangers are turned away before their body is read.
             user = self._authenticate(request, peer)
+            peer.is_known()
             if method not in ("GET", "HEAD"):
                 body = await _read_body(receive, headers)
                 request = Request(method, request.path, query, headers, body, peer.address)
@@ -195,10 +128,38 @@ def _headers(response: Response) -> list[tuple[bytes, bytes]]:
     return headers
 
 
-async def _send_whole(response: Response, send: Send, only_head: bool) -> None:
-    headers = [*_headers(response), (b"content-length", str(len(response.body)).encode())]
-    await send({"type": "http.response.start", "status": response.status, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if only_head else response.body})
+async def _send_whole(response: Response, send: Send, scope: Scope) -> None:
+    body = response.body
+    headers = [*_headers(response), (b"content-length", str(len(body)).encode())]
+    try:
+        await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        if scope["method"] == "HEAD":
+            body = b""
+        if len(body) > PIECE_BYTES:
+            await _send_pieces(body, send, scope)
+            body = b""
+        await send({"type": "http.response.body", "body": body})
+    except asyncio.CancelledError:  # the server is closing, and nobody reads
+        connection: Connection = scope["extensions"]["allot.connection"]
+        connection.abort()
+
+
+async def _send_pieces(body: bytes, send: Send, scope: Scope) -> None:
+    """Each waits until the client has read most of the one before."""
+    if len(body) <= PIECE_BYTES:
+        await send({"type": "http.response.body", "body": body, "more_body": True})
+        return
+    connection: Connection = scope["extensions"]["allot.connection"]
+    view, left = memoryview(body), len(body)
+    connection.hold(left)
+    try:
+        for at in range(0, len(body), PIECE_BYTES):
+            piece = bytes(view[at : at + PIECE_BYTES])
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+            connection.let_go(len(piece))
+            left -= len(piece)
+    finally:
+        connection.let_go(left)
 
 
 async def _send_stream(response: Response, receive: Receive, send: Send, scope: Scope) -> None:
@@ -213,14 +174,13 @@ async def _send_stream(response: Response, receive: Receive, send: Send, scope: 
     try:
         async with aclosing(cast(Any, response.stream)) as pieces:
             async for piece in pieces:
-                async with asyncio.timeout(_UNREAD_S):
-                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+                await _send_pieces(piece, send, scope)
         leaving.remove_done_callback(stop)
         await send({"type": "http.response.body", "body": b""})
-    except (asyncio.CancelledError, TimeoutError):
+    except asyncio.CancelledError:
         leaving.remove_done_callback(stop)
-        with suppress(AttributeError):  # early 3.11: asyncio's TLS cannot abort what is closed
-            scope["extensions"]["allot.abort"]()
+        connection: Connection = scope["extensions"]["allot.connection"]
+        connection.abort()
         await asyncio.wait({leaving}, timeout=1)
     finally:
         leaving.cancel()
@@ -235,16 +195,8 @@ class Listener:
     """Serves an application on a socket until closed."""
 
     def __init__(self, application: Application, context: ssl.SSLContext) -> None:
-        self._application = application
-        self._context = context
-        self._state = ServerState()
-        self._server: asyncio.Server | None = None
-        self.port = 0
-
-    async def open(self, host: str, port: int) -> None:
         config = uvicorn.Config(
-            cast(Any, self._application),
-            http=_Protocol,
+            cast(Any, application),
             ws="none",
             lifespan="off",
             log_config=None,
@@ -253,31 +205,24 @@ class Listener:
             timeout_keep_alive=_KEEP_ALIVE_S,
         )
         config.load()
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            lambda: _Protocol(config, self._state, {}, loop),
-            host,
-            port,
-            ssl=self._context,
-            backlog=1024,
-            ssl_handshake_timeout=_HANDSHAKE_S,
-        )
-        self.port = self._server.sockets[0].getsockname()[1]
+        self.connections = Connections(config)
+        self._accepting = Accepting(self.connections, context)
+        self.port = 0
+
+    async def open(self, host: str, port: int) -> None:
+        """Raises OSError when it cannot listen there."""
+        self.port = await self._accepting.open(host, port)
 
     async def close(self) -> None:
         """Stop listening, end streams, and let what is being answered finish."""
-        if self._server is None:
-            return
-        self._server.close()
-        for connection in list(self._state.connections):
+        await self._accepting.close()
+        state = self.connections.state
+        for connection in list(state.connections):
             connection.shutdown()
-        _, streams = (
-            await asyncio.wait(self._state.tasks, timeout=_LINGER_S) if self._state.tasks else ((), ())
-        )
+        _, streams = await asyncio.wait(state.tasks, timeout=_LINGER_S) if state.tasks else ((), ())
         for task in streams:
             task.cancel()
         if streams:
             await asyncio.wait(streams, timeout=_LINGER_S)
-        for connection in list(self._state.connections):
-            connection.transport.abort()
-        await self._server.wait_closed()
+        for connection in list(state.connections):
+            cast(Connection, connection).abort()

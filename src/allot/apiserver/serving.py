@@ -25,7 +25,8 @@ from allot.store import Compare, Put, Store, open_store
 
 from .assembly import ApiServer, Options
 from .audit import Answered, Auditor, AuditSettings, open_audit
-from .listener import Application, Authenticate, Listener, Peer
+from .connection import Peer
+from .listener import Application, Authenticate, Listener
 from .logs import Forward
 from .renewal import keep_renewed
 from .security import (
@@ -119,7 +120,7 @@ async def serve(options: ServingOptions) -> Serving:
         context = server_context(files, authority.ca.certificate)
         await api.start()
         listener = Listener(Application(api.handle, _authenticate(api, audit)), context)
-        local = SocketListener(api.handle)
+        local = SocketListener(api.handle, listener.connections.unread)
         await _listen(listener, local, options)
         held.push_async_callback(_close_both, listener, local)
         renewal = asyncio.create_task(

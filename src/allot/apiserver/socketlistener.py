@@ -8,9 +8,9 @@ Frames, and what both sides promise about them, are in `allot.api.frames`. What 
 
     U1  Only processes of the server's own user get an answer.
     U2  What cannot be read ends its connection, and no other.
-    U3  What waits in memory is bounded: requests, streams, connections, and what a stream is ahead of
-        its reader. A reader that takes nothing loses its stream; a process that takes nothing loses
-        its connection.
+    U3  What waits in memory is bounded: requests, streams, connections, what a stream is ahead of its
+        reader, and answers that nobody reads (`unread`). A reader that takes nothing loses its
+        stream; a process that takes nothing loses its connection.
     U4  A write that has begun is carried out, whether or not somebody still waits for the answer.
 """
 
@@ -31,6 +31,7 @@ from allot.base import unix_address
 from .listener import Handle
 from .security import identities
 from .server import error_response
+from .unread import Unread
 
 log = logging.getLogger(__name__)
 
@@ -40,8 +41,10 @@ REQUESTS_MAX = 800
 STREAMS_MAX = 1000
 USERS_MAX = 10_000
 PIECE_BYTES = 1024 * 1024
+_LARGE_BYTES = 64 * 1024
+"""Answers that are not gathered with others, but written at once: so it shows whether they are read."""
 _UNREAD_S = 60.0
-"""How long a stream waits for a client that takes nothing, and a connection for one that reads nothing."""
+"""How long a stream waits for a reader that takes nothing of it, while others on its connection read."""
 _LINGER_S = 0.5
 _READS = ("GET", "HEAD")
 _PEER = struct.Struct("3i")  # process, user, group
@@ -52,8 +55,10 @@ _BUSY = error_response(errors.TooManyRequests("Too many requests, please try aga
 class SocketListener:
     """Serves a handler on a unix socket until closed."""
 
-    def __init__(self, handle: Handle) -> None:
+    def __init__(self, handle: Handle, unread: Unread | None = None) -> None:
+        """`unread` counts what nobody reads, perhaps with that of other listeners."""
         self.handle = handle
+        self.unread = unread or Unread()
         self.being_answered = 0  # streams do not count once they run
         self.connections: set[_Connection] = set()
         self._server: asyncio.Server | None = None
@@ -124,7 +129,9 @@ class _Connection(asyncio.Protocol):
         self._users: dict[int, User] = {}
         self._answering: dict[int, tuple[asyncio.Task[None], bool]] = {}  # and whether it only reads
         self._streams: dict[int, _Window] = {}
-        self._unread: asyncio.TimerHandle | None = None
+        self._flows = asyncio.Event()  # unless their buffers are full
+        self._flows.set()
+        self._held = 0  # bytes of answers that wait until it does
 
     # -- what the event loop calls --------------------------------------------------------------
 
@@ -145,14 +152,15 @@ class _Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Their buffers are full: until they read, nothing more is taken from them."""
-        self._unread = self._loop.call_later(_UNREAD_S, self.abort)
+        self._flows.clear()
         if self._transport is not None:
+            waiting = self._transport.get_write_buffer_size() + self._held
+            self._listener.unread.full(self, waiting, lambda: self._loop.call_soon(self.abort))
             self._transport.pause_reading()
 
     def resume_writing(self) -> None:
-        if self._unread is not None:
-            self._unread.cancel()
-            self._unread = None
+        self._listener.unread.flows(self)
+        self._flows.set()
         if self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
         for window in self._streams.values():
@@ -162,8 +170,8 @@ class _Connection(asyncio.Protocol):
         self._listener.connections.discard(self)
         self._turns.stop()
         self.gone.set_result(None)
-        if self._unread is not None:
-            self._unread.cancel()
+        self._listener.unread.flows(self)
+        self._flows.set()
         for number in self._answering:
             self._unwanted(number)
 
@@ -255,13 +263,15 @@ class _Connection(asyncio.Protocol):
     async def _respond(self, number: int, request: Request, user: User) -> None:
         try:
             try:
+                while not self._flows.is_set():
+                    await self._flows.wait()  # what nobody reads need not be made
                 response = await self._listener.handle(request, user)
             finally:
                 self._listener.being_answered -= 1
             if request.method == "HEAD":
                 response = await _only_head(response)
             if response.stream is None and len(response.body) <= PIECE_BYTES:
-                self._answer(number, response)
+                await self._answer_when_read(number, response)
             else:
                 await self._stream(number, response)
         except asyncio.CancelledError:
@@ -277,6 +287,20 @@ class _Connection(asyncio.Protocol):
         head = frames.Answer(response.status, body, response.content_type, response.headers, streams)
         self._outbox.head(frames.ANSWER, number, head)
 
+    async def _answer_when_read(self, number: int, response: Response) -> None:
+        """A process that reads nothing gets no more of what it asked for before."""
+        size = len(response.body)
+        while not self._flows.is_set():
+            self._held += size
+            self._listener.unread.holds(self, size)
+            try:
+                await self._flows.wait()
+            finally:
+                self._held -= size
+        self._answer(number, response)
+        if size > _LARGE_BYTES:
+            self._outbox.flush()
+
     async def _stream(self, number: int, response: Response) -> None:
         """Send pieces until the stream ends, nobody reads it any more, or it is cut off."""
         window = self._streams[number] = _Window()
@@ -285,9 +309,9 @@ class _Connection(asyncio.Protocol):
         try:
             async with aclosing(_pieces(response)) as pieces:
                 async for piece in pieces:
-                    if window.left <= 0 or self._unread is not None:
+                    if window.left <= 0 or not self._flows.is_set():
                         async with asyncio.timeout(_UNREAD_S):
-                            while window.left <= 0 or self._unread is not None:
+                            while window.left <= 0 or not self._flows.is_set():
                                 await window.opened()
                     window.left -= len(piece)
                     self._outbox.raw(frames.PIECE, number, piece)
