@@ -87,35 +87,25 @@ def gets(plural: str, count: int) -> Iterator[bytes]:
 
 
 class Server:
-    def __init__(self, data_dir: Path, store: str) -> None:
+    def __init__(self, data_dir: Path, store: str, log: Path | None = None) -> None:
+        """What it says on stderr goes to `log`, or nowhere."""
         self.data_dir = data_dir
         started = time.perf_counter()
-        self.process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "allot.cli",
-                "apiserver",
-                "--data-dir",
-                str(data_dir),
-                "--port",
-                "0",
-                "--store",
-                store,
-            ],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
+        command = [sys.executable, "-m", "allot.cli", "apiserver", "--data-dir", str(data_dir)]
+        with open(log or os.devnull, "w") as said:
+            self.process = subprocess.Popen(
+                [*command, "--port", "0", "--store", store], stdout=subprocess.PIPE, stderr=said, text=True
+            )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         self.ready_s = time.perf_counter() - started
         if line.strip() != "ready":
             raise SystemExit("the server did not start")
 
-    def rss_mb(self) -> float:
+    def rss_mb(self, what: str = "VmRSS") -> float:
+        """Memory of the process now; with VmHWM, the most that it ever was."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1]) / 1024
+        return int(next(line for line in status.splitlines() if line.startswith(what)).split()[1]) / 1024
 
     def cpu_s(self) -> float:
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()

@@ -26,6 +26,7 @@ BENCHMARKS = {
     "store": ["store.py"],
     "machinery": ["machinery.py"],
     "security": ["security.py"],
+    "attack": ["attack.py"],
     "cel": ["cel.py"],
     "allocation": ["allocation.py"],
     "claims": ["claims.py"],
