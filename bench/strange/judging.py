@@ -1,0 +1,135 @@
+"""Does the cluster still do what a cluster does, whatever lies in it?
+
+Said by ordinary work of somebody who did nothing strange: a Deployment whose pods ask for a device
+gets them and runs, a new right counts, a watch tells, every kind can be listed in every version, and
+a namespace that is deleted goes. And by what the cluster says of itself: readyz, and no traceback.
+"""
+
+import asyncio
+import json
+import re
+import time
+from typing import Any
+
+from . import asking
+from .world import Failed, World
+
+WORK_S = 45.0
+_EVERY_S = 0.15
+_TRACEBACK = re.compile(r"Traceback \(most recent call last\).*?(?=\n\S[^\n]*\n(?!\s)|\Z)", re.DOTALL)
+
+
+async def judge(world: World, name: str) -> None:
+    """Raises `Failed` with the first thing that is wrong. `name` is of this look alone."""
+    if not world.alive():
+        raise Failed(f"it ended by itself: {world.said()[-1500:]}")
+    said = tracebacks(world.said())
+    if said:
+        raise Failed(f"it logged {len(said)} tracebacks, of which one is {said[0][-1500:]}")
+    ready = await world.ask("GET", "/readyz?verbose")
+    if ready.said != "200":
+        raise Failed(f"readyz says {ready.said}: {ready.body[:600].decode(errors='replace')}")
+    await _lists(world)
+    await _works(world, name)
+
+
+def tracebacks(log: str) -> list[str]:
+    return [log[found.start() : found.start() + 4000] for found in re.finditer(r"Traceback \(most", log)]
+
+
+async def _lists(world: World) -> None:
+    for target in asking.served():
+        answer = await world.ask("GET", target.path(""))
+        if answer.said != "200":
+            raise Failed(f"a list of {target.path('')} was answered {answer.said}: {answer.body[:300]!r}")
+
+
+async def _works(world: World, name: str) -> None:
+    await world.must("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+    path = f"/apis/resource.k8s.io/v1/namespaces/{name}/resourceclaimtemplates"
+    exactly = {"deviceClassName": "gpu.example.com", "tolerations": [{"operator": "Exists"}]}
+    claim = {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}
+    await world.must("POST", path, {"metadata": {"name": "gpu"}, "spec": {"spec": claim}})
+    await world.must("POST", f"/apis/apps/v1/namespaces/{name}/deployments", _deployment())
+    binding = {
+        "metadata": {"name": "look"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "editor"}],
+    }
+    path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{name}/rolebindings"
+    await world.must("POST", path, binding)
+    await _until("two pods with a device run", lambda: _running(world, name))
+    await _until("a right that was given counts", lambda: _may_look(world, name))
+    await _watched(world, name)
+    await world.must("DELETE", f"/api/v1/namespaces/{name}")
+    await _until("a deleted namespace is gone", lambda: _gone(world, name))
+
+
+def _deployment() -> dict[str, Any]:
+    labels = {"app": "canary"}
+    pod = {
+        "containers": [{"name": "c", "image": "i", "resources": {"claims": [{"name": "gpu"}]}}],
+        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}],
+        "tolerations": [{"operator": "Exists"}],
+        "priorityClassName": "system-node-critical",
+    }
+    template = {"metadata": {"labels": labels}, "spec": pod}
+    spec = {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}
+    return {"metadata": {"name": "canary"}, "spec": spec}
+
+
+async def _until(what: str, found: Any) -> None:
+    until, seen = time.monotonic() + WORK_S, ""
+    while time.monotonic() < until:
+        seen = await found()
+        if not seen:
+            return
+        await asyncio.sleep(_EVERY_S)
+    raise Failed(f"{what}: not within {WORK_S:.0f} s; {seen}")
+
+
+async def _running(world: World, name: str) -> str:
+    pods = (await world.must("GET", f"/api/v1/namespaces/{name}/pods"))["items"]
+    running = [one for one in pods if one.get("status", {}).get("phase") == "Running"]
+    if len(running) >= 2:
+        return ""
+    return "; ".join(json.dumps(one.get("status", {}))[:300] for one in pods) or "there are no pods"
+
+
+async def _may_look(world: World, name: str) -> str:
+    answer = await world.ask("GET", f"/api/v1/namespaces/{name}/pods", actor=asking.EDITOR)
+    return "" if answer.said == "200" else f"answered {answer.said}"
+
+
+async def _watched(world: World, name: str) -> None:
+    """A watch of pods in all namespaces tells of a new one."""
+    connection = await world.connect(asking.ADMIN)
+    if connection is None:
+        raise Failed("it lets nobody in any more")
+    try:
+        await connection.send(
+            world.request(asking.Sent("admin", "GET", "/api/v1/pods?watch=1&timeoutSeconds=60"))
+        )
+        head = await connection.head()
+        if head.said != "200":
+            raise Failed(f"a watch of pods was answered {head.said}")
+        container = {"name": "c", "image": "i"}
+        pod = {
+            "metadata": {"name": "watched"},
+            "spec": {"containers": [container], "schedulerName": "nobody"},
+        }
+        await world.must("POST", f"/api/v1/namespaces/{name}/pods", pod)
+        until = time.monotonic() + WORK_S
+        while (line := await connection.line(max(0.01, until - time.monotonic()))) is not None:
+            if b'"watched"' in line:
+                return
+            if not line:
+                break
+        raise Failed("a watch of pods did not tell of a new pod")
+    finally:
+        connection.close()
+
+
+async def _gone(world: World, name: str) -> str:
+    answer = await world.ask("GET", f"/api/v1/namespaces/{name}")
+    return "" if answer.said == "404" else answer.body[-600:].decode(errors="replace")
