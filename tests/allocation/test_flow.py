@@ -1,5 +1,7 @@
 """Needs and places, against trying everything."""
 
+import tracemalloc
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -50,7 +52,10 @@ def test_moves_others_aside_along_a_chain():
     assert not matchable([*chain, Need(0b1111, 1)], [1, 1, 1, 1])
 
 
-@given(st.integers(0, 60), st.frozensets(st.integers(1, 12), min_size=1, max_size=3))
+@given(
+    st.integers(0, 60),
+    st.frozensets(st.integers(1, 12) | st.integers(10**18, 10**30), min_size=1, max_size=4),
+)
 def test_what_pieces_can_use_up_is_what_trying_all_sums_says(amount, sizes):
     sums = {0}
     while True:
@@ -60,3 +65,29 @@ def test_what_pieces_can_use_up_is_what_trying_all_sums_says(amount, sizes):
         sums = more
 
     assert most_usable(amount, sizes) == max(sums)
+
+
+amounts = st.integers(1, 20).flatmap(lambda n: st.sampled_from([n, n * 10**6, n * 10**9, n * 2**40 * 10**9]))
+
+
+@given(amounts, st.frozensets(amounts, min_size=1, max_size=6))
+def test_what_pieces_can_use_up_is_never_said_to_be_less_than_it_is(amount, sizes):
+    """Greedy use is a way to use it up; whatever is said must be at least that, and no more than there is."""
+    left = amount
+    for size in sorted(sizes, reverse=True):
+        left %= size
+
+    assert amount - left <= most_usable(amount, sizes) <= amount
+
+
+def test_amounts_of_very_different_size_take_no_memory():
+    """1Ei beside one nano unit: nothing may be as large as an amount."""
+    tracemalloc.start()
+    try:
+        assert most_usable(8, frozenset({4, 2**60 * 10**9})) == 8
+        assert most_usable(2**60 * 10**9, frozenset({1, 2**60 * 10**9})) == 2**60 * 10**9
+        peak_bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert peak_bytes < 100_000

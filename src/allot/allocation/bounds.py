@@ -227,9 +227,10 @@ class Bounds:
         if not must:
             return True
         there = dict.fromkeys(must, 0)
+        pieces = {name: frozenset(some) for name, some in sizes.items()}
         for name, left in self._leftovers():
             if name in there and left > 0:
-                there[name] += most_usable(left, frozenset(sizes[name]))
+                there[name] += most_usable(left, pieces[name])
         return all(there[name] >= amount for name, amount in must.items())
 
     def _leftovers(self) -> Iterator[tuple[str, int]]:

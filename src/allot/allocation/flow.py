@@ -45,22 +45,31 @@ def _enough(need: Need, room: Sequence[int]) -> bool:
 
 
 UNITS_MAX = 512
-"""Finer divisions than this are not worked out."""
+"""Finer divisions than this are not worked out. Amounts are written by strangers, 1Ti beside 1n, so
+nothing here may be as large as they are: only this many units are ever told apart."""
 
 
 @lru_cache(maxsize=4096)
 def most_usable(amount: int, sizes: frozenset[int]) -> int:
-    """The most of an amount that pieces of these sizes can use up, as many of each as one likes."""
-    unit = gcd(*sizes)
+    """The most of an amount that pieces of these sizes can use up, as many of each as one likes.
+
+    At least that much: where the units are too many to be told apart, it is what would be used up
+    if every multiple of the unit could be had.
+    """
+    fitting = [size for size in sizes if size <= amount]
+    if not fitting:
+        return 0
+    unit = gcd(*fitting)
     units = amount // unit
     if units > UNITS_MAX:
-        return amount
+        return units * unit
     everything = (1 << units + 1) - 1
-    reached, before = 1, 0  # bit n: n units can be used up
-    while reached != before:
-        before = reached
-        for size in sizes:
-            reached |= reached << size // unit & everything
+    reached = 1  # bit n: n units can be used up
+    for size in fitting:
+        step = size // unit
+        while step <= units:  # one piece more, then two, four, ...: any number of them
+            reached |= reached << step & everything
+            step *= 2
     return (reached.bit_length() - 1) * unit
 
 
