@@ -169,7 +169,13 @@ def test_a_derived_attribute_is_of_a_type_attributes_can_have():
     with pytest.raises(EvaluationError, match="cannot be an attribute"):
         compile_attribute("dyn(1.5)").value(GPU)
     with pytest.raises(EvaluationError, match="all of one kind"):
-        compile_attribute("[]", LISTS).value(GPU)
+        compile_attribute("dyn([1]) + dyn(['a'])", LISTS).value(GPU)
+
+
+def test_a_derived_list_is_said_whether_or_not_attributes_may_be_lists():
+    """What a constraint makes of it is for the allocator to say, as it is for published lists."""
+    assert compile_attribute("[]", LISTS).value(GPU) == {}
+    assert compile_attribute("['a', 'b']", stored=True).value(GPU) == {"strings": ["a", "b"]}
 
 
 def test_the_cache_compiles_a_text_once_and_forgets_the_one_least_used():

@@ -24,8 +24,20 @@ ATTRIBUTES = {
     "no": {"bool": False},
     "word": {"string": "fish"},
     "list": {"ints": [0, 1, 2]},
+    "firmware": {"version": "1.2.3"},
 }
-VALUES = {name: next(iter(written.values())) for name, written in ATTRIBUTES.items()}
+
+
+@dataclass(frozen=True)
+class Version:
+    text: str
+
+
+VALUES = {
+    name: Version(value) if kind == "version" else value
+    for name, written in ATTRIBUTES.items()
+    for kind, value in written.items()
+}
 DEVICE = CelDevice.of(DRIVER, ATTRIBUTES)
 
 Scope = dict[str, Any]
@@ -51,10 +63,16 @@ def is_number(value: Any) -> bool:
     return type(value) is int
 
 
-def same(left: Any, right: Any) -> bool:
-    """CEL's equality, on the values this world has."""
+def same(left: Any, right: Any) -> Any:
+    """CEL's equality, on the values this world has: a version on the left wants one on the right."""
     if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(same, left, right))
+        if len(left) != len(right):
+            return False
+        found = [same(a, b) for a, b in zip(left, right, strict=True)]
+        decisive = next((one for one in found if one is not True), True)  # in order, as they are compared
+        return decisive
+    if isinstance(left, Version) and not isinstance(right, Version):
+        return FAILED
     return type(left) is type(right) and left == right
 
 
@@ -137,7 +155,7 @@ def arithmetic(left: Expr, operator: str, right: Expr) -> Expr:
 def order(left: Expr, operator: str, right: Expr) -> Expr:
     def value(scope: Scope) -> Any:
         a, b = left.value(scope), right.value(scope)
-        if a is FAILED or b is FAILED or type(a) is not type(b) or isinstance(a, list):
+        if a is FAILED or b is FAILED or type(a) is not type(b) or isinstance(a, list | Version):
             return FAILED
         return {"<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}[operator]
 
@@ -149,7 +167,8 @@ def equality(left: Expr, operator: str, right: Expr) -> Expr:
         a, b = left.value(scope), right.value(scope)
         if a is FAILED or b is FAILED:
             return FAILED
-        return same(a, b) == (operator == "==")
+        found = same(a, b)
+        return found if operator == "==" else found is not True
 
     return Expr(f"({left.text}) {operator} ({right.text})", value)
 
@@ -157,7 +176,7 @@ def equality(left: Expr, operator: str, right: Expr) -> Expr:
 def membership(item: Expr, others: list[int]) -> Expr:
     def value(scope: Scope) -> Any:
         found = item.value(scope)
-        return FAILED if found is FAILED else any(same(found, other) for other in others)
+        return FAILED if found is FAILED else any(same(found, other) is True for other in others)
 
     return Expr(f"({item.text}) in {others}", value)
 

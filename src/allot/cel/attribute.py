@@ -32,8 +32,12 @@ class DerivedAttribute:
         return self.program.cost
 
     def value(self, device: CelDevice) -> dict[str, Any]:
-        """In the form an attribute is published: `{"int": 4}`. Raises EvaluationError."""
-        return _published(self.program.run(device), self.program.features.list_attributes)
+        """In the form an attribute is published: `{"int": 4}`. Raises EvaluationError.
+
+        A list is said whether or not attributes may be lists, and an empty one has no type: what
+        constraints make of such values is the same for those that are published.
+        """
+        return _published(self.program.run(device))
 
 
 def compile_attribute(
@@ -59,9 +63,11 @@ def _is_attribute(type: Type, lists: bool) -> bool:
     return type in _SCALARS or type.is_dynamic
 
 
-def _published(value: Any, lists: bool) -> dict[str, Any]:
-    if isinstance(value, list | tuple) and lists:
+def _published(value: Any) -> dict[str, Any]:
+    if isinstance(value, list | tuple):
         kinds = {type(item) for item in value}
+        if not kinds:
+            return {}
         if len(kinds) == 1 and (key := _KEYS.get(kinds.pop())) is not None:
             return {f"{key}s": [_plain(item) for item in value]}
         raise EvaluationError("a derived list must hold ints, bools, strings or versions, all of one kind")

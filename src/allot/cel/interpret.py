@@ -236,7 +236,11 @@ class _Evaluation:
         values = tuple(args)
         overload = _chosen(self._checked.overloads[node.id], values)
         self._meter.charge_call(name, overload.id, overload.member, values)
-        return overload.run(*values)
+        try:
+            return overload.run(*values)
+        except (TypeError, AttributeError):
+            # The first element spoke for a list, and a later one is of another kind.
+            raise no_overload(*values) from None
 
     def _or_else(self, node: Call, scope: Scope) -> Any:
         """`or` and `orValue` do not look at what they do not need."""

@@ -10,7 +10,7 @@ from typing import Any
 from allot.api import Semver
 
 from .interpret import insert, pairs, sort_by_keys
-from .values import NONE, Optional, from_key, no_overload
+from .values import NONE, Optional, from_key, no_overload, particular
 
 
 def truth(value: Any) -> bool:
@@ -24,6 +24,13 @@ def int_only(value: Any) -> int:
     if type(value) is int:
         return value
     raise no_overload(value)
+
+
+def open_to_all(value: Any) -> Any:
+    """For the left side of `==`: a version would refuse to be compared with another type."""
+    if type(value) in particular:
+        raise no_overload(value)
+    return value
 
 
 def precedence(value: Any) -> Any:

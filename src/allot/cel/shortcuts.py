@@ -14,9 +14,10 @@ from allot.api import Quantity, Semver
 
 from .emitting import Emitted, attribute, call, compare, constant
 from .library import patterns
-from .runtime import int_only, precedence, searcher
+from .runtime import int_only, open_to_all, precedence, searcher
 from .tree import Call, ListNode, Literal
 from .types import BOOL, BYTES, DOUBLE, DURATION, INT, QUANTITY, SEMVER, STRING, TIMESTAMP, Kind
+from .values import equal, particular
 
 if TYPE_CHECKING:
     from .generate import Generator
@@ -40,8 +41,12 @@ def shortcut(generator: "Generator", node: Call, args: list[Emitted]) -> Emitted
 def _equality(generator: "Generator", node: Call, args: list[Emitted]) -> ast.expr | None:
     left, right = args
     same = node.function == "_==_"
+    if same and left.type != right.type and any(type(one.value) in particular for one in args):
+        return generator.helper(equal, left.code, right.code)
     if left.is_constant:
         left, right = right, left
+    elif same and left.type.is_dynamic and right.is_constant:
+        left = Emitted(generator.helper(open_to_all, left.code))
     if right.is_constant and type(right.value) is bool:
         return compare(left.code, ast.Is() if same else ast.IsNot(), right.code)
     if left.type == right.type == QUANTITY:

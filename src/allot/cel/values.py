@@ -14,6 +14,7 @@ through `equal`, and a bool is filed in a map under a key of its own.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from types import NoneType
 from typing import Any, Final
 
 from allot.api import Quantity, Semver
@@ -82,7 +83,10 @@ def from_key(key: Any) -> Any:
 
 
 def equal(left: Any, right: Any) -> bool:
-    """CEL's equality: numbers by value across their types, everything else within its own."""
+    """CEL's equality: numbers by value across their types, everything else within its own.
+
+    Kubernetes' own types on the left refuse to be compared with any other.
+    """
     kind, other = type(left), type(right)
     if kind in _NUMBERS:
         return other in _NUMBERS and bool(left == right)
@@ -100,7 +104,19 @@ def equal(left: Any, right: Any) -> bool:
         )
     if kind is Optional:
         return other is Optional and left.present == right.present and equal(left.value, right.value)
-    return kind is other and bool(left == right)
+    if kind is other:
+        return bool(left == right)
+    if kind in particular and other is not NoneType and runtime_type(left) != runtime_type(right):
+        raise no_overload(left, right)
+    return False
+
+
+def same(left: Any, right: Any) -> bool:
+    """Equality for those who search: what cannot be compared is something else."""
+    try:
+        return equal(left, right)
+    except EvaluationError:
+        return False
 
 
 _NUMBERS: Final = frozenset({int, UInt, float})
@@ -108,7 +124,7 @@ _LISTS: Final = frozenset({list, tuple})
 
 
 def contains(items: Sequence[Any], item: Any) -> bool:
-    return any(equal(item, other) for other in items)
+    return any(same(item, other) for other in items)
 
 
 def checked_int(number: int) -> int:
@@ -135,6 +151,9 @@ def checked_time(ns: int) -> Timestamp:
     raise EvaluationError("timestamp overflow")
 
 
+particular: Final[set[type]] = {Quantity, Semver}
+"""Types whose values, on the left of `==`, accept nothing but their own kind on the right."""
+
 _TYPES: dict[type, Type] = {
     bool: types.BOOL,
     int: types.INT,
@@ -142,7 +161,7 @@ _TYPES: dict[type, Type] = {
     float: types.DOUBLE,
     str: types.STRING,
     bytes: types.BYTES,
-    type(None): types.NULL,
+    NoneType: types.NULL,
     list: types.TYPE_NAMES["list"],
     tuple: types.TYPE_NAMES["list"],
     dict: types.TYPE_NAMES["map"],
@@ -158,6 +177,7 @@ _TYPES: dict[type, Type] = {
 def register(python: type, type: Type) -> None:
     """Libraries with values of their own say here what CEL calls them."""
     _TYPES[python] = type
+    particular.add(python)
 
 
 def runtime_type(value: Any) -> Type:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from ..errors import EvaluationError
 from ..overloads import Declaration, function, method
 from ..types import BOOL, COMPARABLE, DOUBLE, DURATION, DYN, INT, UINT, Type, list_of, param
-from ..values import Duration, UInt, checked_duration, checked_int, checked_uint, contains, equal, no_overload
+from ..values import Duration, UInt, checked_duration, checked_int, checked_uint, contains, no_overload, same
 from .operators import LIST_MAX
 
 A, T = param("A"), param("T")
@@ -41,47 +41,55 @@ def largest(items: Any) -> Any:
     return max(_ordered(items))
 
 
+def _summable(items: Any) -> Any:
+    """The items, once it is clear that they are all of one kind: only such can be added."""
+    for item in items:
+        if type(item) is not type(items[0]):
+            raise no_overload(items[0], item)
+    return items
+
+
 def _sum_int(items: Any) -> int:
     total = 0
-    for item in items:
+    for item in _summable(items):
         total = checked_int(total + item)
     return total
 
 
 def _sum_uint(items: Any) -> UInt:
     total = UInt(0)
-    for item in items:
+    for item in _summable(items):
         total = checked_uint(total + item)
     return total
 
 
 def _sum_double(items: Any) -> float:
     total = 0.0
-    for item in items:
+    for item in _summable(items):
         total += item
     return total
 
 
 def _sum_duration(items: Any) -> Duration:
     total = Duration(0)
-    for item in items:
+    for item in _summable(items):
         total = checked_duration(total.ns + item.ns)
     return total
 
 
 def index_of(items: Any, item: Any) -> int:
-    return next((index for index, other in enumerate(items) if equal(other, item)), -1)
+    return next((index for index, other in enumerate(items) if same(other, item)), -1)
 
 
 def last_index_of(items: Any, item: Any) -> int:
-    return next((index for index in reversed(range(len(items))) if equal(items[index], item)), -1)
+    return next((index for index in reversed(range(len(items))) if same(items[index], item)), -1)
 
 
 def includes(target: Any, item: Any) -> bool:
     """For attributes that may be one value or several."""
     if isinstance(target, dict):
         raise no_overload(target, item)
-    return contains(target, item) if isinstance(target, list | tuple) else equal(target, item)
+    return contains(target, item) if isinstance(target, list | tuple) else same(target, item)
 
 
 def slice_list(items: Any, start: int, end: int) -> list[Any]:

@@ -40,6 +40,7 @@ from ..values import (
     contains,
     equal,
     no_overload,
+    same,
     to_key,
 )  # fmt: skip
 
@@ -66,10 +67,14 @@ def multiply_int(a: int, b: int) -> int:
 
 
 def divide_int(a: int, b: int) -> int:
+    quotient = divide_uint(abs(a), abs(b))
+    return checked_int(quotient if (a < 0) == (b < 0) else -quotient)
+
+
+def divide_uint(a: int, b: int) -> int:
     if b == 0:
         raise EvaluationError("division by zero")
-    quotient = abs(a) // abs(b)
-    return checked_int(quotient if (a < 0) == (b < 0) else -quotient)
+    return a // b
 
 
 def modulo_int(a: int, b: int) -> int:
@@ -155,7 +160,8 @@ def in_map(key: Any, entries: Any) -> bool:
 
 
 def not_equal(a: Any, b: Any) -> bool:
-    return not equal(a, b)
+    """Unlike `==` never an error: what cannot be compared is different."""
+    return not same(a, b)
 
 
 def _later(a: Timestamp | Duration, b: Timestamp | Duration) -> Timestamp:
@@ -169,22 +175,22 @@ def _arithmetic() -> list[Declaration]:
     def uint_division(op: Callable[[int, int], int]) -> Callable[[int, int], UInt]:
         return lambda a, b: UInt(op(a, b))
 
-    def same(name: str, id: str, type: Type, run: Callable[..., Any]) -> Declaration:
+    def both(name: str, id: str, type: Type, run: Callable[..., Any]) -> Declaration:
         return function(name, id, (type, type), type, run)
 
     return [
-        same("_+_", "add_bytes", BYTES, operator.add),
-        same("_+_", "add_double", DOUBLE, operator.add),
-        same("_+_", "add_duration_duration", DURATION, lambda a, b: checked_duration(a.ns + b.ns)),
+        both("_+_", "add_bytes", BYTES, operator.add),
+        both("_+_", "add_double", DOUBLE, operator.add),
+        both("_+_", "add_duration_duration", DURATION, lambda a, b: checked_duration(a.ns + b.ns)),
         function("_+_", "add_duration_timestamp", (DURATION, TIMESTAMP), TIMESTAMP, _later),
         function("_+_", "add_timestamp_duration", (TIMESTAMP, DURATION), TIMESTAMP, _later),
-        same("_+_", "add_int64", INT, add_int),
-        same("_+_", "add_list", list_of(A), add_list),
-        same("_+_", "add_string", STRING, operator.add),
-        same("_+_", "add_uint64", UINT, uint(operator.add)),
-        same("_-_", "subtract_double", DOUBLE, operator.sub),
-        same("_-_", "subtract_duration_duration", DURATION, lambda a, b: checked_duration(a.ns - b.ns)),
-        same("_-_", "subtract_int64", INT, subtract_int),
+        both("_+_", "add_int64", INT, add_int),
+        both("_+_", "add_list", list_of(A), add_list),
+        both("_+_", "add_string", STRING, operator.add),
+        both("_+_", "add_uint64", UINT, uint(operator.add)),
+        both("_-_", "subtract_double", DOUBLE, operator.sub),
+        both("_-_", "subtract_duration_duration", DURATION, lambda a, b: checked_duration(a.ns - b.ns)),
+        both("_-_", "subtract_int64", INT, subtract_int),
         function(
             "_-_", "subtract_timestamp_duration", (TIMESTAMP, DURATION), TIMESTAMP,
             lambda a, b: checked_time(a.ns - b.ns),
@@ -193,15 +199,15 @@ def _arithmetic() -> list[Declaration]:
             "_-_", "subtract_timestamp_timestamp", (TIMESTAMP, TIMESTAMP), DURATION,
             lambda a, b: checked_duration(a.ns - b.ns),
         ),
-        same("_-_", "subtract_uint64", UINT, uint(operator.sub)),
-        same("_*_", "multiply_double", DOUBLE, multiply_double),
-        same("_*_", "multiply_int64", INT, multiply_int),
-        same("_*_", "multiply_uint64", UINT, uint(operator.mul)),
-        same("_/_", "divide_double", DOUBLE, divide_double),
-        same("_/_", "divide_int64", INT, divide_int),
-        same("_/_", "divide_uint64", UINT, uint_division(divide_int)),
-        same("_%_", "modulo_int64", INT, modulo_int),
-        same("_%_", "modulo_uint64", UINT, uint_division(modulo_int)),
+        both("_-_", "subtract_uint64", UINT, uint(operator.sub)),
+        both("_*_", "multiply_double", DOUBLE, multiply_double),
+        both("_*_", "multiply_int64", INT, multiply_int),
+        both("_*_", "multiply_uint64", UINT, uint(operator.mul)),
+        both("_/_", "divide_double", DOUBLE, divide_double),
+        both("_/_", "divide_int64", INT, divide_int),
+        both("_/_", "divide_uint64", UINT, uint_division(divide_uint)),
+        both("_%_", "modulo_int64", INT, modulo_int),
+        both("_%_", "modulo_uint64", UINT, uint_division(modulo_int)),
         function("-_", "negate_double", (DOUBLE,), DOUBLE, operator.neg),
         function("-_", "negate_int64", (INT,), INT, negate_int),
     ]  # fmt: skip
