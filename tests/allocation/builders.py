@@ -59,13 +59,13 @@ def slice_of(*devices: Mapping[str, Any], name: str = "slice", **spec: Any) -> r
     return meta.view(resource.ResourceSlice, {"metadata": {"name": name}, "spec": fields})
 
 
-def cards(*gib: int, pool: str = "pool") -> resource.ResourceSlice:
+def cards(*gib: int, pool: str = "pool", **where) -> resource.ResourceSlice:
     """The counter sets card-0, card-1, ... with so much memory each."""
     sets = [
         {"name": f"card-{at}", "counters": {"memory": {"value": f"{amount}Gi"}}}
         for at, amount in enumerate(gib)
     ]
-    return slice_of(name="counters", slices=2, pool=pool, sharedCounters=sets)
+    return slice_of(name="counters", slices=2, pool=pool, sharedCounters=sets, **where)
 
 
 def stocked(*slices: resource.ResourceSlice, features: Features = EVERYTHING) -> Inventory:

@@ -9,27 +9,21 @@ from typing import Any
 
 import pytest
 
-FOLDER = Path(__file__).parents[3] / "shared" / "conformance" / "allocator"
+SHARED = Path(__file__).parents[3] / "shared" / "conformance"
+FOLDERS = (SHARED / "allocator", SHARED / "allocator-found")
+"""Upstream's own test cases, and those that comparing random problems with upstream left behind."""
 
-CONTRADICTORY = "optional-node-operations"
-"""This case and `optional-node-operations-missing-feature` state the same problem, word for
-word, and expect different answers: the node's declared features were lost when they were
-written down. The rule decides: a node that declares nothing cannot skip node operations."""
-
-needed = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no conformance cases in {FOLDER}")
+needed = pytest.mark.skipif(
+    not all(folder.is_dir() for folder in FOLDERS), reason=f"no conformance cases in {SHARED}"
+)
 
 
 def cases() -> list[Any]:
     """One parameter a case."""
     return [
-        pytest.param(
-            json.loads(path.read_text()),
-            id=path.stem,
-            marks=pytest.mark.xfail(reason="contradicts another case of the same input", strict=True)
-            if path.stem == CONTRADICTORY
-            else (),
-        )
-        for path in sorted(FOLDER.glob("*.json"))
+        pytest.param(json.loads(path.read_text()), id=path.stem)
+        for folder in FOLDERS
+        for path in sorted(folder.glob("*.json"))
     ]
 
 

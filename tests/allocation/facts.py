@@ -87,7 +87,7 @@ def pools_of(problem: Problem) -> list[Pool]:
     slices = [s for s in problem.get("slices") or () if "CompatibilityGroups" in features or not grouped(s)]
     own = [s for s in slices if s["spec"].get("nodeName") == node["metadata"]["name"]]
     rest = [s for s in slices if s["spec"].get("nodeName") != node["metadata"]["name"]]
-    shared = [s for s in rest if not s["spec"].get("nodeName") or s["spec"].get("sharedCounters")]
+    shared = [s for s in rest if not s["spec"].get("nodeName")]
 
     kept: dict[tuple[str, str], list[Json]] = {}
     for s in own + shared:
@@ -144,17 +144,17 @@ def build(id: tuple[str, str], mine: list[Json], slices: list[Json], features: f
         others = [s for s in current if all(s is not m for m in mine)]
     mine = sorted(mine, key=lambda s: s["metadata"]["name"])
     pool = Pool(id, candidates=candidates_of(mine), elsewhere=candidates_of(others))
-    pool.invalid = defect(pool, mine, features)
+    pool.invalid = defect(pool, mine + others, features)
     return pool
 
 
-def defect(pool: Pool, mine: list[Json], features: frozenset[str]) -> str:
+def defect(pool: Pool, slices: list[Json], features: frozenset[str]) -> str:
     names = [c.device["name"] for c in pool.candidates]
     if len(names) != len(set(names)):
         return "duplicate device name"
     if "PartitionableDevices" not in features:
         return ""
-    for s in mine:
+    for s in slices:
         for counter_set in s["spec"].get("sharedCounters") or ():
             if counter_set["name"] in pool.counters:
                 return "duplicate counter set"
@@ -362,7 +362,7 @@ def amount_of(offer: Json, asked: int | None, fractional: bool) -> int:
     if bounds:
         lowest = nano(bounds["min"])
         if asked < lowest:
-            return asked if asked == default else lowest
+            return lowest
         return asked if bounds.get("step") is None else rounded_up(asked, bounds, fractional)
     choices = [nano(v) for v in policy.get("validValues") or ()]
     return min((c for c in choices if c >= asked), default=asked)

@@ -37,7 +37,8 @@ VALUES = {"default": "1", "validValues": ["1", "3", "6"]}
         ("2", VALUES, "3"),
         ("7", VALUES, None),  # nothing that large is on offer
         ("5", {"default": "2", "validRange": {"min": "2"}}, "5"),  # without a step as it is
-        ("1", {"default": "1", "validRange": {"min": "2"}}, "1"),  # the default is always allowed
+        ("1", {"default": "1", "validRange": {"min": "2"}}, "2"),  # nor where the default is
+        (None, {"default": "1", "validRange": {"min": "2"}}, "1"),  # but who asks for nothing gets it
     ],
 )
 def test_what_is_consumed(request_, policy, expected):

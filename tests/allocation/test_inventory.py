@@ -241,9 +241,31 @@ def test_counters_of_a_whole_pool_concern_only_the_nodes_that_have_its_devices()
     assert inventory.moved_since(before) == {"here"}
 
 
-def test_counters_that_show_a_pool_in_pieces_concern_every_node_until_it_is_whole():
-    """Whoever asks for all devices must know all of them (D3), wherever they are."""
+def test_counters_of_another_node_concern_only_those_who_have_devices_of_the_pool():
+    """A driver that has published its counters and not yet its devices stops nobody elsewhere."""
     inventory = stocked(cards(8))
+    assert [pool.incomplete for pool in inventory.view(HERE).pools] == [True]
+    assert inventory.view(THERE).pools == ()
+
+    inventory.apply(slice_of(partition("part", "card-9", 4), slices=2))
+    assert inventory.view(HERE).pools[0].invalid
+    assert inventory.view(THERE).pools == ()
+
+
+def test_counters_of_another_node_do_not_keep_an_obsolete_pool_alive():
+    """The node's own slices are half the pool, and the driver has moved on elsewhere."""
+    inventory = stocked(
+        cards(8),
+        slice_of(partition("old", "card-0", 4), slices=2, nodeName="there"),
+        slice_of(device("new"), name="new", generation=2),
+    )
+
+    assert inventory.view(THERE).pools == ()
+
+
+def test_counters_that_show_a_pool_in_pieces_concern_every_node_until_it_is_whole():
+    """Whoever asks for all devices must know all of them (D3), where the counters are everybody's."""
+    inventory = stocked(cards(8, allNodes=True))
     (pool,) = inventory.view(THERE).pools
     assert pool.incomplete
 

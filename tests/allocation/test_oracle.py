@@ -21,11 +21,20 @@ def test_the_oracle_answers_as_upstream_does(case):
 @conformance.needed
 @pytest.mark.parametrize("case", [case for case in conformance.cases() if case.values[0].get("results")])
 def test_the_checker_accepts_what_upstream_answers(case):
-    assert checker.complaints(conformance.stated(case), case["results"]) == []
+    assert checker.complaints(conformance.stated(case), with_shares_told_apart(case["results"])) == []
+
+
+def with_shares_told_apart(results):
+    """A copy in which every share has an id of its own: they are written down with one mask for all."""
+    results = copy.deepcopy(list(results))
+    shares = (d for r in results for d in r["devices"].get("results") or () if "shareID" in d)
+    for number, device in enumerate(shares):
+        device["shareID"] = f"{number:08d}-0000-4000-8000-000000000000"
+    return results
 
 
 def fitting(how_many: int):
-    """Generated problems that fit, with the oracle's results; shares made distinct."""
+    """Generated problems that fit, with the oracle's results."""
     found = 0
     for seed in range(10_000):
         problem = problems.problem(random.Random(seed))
@@ -34,11 +43,7 @@ def fitting(how_many: int):
         except oracle.OutOfSteps:
             continue
         if answer.verdict == "fits" and any(r["devices"].get("results") for r in answer.results):
-            results = copy.deepcopy(list(answer.results))
-            shares = (d for r in results for d in r["devices"].get("results") or () if "shareID" in d)
-            for number, device in enumerate(shares):
-                device["shareID"] = f"{number:08d}-0000-4000-8000-000000000000"
-            yield problem, results
+            yield problem, with_shares_told_apart(answer.results)
             found += 1
             if found == how_many:
                 return

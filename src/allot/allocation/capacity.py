@@ -102,16 +102,15 @@ def _part(name: str, requested: Quantity | None, capacity: Capacity, fractional:
         return requested
     if policy.range is not None:
         try:
-            return _rounded_up(requested, policy, policy.range, fractional)
+            return _rounded_up(requested, policy.range, fractional)
         except CapacityError as error:
             raise CapacityError(f'capacity "{name}": {error}') from None
     return next((value for value in policy.values if requested <= value), requested)
 
 
-def _rounded_up(requested: Quantity, policy: Policy, span: Range, fractional: bool) -> Quantity:
+def _rounded_up(requested: Quantity, span: Range, fractional: bool) -> Quantity:
     """The next `min + n * step`, in whole units or, where the gate allows, in thousandths."""
-    # The default is always allowed. Validation keeps it inside the range today; older slices may differ.
-    if requested < span.min and requested != policy.default:
+    if requested < span.min:
         return span.min
     if span.step is None:
         return requested

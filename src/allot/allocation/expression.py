@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 from allot import cel
 
 from .features import Features
-from .kind import Kind, Value
+from .kind import UNKNOWN_VALUE, Kind, Value
 
 
 class Failure:
@@ -78,7 +78,8 @@ def derived(text: str, features: Features) -> Expression:
 
     def prepare() -> Callable[[Kind], object]:
         compiled = cel.compile_attribute(text, _language(features), stored=True)
-        return lambda kind: _as_value(compiled.value(kind.cel))
+        lists = features.list_type_attributes
+        return lambda kind: _as_value(compiled.value(kind.cel), lists=lists)
 
     return _interned("derived", text, features, prepare)
 
@@ -99,9 +100,11 @@ def _language(features: Features) -> cel.Features:
     )
 
 
-def _as_value(published: Mapping[str, object]) -> Value:
-    """From the form an attribute is published in: {"int": 4} or {"ints": [4, 5]}."""
-    ((tag, value),) = published.items()
-    if isinstance(value, list | tuple):
-        return frozenset((tag.removesuffix("s"), one) for one in value)
-    return frozenset(((tag, value),))
+def _as_value(published: Mapping[str, object], *, lists: bool) -> Value:
+    """From the form an attribute is published in: {"int": 4}, {"ints": [4, 5]} or {}."""
+    for tag, value in published.items():
+        if not isinstance(value, list | tuple):
+            return frozenset(((tag, value),))
+        if lists:
+            return frozenset((tag.removesuffix("s"), one) for one in value)
+    return UNKNOWN_VALUE

@@ -90,7 +90,7 @@ class Shelf:
     @property
     def home(self) -> str | None:
         """The only node that the slice can concern, if there is one."""
-        return None if self.counters else self.place.node_name
+        return self.place.node_name
 
     def _device(
         self, published: resource.Device, kinds: Kinds, taints: Callable[[DeviceId], Taints]
@@ -115,10 +115,10 @@ class Shelf:
     def reaches(self, node: Node) -> bool:
         """Whether the slice concerns `node`. Raises BadNodeSelector."""
         place = self.place
-        if self.counters:  # needed wherever the pool is used
-            return True
         if place.node_name is not None:
             return place.node_name == node.name
+        if self.counters:  # needed wherever the pool is used, whatever nodes are selected
+            return True
         if place.all_nodes:
             return True
         if place.node_selector is not None:
@@ -211,8 +211,8 @@ class Pool:
     def roams(self, features: Features) -> bool:
         """Whether the pool may concern any node, not only those that its slices name.
 
-        Counters reach every node, but where nothing of the pool draws from them they tell a
-        node something only while they show that the pool is incomplete or invalid.
+        Counters that no node owns reach every node, but where nothing of the pool draws from them
+        they tell a node something only while they show that the pool is incomplete or invalid.
         """
         if any(not shelf.counters for shelf in self.roaming.values()):
             return True
@@ -264,7 +264,7 @@ def _validated(id: PoolId, kept: list[Shelf], others: list[Shelf], features: Fea
     elsewhere: dict[str, list[Device]] = {}
     if partitionable:
         seen: set[str] = set()
-        for counter_set, amounts in (one for shelf in kept for one in shelf.counters):
+        for counter_set, amounts in (one for shelf in (*kept, *others) for one in shelf.counters):
             if counter_set in seen:
                 return PoolView(id, invalid=f"duplicate counter set name {counter_set}")
             seen.add(counter_set)

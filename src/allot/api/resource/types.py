@@ -140,7 +140,7 @@ class DeviceSelector(View, frozen=True):
 
 class OpaqueDeviceConfiguration(View, frozen=True):
     driver: str = ""
-    parameters: Mapping[str, Any] = {}
+    parameters: Mapping[str, Any] | None = None  # an empty object is one, and is kept
 
 
 class DeviceClassConfiguration(View, frozen=True):
