@@ -69,8 +69,7 @@ def same(left: Any, right: Any) -> Any:
         if len(left) != len(right):
             return False
         found = [same(a, b) for a, b in zip(left, right, strict=True)]
-        decisive = next((one for one in found if one is not True), True)  # in order, as they are compared
-        return decisive
+        return next((one for one in found if one is not True), True)  # in order, as they are compared
     if isinstance(left, Version) and not isinstance(right, Version):
         return FAILED
     return type(left) is type(right) and left == right
