@@ -11,8 +11,8 @@ from allot.api import Object, core, encode
 from allot.client import Propagation
 from allot.controllers import daemonsets, garbagecollection
 from allot.controllers.daemonsets.plan import plan, situation
-from allot.controllers.daemonsets.revisions import hash_of
 from allot.controllers.daemonsets.suiting import Suits, for_node, node_of, suits
+from allot.controllers.workloads.revisions import hash_of
 from controllers.kubelet import Kubelet
 from controllers.world import NS, World, tell
 
@@ -190,7 +190,7 @@ def test_a_revision_of_somebody_else_is_left_alone_and_another_name_is_taken():
     async def story(here: World) -> None:
         await add_node(here, "n")
         made = await sets(here).create(daemon_set())
-        name = f"driver-{hash_of(made)}"
+        name = f"driver-{hash_of(made, 0)}"
         owner = {"apiVersion": "v1", "kind": "Other", "name": "x", "uid": "theirs", "controller": True}
         metadata = {"name": name, "namespace": NS, "ownerReferences": [owner]}
         theirs = await revisions(here).create({"metadata": metadata, "revision": 7})

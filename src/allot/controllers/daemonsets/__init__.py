@@ -1,8 +1,6 @@
 """Daemon sets: one pod on every node that suits.
 
     suiting     which nodes, and how a pod is made for one
-    revisions   every template the set ever had
-    history     keeps them
     plan        which nodes lack a pod, which pods go, and rolling updates
     loop        does it
 
@@ -10,8 +8,7 @@ Pods are made for a node and bound by the scheduler, like all others.
 """
 
 from ..controller import Controller
-from ..workloads import PODS
-from .history import REVISIONS
+from ..workloads import PODS, REVISIONS
 from .loop import DAEMON_SETS, NODES, make
 
 CONTROLLER = Controller(

@@ -6,11 +6,10 @@ from allot.api import Object, errors
 from allot.informers import Again, Change, Key, Reconciler, ResourceId, Updated
 
 from ..controller import Loop, World
-from ..workloads import Keeper, later, pod_from, slow_start
-from .history import History
+from ..workloads import POD_LABEL, History, Keeper, hash_of, later, pod_from, slow_start
 from .plan import Plan, look_again_s, plan, situation, status
 from .suiting import for_node
-from .views import HASH_LABEL, set_of
+from .views import history_rules, set_of
 
 DAEMON_SETS = ResourceId("apps", "v1", "daemonsets")
 NODES = ResourceId("", "v1", "nodes", namespaced=False)
@@ -30,7 +29,7 @@ class Daemons:
         self._keeper = Keeper(
             world, "DaemonSet", self._sets, lambda one: set_of(one).spec.selector, self.loop.add
         )
-        self._history = History(world, self.loop.add)
+        self._history = History(world, DAEMON_SETS, "DaemonSet", POD_LABEL, history_rules, self.loop.add)
         world.on(self._sets, lambda change: self.loop.add(Key.of(change.object)))
         world.on(self._nodes, self._node_changed)
 
@@ -46,7 +45,7 @@ class Daemons:
         if daemon_set is None:
             return None
         pods = await self._keeper.of(daemon_set)
-        mark = await self._history.mark(daemon_set, pods)
+        mark = await self._mark(daemon_set, pods)
         nodes = self._nodes.cache.objects()
         here = situation(daemon_set, mark, pods, nodes, self._world.clock.now())
         # What was told to end a moment ago counts as leaving, though the cache may not show it.
@@ -69,10 +68,19 @@ class Daemons:
             raise error
         return later(look_again_s(here))
 
+    async def _mark(self, daemon_set: Object, pods: Sequence[Object]) -> str:
+        """The hash of the template, kept as a revision."""
+        collisions = set_of(daemon_set).status.collision_count
+        if daemon_set.metadata.deletion_timestamp is not None:
+            return hash_of(daemon_set, collisions)
+        used = {(pod.metadata.labels or {}).get(POD_LABEL, "") for pod in pods}
+        found = await self._history.settle(daemon_set, lambda one: _hash_in(one) in used)
+        return _hash_in(found) or hash_of(daemon_set, collisions)
+
     async def _act(self, daemon_set: Object, mark: str, steps: Plan) -> None:
         template = daemon_set.fields["spec"].get("template") or {}
         metadata = template.get("metadata") or {}
-        marked = {**metadata, "labels": {**(metadata.get("labels") or {}), HASH_LABEL: mark}}
+        marked = {**metadata, "labels": {**(metadata.get("labels") or {}), POD_LABEL: mark}}
 
         async def create(node: str) -> None:
             spec = for_node(template.get("spec") or {}, node)
@@ -84,6 +92,10 @@ class Daemons:
 
         await slow_start(delete, steps.delete)
         await slow_start(create, steps.create)
+
+
+def _hash_in(revision: Object) -> str:
+    return (revision.metadata.labels or {}).get(POD_LABEL, "")
 
 
 def _suitability(node: Object) -> object:

@@ -12,9 +12,9 @@ from typing import Any
 
 from allot.api import Object
 
-from ..workloads import is_active, is_available, is_ready, view_of, wait_s
+from ..workloads import POD_LABEL, is_active, is_available, is_ready, view_of, wait_s
 from .suiting import Suits, node_of, suits
-from .views import HASH_LABEL, DaemonSet, set_of
+from .views import DaemonSet, set_of
 
 BURST = 250
 
@@ -36,7 +36,7 @@ class Situation:
     now: datetime
 
     def is_new(self, pod: Object) -> bool:
-        return (pod.metadata.labels or {}).get(HASH_LABEL) == self.hash
+        return (pod.metadata.labels or {}).get(POD_LABEL) == self.hash
 
     def is_available(self, pod: Object) -> bool:
         return is_available(pod, self.wish.spec.min_ready_seconds, self.now)

@@ -2,9 +2,7 @@
 
 from allot.api import Object, core, meta
 
-from ..workloads import count_of
-
-HASH_LABEL = "controller-revision-hash"
+from ..workloads import HistoryRules, count_of
 
 
 class RollingUpdate(meta.View, frozen=True):
@@ -47,3 +45,8 @@ class DaemonSet(meta.View, frozen=True):
 
 def set_of(object: Object) -> DaemonSet:
     return object.view(DaemonSet)
+
+
+def history_rules(object: Object) -> HistoryRules:
+    wish = set_of(object)
+    return HistoryRules(wish.spec.selector, wish.spec.revision_history_limit, wish.status.collision_count)

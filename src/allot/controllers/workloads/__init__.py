@@ -9,6 +9,8 @@ keeping      the part that awaits: an owner's pods, adopted, made and deleted
 ending       the end of a pod that somebody else decides on: told first, then deleted
 shares       so many, or a share of them
 pausing      looking again later, and never at once
+revisions    every template that a set ever had
+history      keeps them
 doing        many writes, carefully: first one, then two, then four
 """
 
@@ -16,6 +18,7 @@ from .adoption import ORPHANS, Family, free_in_namespace, reference, sort_out, w
 from .building import pod_from
 from .doing import slow_start
 from .ending import disrupt
+from .history import REVISIONS, History
 from .keeping import PODS, Keeper
 from .memory import Unseen
 from .pausing import later
@@ -29,6 +32,7 @@ from .pods import (
     view_of,
     wait_s,
 )
+from .revisions import POD_LABEL, HistoryRules, hash_of, template_in
 from .selecting import accepts
 from .shares import count_of
 
@@ -36,7 +40,11 @@ __all__ = [
     "NODE_INDEX",
     "ORPHANS",
     "PODS",
+    "POD_LABEL",
+    "REVISIONS",
     "Family",
+    "History",
+    "HistoryRules",
     "Keeper",
     "Unseen",
     "accepts",
@@ -44,6 +52,7 @@ __all__ = [
     "deletion_order",
     "disrupt",
     "free_in_namespace",
+    "hash_of",
     "is_active",
     "is_available",
     "is_ready",
@@ -53,6 +62,7 @@ __all__ = [
     "reference",
     "slow_start",
     "sort_out",
+    "template_in",
     "view_of",
     "wait_s",
     "with_owner",
