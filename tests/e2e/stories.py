@@ -38,6 +38,8 @@ class Api:
         )
         self.deployments = client.resource("apps", "v1", "deployments")
         self.replica_sets = client.resource("apps", "v1", "replicasets")
+        self.stateful_sets = client.resource("apps", "v1", "statefulsets")
+        self.cron_jobs = client.resource("batch", "v1", "cronjobs")
         self.daemon_sets = client.resource("apps", "v1", "daemonsets")
         self.budgets = client.resource("policy", "v1", "poddisruptionbudgets")
         self.jobs = client.resource("batch", "v1", "jobs")
@@ -328,6 +330,53 @@ class DaemonsAreEverywhere(Story):
         return "" if nodes == wanted else f"the pods are for {nodes}"
 
 
+class OrdinalsAreFilled(Story):
+    """Every stateful set has a pod for each of its ordinals."""
+
+    controller = "statefulset-controller"
+    at_once = 4
+    steps = 3
+
+    async def give(self, here: Telling, names: Sequence[str]) -> None:
+        wanted = (_set(f"ordinal-{one}", replicas=3) for one in names)
+        parallel = ({**one, "spec": {**one["spec"], "podManagementPolicy": "Parallel"}} for one in wanted)
+        await _all(here.api.stateful_sets, parallel)
+
+    async def done(self, here: Telling) -> int:
+        return len(await _those(here.api.pods, f"ordinal-{here.run}-"))
+
+    async def wrong(self, here: Telling) -> str:
+        found = sorted(pod.name for pod in await _those(here.api.pods, f"ordinal-{here.run}-"))
+        wanted = sorted(f"ordinal-{one}-{number}" for one in here.names for number in range(3))
+        return "" if found == wanted else f"the pods are {found}"
+
+
+class CronJobsBegin(Story):
+    """Every cron job that is due has its job, and says so. It is due again when nobody looks any more."""
+
+    controller = "cronjob-controller"
+    steps = 2
+
+    async def give(self, here: Telling, names: Sequence[str]) -> None:
+        pod = {"restartPolicy": "Never", "containers": [CONTAINER]}
+        template = {"spec": {"suspend": True, "template": {"spec": pod}}}
+        spec = {"schedule": "@every 1s", "concurrencyPolicy": "Forbid", "jobTemplate": template}
+        await _all(here.api.cron_jobs, (_named(f"cron-{one}", spec=spec) for one in names))
+
+    async def done(self, here: Telling) -> int:
+        told = [
+            one.fields.get("status") or {} for one in await _those(here.api.cron_jobs, f"cron-{here.run}-")
+        ]
+        made = await _those(here.api.jobs, f"cron-{here.run}-")
+        return sum(bool(one.get("active")) for one in told) + len({_owner(job) for job in made})
+
+    async def wrong(self, here: Telling) -> str:
+        owners = Counter(map(_owner, await _those(here.api.jobs, f"cron-{here.run}-")))
+        if any(count > 1 for count in owners.values()):
+            return f"more than one job runs: {owners}"
+        return await super().wrong(here)
+
+
 class JobsBegin(Story):
     """Every job has its pod, and only one, and says so."""
 
@@ -476,6 +525,8 @@ STORIES: tuple[Story, ...] = (
     DeploymentsRollOut(),
     ReplicasAreMade(),
     DaemonsAreEverywhere(),
+    OrdinalsAreFilled(),
+    CronJobsBegin(),
     JobsBegin(),
     FinishedJobsGo(),
     SickNodesAreTainted(),

@@ -206,6 +206,24 @@ def daemon_set(edition="1"):
     return seen("daemonsets", "ds", spec={"template": {"metadata": {"labels": {"edition": edition}}}})
 
 
+def stateful_set(replicas=1, edition="1"):
+    template = {"metadata": {"labels": {"edition": edition}}}
+    return seen("statefulsets", "db", spec={"replicas": replicas, "template": template})
+
+
+def ordinal(number, edition="1"):
+    return pod(f"db-{number}", owners=[made_by("db")], meta={"labels": {"edition": edition}})
+
+
+def cron_job(at=0, **spec):
+    return seen("cronjobs", "nightly", spec=spec, at=at)
+
+
+def due_job(name, at=0):
+    annotations = {"batch.kubernetes.io/cronjob-scheduled-timestamp": "2026-01-01T00:00:00Z"}
+    return new(seen("jobs", name, meta={"annotations": annotations}, owners=[made_by("nightly")], at=at))
+
+
 def job(*conditions, succeeded=0, **spec):
     told = [{"type": one, "status": "True"} for one in conditions]
     return seen("jobs", "j", spec=spec, status={"conditions": told, "succeeded": succeeded})
@@ -386,6 +404,12 @@ BROKEN = [
     ("W5", [daemon_set()]),
     ("W5", [daemon_set(), pod(owners=[made_by("ds")]), pod("q", owners=[made_by("ds")])]),
     ("W5", [daemon_set("2"), pod(owners=[made_by("ds")], meta={"labels": {"edition": "1"}})]),
+    ("W6", [stateful_set(2), ordinal(0)]),
+    ("W6", [stateful_set(1), ordinal(0), ordinal(1)]),
+    ("W6", [stateful_set(edition="2"), ordinal(0)]),
+    ("K1", [cron_job(), due_job("a"), due_job("b")]),
+    ("K2", [cron_job(suspend=True), due_job("a", at=900)]),
+    ("K2", [cron_job(), gone(cron_job()), due_job("a", at=900)]),
     ("J1", [job(), pod(phase="Succeeded", owners=[made_by("j")]), job("Complete", succeeded=2)]),
     ("J1", [job(), pod(phase="Succeeded", owners=[made_by("j")]), job("Complete", succeeded=0)]),
     ("J2", [job("Complete", "Failed")]),

@@ -5,7 +5,7 @@ about each kind; every generation of the API is a package of its own
 (`from allot.api import resource`).
 """
 
-from . import age, errors, field, frames, meta, names
+from . import age, cron, errors, field, frames, meta, names
 from .equality import equal
 from .field import FieldError, Path
 from .gates import GATES, Gates, UnknownGate
@@ -47,6 +47,7 @@ __all__ = [
     "User",
     "Version",
     "age",
+    "cron",
     "encode",
     "equal",
     "errors",

@@ -7,6 +7,7 @@
     rootcertificates/     whom pods may trust, told in each namespace
     devicetainteviction/  pods leave devices that are tainted
     disruption/           how many pods of a group may still be away
+    cronjobs/             a job whenever it is time
     daemonsets/           one pod on every node that suits
     finishedjobs/         jobs that have ended, and whose time is up
     deployments/          the pods of one template take the place of another's
@@ -15,6 +16,7 @@
     podgc/                pods that nobody will end
     poolstatus/           how the pools of a driver stand, once somebody asks (alpha, off)
     quota/                what a namespace uses of what it may
+    statefulsets/         pods that have names of their own, and keep them
     replicasets/          so many pods of one template; workloads/: what such controllers share
 
 The shape, so that whoever knows one knows them all (`resourceclaims` is the model):
@@ -49,6 +51,7 @@ for each of upstream's names), and add its CONTROLLER to ALL below.
 """
 
 from . import (
+    cronjobs,
     daemonsets,
     deployments,
     devicetainteviction,
@@ -65,6 +68,7 @@ from . import (
     resourceclaims,
     rootcertificates,
     serviceaccounts,
+    statefulsets,
 )
 from .accounts import AccountClients
 from .controller import Controller, Loop, World
@@ -80,7 +84,9 @@ ALL: tuple[Controller, ...] = (
     deployments.CONTROLLER,
     replicasets.CONTROLLER,
     daemonsets.CONTROLLER,
+    statefulsets.CONTROLLER,
     jobs.CONTROLLER,
+    cronjobs.CONTROLLER,
     finishedjobs.CONTROLLER,
     podgc.CONTROLLER,
     disruption.CONTROLLER,

@@ -42,7 +42,9 @@ class People:
             "delete pod": self._delete_pod,
             "create deployment": self._create_deployment,
             "create daemon set": self._create_daemon_set,
+            "create stateful set": self._create_stateful_set,
             "create job": self._create_job,
+            "create cron job": self._create_cron_job,
             "roll": self._roll,
             "scale": self._scale,
             "suspend": self._suspend,
@@ -121,6 +123,14 @@ class People:
     async def _create_daemon_set(self, name: str, claims: tuple[str, ...]) -> None:
         await self._things.daemonsets.create(things.daemon_set(name, claims), DEFAULT)
 
+    async def _create_stateful_set(
+        self, name: str, replicas: int, claims: tuple[str, ...], policy: str
+    ) -> None:
+        await self._things.statefulsets.create(things.stateful_set(name, replicas, claims, policy), DEFAULT)
+
+    async def _create_cron_job(self, name: str, minutes: int, policy: str) -> None:
+        await self._things.cronjobs.create(things.cron_job(name, minutes, policy), DEFAULT)
+
     async def _create_job(
         self, name: str, completions: int, parallelism: int, claims: tuple[str, ...], mode: str
     ) -> None:
@@ -131,11 +141,11 @@ class People:
         patch = {"spec": {"template": {"metadata": {"labels": labels}}}}
         await self._things.of(kind).patch(name, patch, DEFAULT)
 
-    async def _scale(self, name: str, replicas: int) -> None:
-        await self._things.deployments.scale(name, DEFAULT, replicas)
+    async def _scale(self, name: str, replicas: int, kind: str = "deployments") -> None:
+        await self._things.of(kind).scale(name, DEFAULT, replicas)
 
-    async def _suspend(self, name: str, suspended: bool) -> None:
-        await self._things.jobs.patch(name, {"spec": {"suspend": suspended}}, DEFAULT)
+    async def _suspend(self, name: str, suspended: bool, kind: str = "jobs") -> None:
+        await self._things.of(kind).patch(name, {"spec": {"suspend": suspended}}, DEFAULT)
 
     async def _delete(self, kind: str, name: str, policy: str) -> None:
         await self._things.of(kind).delete(name, DEFAULT, propagation=Propagation(policy))

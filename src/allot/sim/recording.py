@@ -55,8 +55,10 @@ FOLLOWED = (
     Followed("apps", "v1", "deployments"),
     Followed("apps", "v1", "replicasets"),
     Followed("apps", "v1", "daemonsets"),
+    Followed("apps", "v1", "statefulsets"),
     Followed("apps", "v1", "controllerrevisions"),
     Followed("batch", "v1", "jobs"),
+    Followed("batch", "v1", "cronjobs"),
     Followed("node.allot.dev", "v1alpha1", "preparedclaims", namespaced=False),
 )
 

@@ -79,6 +79,8 @@ def _lines(scope: Scope) -> Iterator[tuple[str, Draw]]:
         yield f"team-{number}", _namespace
         yield f"tree-{number}", _tree
     yield "agent", _daemon_set
+    yield "db", _stateful_set
+    yield "nightly", _cron_job
     yield "shared", _shared_claim
     yield "thief", _thief
     yield "template", _template
@@ -173,6 +175,37 @@ def _daemon_set(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
     if rng.random() < 0.4:
         at += rng.uniform(0, scope.seconds * 0.2)
         yield Step(at, line, "delete", {"kind": "daemonsets", "name": line, "policy": "Background"})
+
+
+def _stateful_set(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
+    at = rng.uniform(0, scope.seconds * 0.5)
+    policy = "Parallel" if rng.random() < 0.4 else "OrderedReady"
+    claims = ("own",) if rng.random() < 0.4 else ()
+    of = {"name": line, "replicas": rng.randint(1, 3), "claims": claims, "policy": policy}
+    yield Step(at, line, "create stateful set", of)
+    for edition in range(rng.randint(1, 3)):
+        at += rng.choice((rng.uniform(0, 20), rng.uniform(0, scope.seconds * 0.1)))
+        if rng.random() < 0.5:
+            yield Step(at, line, "roll", {"kind": "statefulsets", "name": line, "edition": edition + 2})
+        else:
+            size = {"name": line, "replicas": rng.randint(0, 4), "kind": "statefulsets"}
+            yield Step(at, line, "scale", size)
+    if rng.random() < 0.4:
+        at += rng.uniform(0, scope.seconds * 0.1)
+        yield Step(at, line, "delete", {"kind": "statefulsets", "name": line, "policy": _policy(rng)})
+
+
+def _cron_job(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
+    """It stops before the end, or nothing would ever be quiet."""
+    at = rng.uniform(0, scope.seconds * 0.3)
+    policy = rng.choice(("Allow", "Forbid", "Replace"))
+    yield Step(at, line, "create cron job", {"name": line, "minutes": rng.randint(2, 10), "policy": policy})
+    at = rng.uniform(at, scope.seconds * 0.75)
+    if rng.random() < 0.5:
+        yield Step(at, line, "suspend", {"name": line, "suspended": True, "kind": "cronjobs"})
+    else:
+        policy = rng.choice(("Background", "Foreground"))
+        yield Step(at, line, "delete", {"kind": "cronjobs", "name": line, "policy": policy})
 
 
 def _namespace(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:

@@ -36,7 +36,9 @@ class Things:
         self.priorityclasses = client.resource("scheduling.k8s.io", "v1", "priorityclasses", namespaced=False)
         self.deployments = client.resource("apps", "v1", "deployments")
         self.daemonsets = client.resource("apps", "v1", "daemonsets")
+        self.statefulsets = client.resource("apps", "v1", "statefulsets")
         self.jobs = client.resource("batch", "v1", "jobs")
+        self.cronjobs = client.resource("batch", "v1", "cronjobs")
         self.leases = client.resource("coordination.k8s.io", "v1", "leases")
         self.prepared = client.resource("node.allot.dev", "v1alpha1", PREPARED, namespaced=False)
 
@@ -127,6 +129,19 @@ def deployment(name: str, replicas: int, claims: Sequence[str], strategy: str) -
 
 def daemon_set(name: str, claims: Sequence[str]) -> Fields:
     return {"metadata": {"name": name}, "spec": _selecting(name, pod_spec(claims, restart="Always"))}
+
+
+def stateful_set(name: str, replicas: int, claims: Sequence[str], policy: str) -> Fields:
+    selecting = _selecting(name, pod_spec(claims, restart="Always"))
+    spec = {"replicas": replicas, "podManagementPolicy": policy, "serviceName": name, **selecting}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def cron_job(name: str, minutes: int, policy: str) -> Fields:
+    """A job every so many minutes."""
+    template = {"spec": {"backoffLimit": 1, "template": {"spec": pod_spec(())}}}
+    spec = {"schedule": f"*/{minutes} * * * *", "concurrencyPolicy": policy, "jobTemplate": template}
+    return {"metadata": {"name": name}, "spec": spec}
 
 
 def job(name: str, completions: int, parallelism: int, claims: Sequence[str], mode: str) -> Fields:

@@ -1,6 +1,6 @@
 """The real API server in the test's own process."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from allot.api import User
@@ -18,10 +18,11 @@ class TestServer:
         self.api = api
         self._transports: list[InProcessTransport] = []
 
-    def client(self, user: User = identities.ADMIN) -> Client:
+    def client(self, user: User = identities.ADMIN, warn: Callable[[str], object] | None = None) -> Client:
+        """A client that acts as `user`; warnings of the server go to `warn`."""
         transport = InProcessTransport(self.api.handle, user)
         self._transports.append(transport)
-        return Client(transport)
+        return Client(transport, warn=warn)
 
     async def close(self) -> None:
         for transport in self._transports:

@@ -38,13 +38,16 @@ class Keeper:
         owners: Informer,
         selector_of: Callable[[Object], meta.LabelSelector],
         look_at: Callable[[Key], None],
+        may_adopt: Callable[[Object, Object], bool] = lambda owner, pod: True,
     ) -> None:
-        """`look_at` is told the key of every owner whose pods change."""
+        """`look_at` gets the key of every owner whose pods change; `may_adopt` says, of an owner and a pod
+        that its selector accepts, whether the pod can be one of the owner's."""
         self._world = world
         self._kind = kind
         self._owners = owners
         self._selector_of = selector_of
         self._look_at = look_at
+        self._may_adopt = may_adopt
         pods = world.informer(PODS)
         self._owned = pods.cache.index(OWNER_INDEX, owner_uids)
         self._free = pods.cache.index(ORPHANS, free_in_namespace)
@@ -67,7 +70,11 @@ class Keeper:
             return [Key(pod.namespace, controller.name)] if controller.kind == self._kind else []
         labels = pod.metadata.labels or {}
         candidates = self._owners.cache.objects(pod.namespace)
-        return [Key.of(one) for one in candidates if accepts(self._selector_of(one), labels)]
+        return [
+            Key.of(one)
+            for one in candidates
+            if accepts(self._selector_of(one), labels) and self._may_adopt(one, pod)
+        ]
 
     # -- whose pods -----------------------------------------------------------------------------
 
@@ -82,7 +89,8 @@ class Keeper:
 
     async def _claim(self, owner: Object) -> None:
         """Before a pod is adopted the server is asked whether the owner still exists."""
-        candidates = (*self._owned[owner.uid], *self._free[owner.namespace])
+        free = [pod for pod in self._free[owner.namespace] if self._may_adopt(owner, pod)]
+        candidates = (*self._owned[owner.uid], *free)
         family = sort_out(owner, self._selector_of(owner), candidates)
         for pod in family.strangers:
             await self._patch(pod, without_owner(pod, owner))

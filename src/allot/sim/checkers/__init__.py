@@ -17,7 +17,9 @@
     replicas       W3   so many pods, once things are quiet
     rollouts       U1, U3   of the newest template
     daemons        W5   one on every node
+    ordinals       W6   one for every ordinal
     jobs           J1, J2   counted exactly, ended once
+    timely         K1, K2   a job for every time, and no second
     owned          G1 to G4   garbage goes, and nothing else
     namespaces     T1, T2   the end of a namespace
     lost_pods      L1, L2   pods that nobody would end, and no others
@@ -42,6 +44,7 @@ from .lost_pods import LostPods
 from .namespaces import Namespaces
 from .nothing_leaks import NothingLeaks
 from .one_holder import OneHolder
+from .ordinals import Ordinals
 from .outsiders import Outsiders
 from .own_claims import OwnClaims
 from .owned import Owned
@@ -53,6 +56,7 @@ from .rollouts import Rollouts
 from .running_pods import RunningPods
 from .satisfied import Satisfied
 from .tainted import Tainted
+from .timely import Timely
 from .within import Within
 
 
@@ -91,7 +95,9 @@ def all_checkers(*, real_scheduler: bool = False, until_s: float = math.inf) -> 
         Replicas(),
         Rollouts(),
         Daemons(),
+        Ordinals(),
         Jobs(until_s),
+        Timely(),
         Owned(),
         Namespaces(),
         LostPods(),

@@ -18,8 +18,10 @@ class Namespaces:
         "deployments",
         "replicasets",
         "daemonsets",
+        "statefulsets",
         "controllerrevisions",
         "jobs",
+        "cronjobs",
     )
 
     def __init__(self) -> None:

@@ -29,8 +29,10 @@ class Owned:
         "deployments",
         "replicasets",
         "daemonsets",
+        "statefulsets",
         "controllerrevisions",
         "jobs",
+        "cronjobs",
     )
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from ...kind import Column, Fields, Kind, Occasion, Rules, Scale, Version
 from ..core.volume import default_claim_spec
 from ..numbers import validate_at_most_all, validate_int_or_percent, validate_not_negative
 from ..podspec import default_template
-from ..reading import default, items, obj, section
+from ..reading import default, items, obj, section, text
 from ..workloads import (
     AGE,
     CONTAINERS,
@@ -77,9 +77,27 @@ def _validate(stateful_set: Fields) -> list[FieldError]:
     return [
         *found,
         *_validate_rolling(obj(spec, "updateStrategy")),
-        *validate_selected_template(spec, "statefulset"),
+        *validate_selected_template(_with_claimed_volumes(spec), "statefulset"),
         *validate_long_running(spec, "StatefulSet"),
     ]
+
+
+def _with_claimed_volumes(spec: Fields) -> Fields:
+    """The spec as its pods see it: containers may mount what the claim templates promise."""
+    claimed = [name for one in items(spec, "volumeClaimTemplates") if (name := text(one, "metadata", "name"))]
+    if not claimed:
+        return spec
+    template = obj(spec, "template")
+    pod = obj(template, "spec")
+    others = [one for one in items(pod, "volumes") if one.get("name") not in claimed]
+    volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claimed]
+    return {**spec, "template": {**template, "spec": {**pod, "volumes": [*others, *volumes]}}}
+
+
+def _warnings(new: Fields, old: Fields | None) -> list[str]:
+    if not items(new, "spec", "volumeClaimTemplates"):
+        return []
+    return ["spec.volumeClaimTemplates: no volume is provisioned and no claim for one is made"]
 
 
 def _validate_rolling(strategy: Fields) -> list[FieldError]:
@@ -130,6 +148,7 @@ STATEFUL_SET = Kind(
         validate_create=lambda new, occasion: _validate(new),
         validate_update=_validate_update,
         validate_status=lambda new, old, occasion: validate_counts(new, old, COUNTS),
+        warnings=_warnings,
     ),
     columns=(
         NAME,

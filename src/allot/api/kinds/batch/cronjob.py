@@ -1,10 +1,10 @@
-"""Cron jobs: a job whenever it is time. Stored and checked; nothing here starts them."""
+"""Cron jobs: a job whenever it is time."""
 
-import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from ... import cron
 from ...age import since
 from ...field import FieldError, Path, forbidden, invalid, required, unsupported
 from ...kind import Column, Fields, Kind, Rules, Version
@@ -16,8 +16,6 @@ from . import job
 
 POLICIES = ("Allow", "Forbid", "Replace")
 NAME_MAX = 52  # leaves room for what is added to the names of the jobs
-_PART = re.compile(r"[-*/,0-9A-Za-z?LW#]+")
-_MACROS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
 
 
 def _default(cron_job: Fields, now: datetime) -> None:
@@ -36,14 +34,9 @@ def _validate(cron_job: Fields) -> list[FieldError]:
     found = validate_not_negative(
         spec, ("startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit"), SPEC
     )
-    schedule = spec.get("schedule") or ""
-    if not schedule:
-        found.append(required(SPEC / "schedule"))
-    elif "TZ" in schedule:
-        text = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
-        found.append(invalid(SPEC / "schedule", schedule, text))
-    elif not is_schedule(schedule):
-        found.append(invalid(SPEC / "schedule", schedule, "expected five fields or a macro"))
+    found += _validate_schedule(spec.get("schedule") or "")
+    if spec.get("timeZone") is not None:
+        found += _validate_zone(spec["timeZone"])
     if spec.get("concurrencyPolicy") not in POLICIES:
         found.append(unsupported(SPEC / "concurrencyPolicy", spec.get("concurrencyPolicy"), POLICIES))
     template = SPEC / "jobTemplate" / "spec"
@@ -54,12 +47,30 @@ def _validate(cron_job: Fields) -> list[FieldError]:
     return found + job.validate_spec(obj(spec, "jobTemplate", "spec"), template)
 
 
-def is_schedule(text: str) -> bool:
-    """Has it the form of a schedule? What it means is for whoever starts the jobs."""
-    if text.startswith("@"):
-        return text in _MACROS or text.startswith("@every ")
-    parts = text.split()
-    return len(parts) == 5 and all(_PART.fullmatch(part) for part in parts)
+def _validate_schedule(schedule: str) -> list[FieldError]:
+    path = SPEC / "schedule"
+    if not schedule:
+        return [required(path)]
+    if "TZ" in schedule:
+        return [invalid(path, schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead")]
+    try:
+        cron.parse(schedule)
+    except cron.BadSchedule as wrong:
+        return [invalid(path, schedule, str(wrong))]
+    return []
+
+
+def _validate_zone(zone: str) -> list[FieldError]:
+    path = SPEC / "timeZone"
+    if not zone:
+        return [invalid(path, zone, "timeZone must be nil or non-empty string")]
+    if zone.lower() == "local":
+        return [invalid(path, zone, "timeZone must be an explicit time zone as defined in the IANA database")]
+    try:
+        cron.time_zone(zone)
+    except cron.UnknownZone as wrong:
+        return [invalid(path, zone, str(wrong))]
+    return []
 
 
 def _cells(cron_job: Fields, now: datetime) -> Sequence[Any]:

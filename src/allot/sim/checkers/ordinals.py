@@ -1,0 +1,40 @@
+"""W6: once things are quiet, a stateful set has one pod for each of its ordinals and no other, of its newest
+template."""
+
+from collections.abc import Iterator
+
+from ..recording import Seen
+from .reading import Fields, is_active, is_leaving, is_ready, name_of
+from .standing import Standing
+
+
+class Ordinals:
+    follows = ("statefulsets", "pods")
+
+    def __init__(self) -> None:
+        self._now = Standing(*self.follows)
+
+    def see(self, seen: Seen) -> Iterator[str]:
+        self._now.see(seen)
+        yield from ()
+
+    def rest(self) -> Iterator[str]:
+        for one in self._now.all("statefulsets"):
+            if is_leaving(one):
+                continue
+            name = name_of(one)
+            pods = [pod for pod in self._now.of("pods", one["metadata"]["uid"]) if is_active(pod)]
+            found = sorted(map(name_of, pods))
+            wanted = [f"{name}-{number}" for number in range(one["spec"]["replicas"])]
+            is_served = all(map(is_ready, pods))
+            if is_served and found != wanted:
+                yield f"W6: stateful set {name} wants {wanted} and is at rest with {found}"
+            old = [name_of(pod) for pod in pods if _edition(pod) != _edition(one["spec"]["template"])]
+            if is_served and old:
+                yield f"W6: stateful set {name} is at rest with pods of an older template: {old}"
+            if surplus := [one for one in found if one not in wanted]:
+                yield f"W6: stateful set {name} keeps pods that it does not want: {surplus}"
+
+
+def _edition(one: Fields) -> str | None:
+    return (one["metadata"].get("labels") or {}).get("edition")

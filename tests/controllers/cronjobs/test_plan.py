@@ -1,0 +1,111 @@
+"""When a job is due, decided over made-up clocks."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from allot.api import Object, encode
+from allot.controllers.cronjobs.plan import job_for, name_for, plan, status
+
+CREATED = "2026-05-01T10:00:30Z"
+
+
+def at(clock: str) -> datetime:
+    return datetime.fromisoformat(f"2026-05-01T{clock}+00:00")
+
+
+def cron_job(last: str = "", **spec: Any) -> Object:
+    metadata = {"name": "nightly", "namespace": "default", "uid": "cron", "creationTimestamp": CREATED}
+    wanted = {"schedule": "*/10 * * * *", "jobTemplate": {"spec": {"template": {}}}, **spec}
+    return Object(
+        encode({"metadata": metadata, "spec": wanted, "status": {"lastScheduleTime": last} if last else {}})
+    )
+
+
+def job(name: str, end: str = "", start: str = "2026-05-01T09:00:00Z") -> Object:
+    conditions = [{"type": end, "status": "True"}] if end else []
+    told = {"startTime": start, "conditions": conditions}
+    if end == "Complete":
+        told["completionTime"] = start
+    return Object(encode({"metadata": {"name": name, "namespace": "default", "uid": name}, "status": told}))
+
+
+def test_a_new_cron_job_waits_for_its_first_time():
+    steps = plan(cron_job(), [], at("10:05:00"))
+    assert (steps.due, steps.again_s) == (None, 300)
+
+
+def test_what_was_due_a_moment_ago_gets_its_job_once():
+    steps = plan(cron_job(), [], at("10:10:00"))
+    assert (steps.due, steps.again_s) == (at("10:10:00"), 600)
+    assert plan(cron_job(last="2026-05-01T10:10:00Z"), [], at("10:10:01")).due is None
+
+
+def test_of_several_missed_times_only_the_last_gets_a_job():
+    assert plan(cron_job(), [], at("10:59:00")).due == at("10:50:00")
+
+
+def test_many_missed_times_are_told_and_the_last_is_made_good():
+    steps = plan(cron_job(schedule="* * * * *"), [], at("13:30:00"))
+    assert steps.due == at("13:30:00")
+    assert [note.reason for note in steps.notes] == ["TooManyMissedTimes"]
+
+
+def test_after_its_deadline_a_time_gets_no_job():
+    late = cron_job(startingDeadlineSeconds=60)
+    assert plan(late, [], at("10:11:00")).due == at("10:10:00")
+    steps = plan(late, [], at("10:11:02"))
+    assert (steps.due, steps.again_s) == (None, 538)
+
+
+def test_a_suspended_cron_job_starts_nothing_and_still_forgets():
+    steps = plan(cron_job(suspend=True, successfulJobsHistoryLimit=0), [job("a", "Complete")], at("10:10:00"))
+    assert (steps.due, [one.name for one in steps.forget], steps.again_s) == (None, ["a"], None)
+
+
+@pytest.mark.parametrize(
+    ("policy", "due", "replaced"),
+    [("Allow", True, []), ("Forbid", False, []), ("Replace", True, ["runs"])],
+)
+def test_beside_a_job_that_runs(policy, due, replaced):
+    jobs = [job("runs"), job("done", "Complete")]
+    steps = plan(cron_job(concurrencyPolicy=policy), jobs, at("10:10:00"))
+    assert (steps.due is not None, [one.name for one in steps.replace]) == (due, replaced)
+    assert ("JobAlreadyActive" in [note.reason for note in steps.notes]) == (not due)
+
+
+def test_a_job_that_was_made_and_not_recorded_is_recorded_also_where_no_other_may_begin():
+    forbidding = cron_job(concurrencyPolicy="Forbid")
+    made = job(name_for(forbidding, at("10:10:00")))
+    steps = plan(forbidding, [made], at("10:10:05"))
+    assert steps.due == at("10:10:00")
+    told = status(forbidding, [made], steps.due)
+    assert told is not None
+    assert told["lastScheduleTime"] == "2026-05-01T10:10:00Z"
+    assert [one["name"] for one in told["active"]] == [made.name]
+
+
+def test_the_oldest_beyond_the_history_go_by_how_they_ended():
+    days = [f"2026-04-{day:02}T00:00:00Z" for day in range(1, 6)]
+    good = [job(f"good-{n}", "Complete", days[n]) for n in (2, 0, 1)]
+    bad = [job(f"bad-{n}", "Failed", days[n]) for n in (1, 0)]
+    asked = cron_job(successfulJobsHistoryLimit=1, failedJobsHistoryLimit=1)
+    steps = plan(asked, [*good, *bad, job("runs")], at("10:05:00"))
+    assert sorted(one.name for one in steps.forget) == ["bad-0", "good-0", "good-1"]
+
+
+def test_the_job_says_for_which_time_it_is_in_the_zone_of_its_cron_job():
+    berlin = cron_job(timeZone="Europe/Berlin", schedule="0 12 * * *")
+    steps = plan(berlin, [], at("10:00:31"))
+    assert steps.due is None
+    due = datetime(2026, 5, 2, 10, tzinfo=UTC)
+    made = job_for(berlin, due)
+    annotation = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+    assert made["metadata"]["annotations"][annotation] == "2026-05-02T12:00:00+02:00"
+    assert made["metadata"]["name"] == f"nightly-{int(due.timestamp()) // 60}"
+
+
+def test_a_schedule_that_never_comes_waits_for_nothing():
+    steps = plan(cron_job(schedule="0 0 31 2 *"), [], at("10:10:00"))
+    assert (steps.due, steps.again_s) == (None, None)
