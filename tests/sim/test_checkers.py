@@ -221,7 +221,8 @@ def cron_job(at=0, **spec):
 
 def due_job(name, at=0):
     annotations = {"batch.kubernetes.io/cronjob-scheduled-timestamp": "2026-01-01T00:00:00Z"}
-    return new(seen("jobs", name, meta={"annotations": annotations}, owners=[made_by("nightly")], at=at))
+    due = seen("jobs", name, meta={"annotations": annotations}, owners=[made_by("nightly")], at=at, spec={})
+    return new(due)
 
 
 def job(*conditions, succeeded=0, **spec):
