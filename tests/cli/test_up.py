@@ -1,7 +1,10 @@
 """allot up: what is refused before anything starts."""
 
+import argparse
+
 import pytest
 
+from allot.cli import up
 from allot.cli.main import main
 
 
@@ -17,3 +20,10 @@ def test_files_that_are_in_the_way_are_named_in_plain_words(tmp_path, capsys):
     (tmp_path / "file").write_text("")
     assert main(["up", "--data-dir", str(tmp_path / "file" / "data")]) == 1
     assert capsys.readouterr().err == f"allot up: {tmp_path}/file/data: Not a directory\n"
+
+
+@pytest.mark.parametrize("given, listens", [([], True), (["--no-socket"], False)])
+def test_flags_of_the_api_server_reach_it(given, listens):
+    parser = argparse.ArgumentParser()
+    up.arguments(parser)
+    assert up._wanted(parser.parse_args(given)).serving.socket is listens

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from allot.store import Event, Store, Watch, open_store
+from allot.store.sealed.engine import SealedStore
+from allot.store.sealed.envelope import Seals
 from components import Etcd
 
 T = TypeVar("T")
@@ -32,6 +34,13 @@ class SqlitePlace:
 
     def open(self) -> Store:
         return open_store("sqlite", self.folder)
+
+
+class SealedPlace(SqlitePlace):
+    """Some keys of most tests are encrypted, and some are not."""
+
+    def open(self) -> Store:
+        return SealedStore(super().open(), Seals([b"k" * 32]), ("/a", "/counter", "/pod/a", "/pods/a"))
 
 
 class EtcdPlace:

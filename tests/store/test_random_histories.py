@@ -38,7 +38,7 @@ from allot.store import (
 from components import Etcd
 
 from .model import Model
-from .places import EtcdPlace, MemoryPlace, Place, SqlitePlace
+from .places import EtcdPlace, MemoryPlace, Place, SealedPlace, SqlitePlace
 
 NAMES = ["/a/", "/a/x", "/a/y", "/a/y/z", "/b", "/b/x", "/c\U0010ffff", "/d"]
 PREFIXES = ["", "/", "/a", "/a/", "/a/y", "/b", "/c\U0010ffff", "/none"]
@@ -285,6 +285,16 @@ def test_sqlite(loop: asyncio.AbstractEventLoop, tmp_path: Path):
 
     OnDisk.loop = loop
     run_state_machine_as_test(OnDisk, settings=rounds(60))
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_sealed(loop: asyncio.AbstractEventLoop, tmp_path: Path):
+    class Sealed(History):
+        def a_place(self) -> Place:
+            return SealedPlace(Path(tempfile.mkdtemp(dir=tmp_path)))
+
+    Sealed.loop = loop
+    run_state_machine_as_test(Sealed, settings=rounds(30))
 
 
 def test_etcd(loop: asyncio.AbstractEventLoop, one_etcd: Etcd):

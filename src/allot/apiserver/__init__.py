@@ -20,12 +20,13 @@ from .assembly import ApiServer, Options
 from .audit import AuditSettings, Level
 from .logs import Forward, NodeAddress
 from .security import Authority, identities
-from .serving import Serving, ServingOptions, serve
+from .serving import Encryption, Serving, ServingOptions, serve
 
 __all__ = [
     "ApiServer",
     "AuditSettings",
     "Authority",
+    "Encryption",
     "Forward",
     "Level",
     "NodeAddress",

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from allot.api import Request, User, errors
 from allot.base import Clock, FileLock, HeldByAnother, os_reason
-from allot.store import Compare, Put, Store, open_store
+from allot.store import Compare, Put, Store, open_store, sealed_store
 
 from .assembly import ApiServer, Options
 from .audit import Answered, Auditor, AuditSettings, open_audit
@@ -29,6 +29,7 @@ from .connection import Peer
 from .listener import Application, Authenticate, Listener
 from .logs import Forward
 from .renewal import keep_renewed
+from .repository import ROOT
 from .security import (
     SERVING_NAMES,
     Authenticator,
@@ -48,6 +49,16 @@ from .socketlistener import SocketListener
 SOCKET_NAME = "api.sock"
 LOCK_NAME = "server.lock"
 _AUTHORITY_KEY = "/system/authority"
+_SECRET = (f"{ROOT}core/secrets/", _AUTHORITY_KEY)
+"""What is encrypted where a key is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encryption:
+    """Of secrets in the store."""
+
+    key_file: Path
+    rewrite: bool = False  # at the start, whatever is not encrypted with the first key
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +72,7 @@ class ServingOptions:
     way_to_nodes: Callable[[Authority, Clock], Forward] | None = None
     socket: bool = True
     audit: AuditSettings | None = None
+    encryption: Encryption | None = None
 
 
 class Serving:
@@ -109,6 +121,7 @@ async def serve(options: ServingOptions) -> Serving:
             held.push_async_callback(asyncio.to_thread, audit.close)
         store = open_store(options.store, data_dir)
         held.push_async_callback(store.close)
+        store = await _sealed(store, options.encryption)
         authority = await _shared_authority(store, data_dir, options)
         way = options.way_to_nodes
         forward = way(authority, options.server.clock) if way else None
@@ -209,6 +222,12 @@ def _write_kubeconfig(serving: Serving) -> None:
     pair = authority.client(admin.name, groups, serving.api.clock.now())
     text = Kubeconfig(serving.url, authority.ca.certificate, admin.name, pair).text()
     write_file(serving.kubeconfig, text.encode())
+
+
+async def _sealed(store: Store, encryption: Encryption | None) -> Store:
+    if encryption is None:
+        return await sealed_store(store, None, _SECRET)
+    return await sealed_store(store, encryption.key_file, _SECRET, rewrite_all=encryption.rewrite)
 
 
 def _opened_audit(options: ServingOptions) -> Auditor | None:

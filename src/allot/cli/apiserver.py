@@ -14,7 +14,7 @@ from allot.apiserver import Options, ServingOptions, serve
 from allot.cluster import way_to_nodes
 from allot.store import StoreError
 
-from . import auditing, flags
+from . import auditing, encrypting, flags
 from .wording import plain
 
 
@@ -44,12 +44,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="also listen on DATA-DIR/api.sock, for processes of the same user (default)",
     )
     auditing.arguments(parser)
+    encrypting.arguments(parser)
     flags.add_feature_gates(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname).1s %(name)s: %(message)s")
-    wanted = ServingOptions(
+    try:
+        return run_loop(_serve(_wanted(options)))
+    except (OSError, StoreError, ValueError) as wrong:
+        print(f"allot apiserver: {plain(wrong)}", file=sys.stderr)
+        return 1
+
+
+def _wanted(options: argparse.Namespace) -> ServingOptions:
+    return ServingOptions(
         options.data_dir,
         options.store,
         options.host,
@@ -59,12 +68,8 @@ def run(options: argparse.Namespace) -> int:
         way_to_nodes,
         options.socket,
         auditing.settings(options),
+        encrypting.settings(options),
     )
-    try:
-        return run_loop(_serve(wanted))
-    except (OSError, StoreError, ValueError) as wrong:
-        print(f"allot apiserver: {plain(wrong)}", file=sys.stderr)
-        return 1
 
 
 async def _serve(options: ServingOptions) -> int:

@@ -17,7 +17,7 @@ from allot.cluster import ClusterOptions, cluster, way_to_nodes
 from allot.fleet import CATALOGUE, UnknownFleet, fleet
 from allot.store import StoreError
 
-from . import auditing
+from . import auditing, encrypting
 from .apiserver import arguments as server_arguments
 from .apiserver import run_loop
 from .wording import plain
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
     )
     try:
         wanted = _wanted(options)
-    except UnknownFleet as wrong:
+    except (UnknownFleet, ValueError) as wrong:
         print(f"allot up: {wrong}", file=sys.stderr)
         return 2
     try:
@@ -75,7 +75,9 @@ def _wanted(options: argparse.Namespace) -> ClusterOptions:
         tuple(options.name),
         server,
         way_to_nodes,
-        audit=auditing.settings(options),
+        options.socket,
+        auditing.settings(options),
+        encrypting.settings(options),
     )
     # Others wait for four missed renewals before they worry.
     renewing = hollow.Renewing(options.lease_every, max(4, round(4 * options.lease_every)))

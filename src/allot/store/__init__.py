@@ -10,6 +10,7 @@ what a store is. Then the engines behind it:
     memory       a key space and its watches, nothing more
     sqlite       the same with a log on disk: the embedded default
     etcd         no key space of our own: an etcd cluster keeps it
+    sealed       a store in front of a store: values below some prefixes are encrypted behind it
     opening      from `--store` to an engine
 """
 
@@ -34,8 +35,10 @@ from .contract import (
 )
 from .memory import MemoryStore
 from .opening import open_store
+from .sealed import BadKeys, sealed_store
 
 __all__ = [
+    "BadKeys",
     "Change",
     "Committed",
     "Compacted",
@@ -55,4 +58,5 @@ __all__ = [
     "Watch",
     "Write",
     "open_store",
+    "sealed_store",
 ]

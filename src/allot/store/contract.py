@@ -180,6 +180,14 @@ class Store(Protocol):
         """
         ...
 
+    async def scrub(self) -> None:
+        """Leave no trace of what was compacted away in the files of this store.
+
+        Takes its time, and whoever writes waits. Where the files are somebody else's (etcd), that
+        one has to do it; where there are none, there is nothing to do.
+        """
+        ...
+
     async def close(self) -> None:
         """End every watch and give everything back. Later calls raise `Unavailable`."""
         ...

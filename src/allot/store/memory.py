@@ -49,6 +49,9 @@ class MemoryStore:
         self._require_open()
         self._space.compact(revision)
 
+    async def scrub(self) -> None:
+        self._require_open()
+
     async def close(self) -> None:
         self._closed = True
         self._watches.close()

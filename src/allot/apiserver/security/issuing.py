@@ -1,8 +1,9 @@
 """How a certificate is made: EC P-256 keys, SHA-256, and as few fields as will do.
 
-This file and `jwt` are the only ones that speak to `cryptography`. They are
-imported where a certificate or a token is needed, because the library costs some
-tens of milliseconds and most commands need neither.
+This file, `jwt` and the store's `envelope` are the only ones that speak to
+`cryptography`. They are imported where a certificate, a token or an encrypted value
+is needed, because the library costs some tens of milliseconds and most commands need
+none of them.
 """
 
 import ipaddress

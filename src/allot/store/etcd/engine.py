@@ -189,6 +189,10 @@ class EtcdStore:
         with suppress(RevisionCompacted):  # by another API server on the same etcd
             await self._connection.read(COMPACT, pb.CompactionRequest(revision=revision))
 
+    async def scrub(self) -> None:
+        """The files are etcd's: `etcdctl defrag`."""
+        self._require_open()
+
     async def close(self) -> None:
         self._closed = True
         for watch in list(self._watches):

@@ -49,7 +49,7 @@ from ..contract import (
 from ..keyspace import HISTORY_BYTES_MAX, KeySpace, require_distinct, settled
 from ..watch import LocalWatch, Watches
 from .file import PLACES, LogFile, Row, first_id
-from .writer import Compaction, Transaction, Writer
+from .writer import Compaction, Scrub, Transaction, Writer
 
 REPLAYED_MAX = 50_000  # revisions whose history a store that opens brings back to memory
 FORGOTTEN_PER_COMPACTION = 5_000  # revisions that history lets go of before the disk does
@@ -289,6 +289,13 @@ class SqliteStore:
         self._space.compact(revision)
         self._compact_disk()
 
+    async def scrub(self) -> None:
+        self._require_open()
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+        self._writer.put(Scrub(lambda error: loop.call_soon_threadsafe(_end, done, error)))
+        await done
+
     def _follow_history(self) -> None:
         """Let the disk forget what memory has forgotten by itself."""
         if self._space.history.floor - self._compacted > FORGOTTEN_PER_COMPACTION:
@@ -316,6 +323,15 @@ class SqliteStore:
     def _require_open(self) -> None:
         if self._closed:
             raise Unavailable("the store is closed")
+
+
+def _end(waiting: asyncio.Future[None], error: StoreError | None) -> None:
+    if waiting.done():
+        return
+    if error is None:
+        waiting.set_result(None)
+    else:
+        waiting.set_exception(error)
 
 
 def _load(file: LogFile, history_bytes_max: int) -> KeySpace:

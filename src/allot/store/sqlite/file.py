@@ -178,6 +178,13 @@ class LogFile:
                 self._db.execute("UPDATE mark SET revision = ? WHERE name = 'swept'", (upto,))
         return upto < compacted
 
+    def scrub(self) -> None:
+        """Write the file anew, without what is no row of it any more, and empty the write-ahead log."""
+        self._db.execute("VACUUM")
+        (busy, _, _) = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise sqlite3.OperationalError("the write-ahead log is busy")
+
     def reopen(self) -> int:
         """After an error that leaves the truth open: read it from the disk, and make it durable.
 

@@ -53,6 +53,10 @@ class Compaction(NamedTuple):
     revision: int
 
 
+class Scrub(NamedTuple):
+    done: Callable[[StoreError | None], object]  # called in the writing thread
+
+
 T = TypeVar("T", bound=Transaction)
 
 
@@ -61,7 +65,8 @@ class Writer(Generic[T]):
         """`settle` is called in the writing thread with each batch and what went wrong with it."""
         self._file = file
         self._settle = settle
-        self._queue: SimpleQueue[list[T] | Compaction | None] = SimpleQueue()
+        self._queue: SimpleQueue[list[T] | Compaction | Scrub | None] = SimpleQueue()
+        self._scrubs: list[Scrub] = []
         self._failed_era = -1
         self._in_doubt: list[T] = []
         self._sweeping = True
@@ -74,7 +79,7 @@ class Writer(Generic[T]):
         for thread in self._threads:
             thread.start()
 
-    def put(self, item: list[T] | Compaction) -> None:
+    def put(self, item: list[T] | Compaction | Scrub) -> None:
         """Transactions are written in the order in which they are put."""
         self._queue.put(item)
 
@@ -97,6 +102,8 @@ class Writer(Generic[T]):
                 batches += 1
             if compact_to:
                 self._compact(compact_to)
+            while self._scrubs:
+                self._scrub(self._scrubs.pop())
             if self._sweeping and (not batch or batches % BATCHES_PER_SWEEP == 0):
                 self._sweep()
             if self._log_is_long.is_set():
@@ -114,6 +121,8 @@ class Writer(Generic[T]):
             while item is not None:
                 if isinstance(item, Compaction):
                     compact_to = max(compact_to, item.revision)
+                elif isinstance(item, Scrub):
+                    self._scrubs.append(item)
                 else:
                     batch += item
                     rows += sum(len(transaction.rows) for transaction in item)
@@ -179,6 +188,16 @@ class Writer(Generic[T]):
             self._sweeping = self._file.sweep(SWEEP_REVISIONS)
         except sqlite3.Error:
             self._sweeping = False  # the disk is full or ailing: the next compaction tries again
+
+    def _scrub(self, scrub: Scrub) -> None:
+        try:
+            while self._file.sweep(SWEEP_REVISIONS):
+                pass
+            self._file.scrub()
+        except sqlite3.Error as error:
+            scrub.done(Unavailable(f"{self._file.path}: what was deleted may still lie there: {error}"))
+        else:
+            scrub.done(None)
 
     # -- the checkpointing thread ------------------------------------------------------------------
 
