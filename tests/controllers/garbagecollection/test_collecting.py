@@ -55,6 +55,22 @@ async def gone(here: World, name: str) -> None:
     await here.until(is_gone)
 
 
+def test_an_owner_whose_name_nothing_can_have_is_gone():
+    """The server takes any text as the name of an owner; as part of a path it would name something else."""
+
+    async def story(here: World) -> None:
+        there = await made(here, "there")
+        for number, name in enumerate(("a/b", "..", "%2e", "there/status")):
+            await made(here, f"child-{number}", {**reference(there), "name": name})
+        await made(here, "sound", reference(there))
+        for number in range(4):
+            await gone(here, f"child-{number}")
+        await here.quiet()
+        assert await here.find(maps(here), "sound") is not None
+
+    tell(story, CONTROLLER)
+
+
 def test_what_only_the_deleted_owner_owned_goes_after_it():
     """Background: grandchildren too."""
 

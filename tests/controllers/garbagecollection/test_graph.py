@@ -186,6 +186,20 @@ def test_the_end_of_what_held_an_owner_back_sends_for_the_owner():
     assert "owner" in graph.observe(member("child"))
 
 
+def test_owners_of_each_other_that_both_wait_hold_nobody_back():
+    """Each would wait for the other to go first. A third one, outside of the circle, is waited for."""
+    graph = Graph()
+    waiting = {"is_deleting": True, "finalizers": (FOREGROUND,)}
+    graph.observe(member("a", reference("c", True), **waiting))
+    graph.observe(member("b", reference("a", True), **waiting))
+    graph.observe(member("c", reference("b", True)))
+    assert [one.uid for one in graph.blocking("b")] == ["c"], "it does not go yet"
+    graph.observe(member("c", reference("b", True), **waiting))
+    assert graph.blocking("a") == graph.blocking("b") == graph.blocking("c") == ()
+    graph.observe(member("child", reference("b", True)))
+    assert [one.uid for one in graph.blocking("b")] == ["child"]
+
+
 def test_an_owner_that_cannot_be_known_counts_as_there():
     one = member("child", reference("gone"), reference("unknown"))
     assert decide(one, [Standing.GONE, Standing.UNKNOWN], ()) == Disown(("gone",))

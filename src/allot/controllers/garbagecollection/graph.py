@@ -123,15 +123,31 @@ class Graph:
         return tuple(one for one in found if any(owner.fits(ref, one) for ref in one.owners))
 
     def blocking(self, uid: str) -> tuple[Member, ...]:
-        """The dependents that must be gone before their owner may go."""
+        """The dependents that must be gone before their owner may go. One that itself waits for the
+        owner to go holds it back no more: in a circle, nobody would ever be first."""
         owner = self._members.get(uid)
         if owner is None:
             return ()
+        waiting = self._held_back_by(owner)
         return tuple(
             one
             for one in self.dependents(uid)
-            if any(ref.block_owner_deletion and owner.fits(ref, one) for ref in one.owners)
+            if one.uid not in waiting
+            and any(ref.block_owner_deletion and owner.fits(ref, one) for ref in one.owners)
         )
+
+    def _held_back_by(self, member: Member) -> set[str]:
+        """Who waits for this one to go, or for one that waits for it."""
+        found: set[str] = set()
+        look = [member]
+        while look:
+            one = look.pop()
+            for reference in one.owners:
+                owner = self.owner(reference, one) if reference.block_owner_deletion else None
+                if owner is not None and owner.is_waiting and owner.uid not in found:
+                    found.add(owner.uid)
+                    look.append(owner)
+        return found
 
     def of(self, what: ResourceId) -> tuple[str, ...]:
         return tuple(uid for uid, member in self._members.items() if member.what == what)
