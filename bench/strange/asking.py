@@ -49,6 +49,11 @@ _OFTEN = (
 _NODES_OWN = (
     "nodes", "pods", "events", "resourceslices", "csinodes", "leases", "preparedclaims", "serviceaccounts",
 )  # fmt: skip
+_NOT_EDITED = (
+    "roles", "rolebindings", "limitranges", "resourcequotas", "csistoragecapacities", "controllerrevisions",
+    "things", "podtemplates",
+)  # fmt: skip
+"""Kinds that `edit` does not reach; tried now and then all the same."""
 _DRIVERS = ("resourceslices", "resourceslices", "resourceclaims", "events", "deviceclasses")
 
 
@@ -197,8 +202,8 @@ class Asker:
         if actor in (NODE, DRIVER):
             wanted = _NODES_OWN if actor == NODE else _DRIVERS
         found = [one for one in self._targets if not wanted or one.kind.plural in wanted]
-        if actor == EDITOR:
-            found = [one for one in found if one.kind.namespaced]
+        if actor == EDITOR and rng.random() < 0.95:
+            found = [one for one in found if one.kind.namespaced and one.kind.plural not in _NOT_EDITED]
         return rng.choice(found)
 
     def _place(self, actor: str, target: Target) -> tuple[str, str]:
@@ -225,7 +230,7 @@ class Asker:
     def _sound(self, target: Target, namespace: str, name: str, actor: str = ADMIN) -> Fields:
         kind = target.kind
         # Fresh names now and then: most creations would be refused for their name otherwise.
-        fresh = f"{name}-{self.rng.randrange(10**6)}" if self.rng.random() < 0.7 and name in NAMES else name
+        fresh = f"{name}-{self.rng.randrange(10**6)}" if self.rng.random() < 0.9 and name in NAMES else name
         fields = sound(kind.group, target.version.name, kind.kind, kind.plural, fresh, namespace)
         if kind.plural == "resourceslices":
             fields["spec"]["nodeName"] = self._node

@@ -32,7 +32,7 @@ READY_S = 60.0
 NODES = 3
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _GROUP = "rbac.authorization.k8s.io"
-_QUOTA = {"pods": "60", "count/replicasets.apps": "200", "count/jobs.batch": "200"}
+_QUOTA = {"pods": "400", "count/replicasets.apps": "200", "count/jobs.batch": "200"}
 """Without it one Deployment of two billion replicas, which is sound, is all that a round does."""
 
 
