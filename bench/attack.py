@@ -8,8 +8,8 @@ what the attacker was answered, and what must not have happened. Exit status 1 w
 longer than the bound, was turned away or not answered, or the server took more memory; attacks are
 bounded in number and time, and go to the loopback address alone.
 
-What the attacker sends is made before the probe starts, and the attacker gives way to everybody
-else on the machine, so that the figures are the server's.
+What the attacker sends is made before the probe starts and sent from one process, so that the
+figures are the server's. The class `quiet` says what the machine itself does to the probe.
 """
 
 import argparse
@@ -29,7 +29,6 @@ WORST_MS = 250.0
 MEMORY_MB = 500.0
 QUICK = 0.1
 _CLASS_S_MAX = 150.0
-_NICE = 5
 
 
 async def one_class(name: str, size: float) -> dict[str, Any]:
@@ -117,7 +116,6 @@ def main() -> int:
     parser.add_argument("--worst-ms", type=float, default=WORST_MS, metavar="MS")
     parser.add_argument("--memory-mb", type=float, default=MEMORY_MB, metavar="MB")
     options = parser.parse_args()
-    os.nice(_NICE)
     record = json.dumps(uvloop.run(run(options)), indent=1)
     print(record)
     if options.json:

@@ -17,7 +17,7 @@ from typing import Any
 from attacks import wire
 
 from .asking import ACTORS, Asker, Question, Sent
-from .judging import judge
+from .judging import judge, tracebacks
 from .world import Failed, World
 
 _MENDS_MAX = 4
@@ -109,9 +109,9 @@ async def _judge_twice(world: World, done: Round, *, kindly: bool) -> None:
     done.ready_again_s = await world.start()
     await judge(world, "canary-after")
     await world.end(kindly=True)
-    said = world.said()
-    if "Traceback (most" in said:
-        raise Failed(f"it logged a traceback while it ended: {said[-1500:]}")
+    said = tracebacks(world.said())
+    if said:
+        raise Failed("it logged tracebacks while it ended: " + "\n".join(said[:5]))
 
 
 async def _send(world: World, asker: Asker, objects: int, done: Round) -> None:
