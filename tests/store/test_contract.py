@@ -294,6 +294,31 @@ def test_a_revision_may_delete_and_may_refuse(place: Place):
     run(story())
 
 
+def test_a_revision_that_refuses_is_heard_only_where_every_compare_holds(place: Place):
+    """What it says no to may follow from something that was read before and has moved since."""
+
+    class No(Exception):
+        pass
+
+    def never(value: bytes | None) -> bytes:
+        raise No
+
+    async def story() -> None:
+        store = place.open()
+        await store.transact([], [Put("/read", b"1")])
+        first = await store.get("/read")
+        assert first is not None
+        with pytest.raises(No):
+            await store.transact([Compare("/read", first.revision)], [Revise("/a", never)])
+        await store.transact([], [Put("/read", b"2")])
+        second = await store.get("/read")
+        refused = await store.transact([Compare("/read", first.revision)], [Revise("/a", never)])
+        assert refused == Refused({"/read": second})
+        await store.close()
+
+    run(story())
+
+
 def test_many_increments_of_one_counter_all_count(place: Place):
     """Compare-and-swap under contention: 16 tasks, each adds 5 by reading, comparing and trying again."""
 

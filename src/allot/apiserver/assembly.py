@@ -148,7 +148,7 @@ class ApiServer:
             if (kind.group, kind.plural) in Authorizer.OBSERVED:
                 self.caches.made(kind).listeners.append(self._observer(kind))
         slices = self._kind("resource.k8s.io", "resourceslices")
-        self.caches.made(slices).listeners.append(self._guard.pools.observe)
+        self._guard.pools.follow(self.caches.made(slices))
         definitions = Definitions(self.registry, self.caches, self._repository, self.deleter, self.writer)
         self.caches.made(custom.DEFINITION).listeners.append(definitions.observe)
         await asyncio.gather(*(self.caches.of(kind) for kind in (*observed, custom.DEFINITION)))

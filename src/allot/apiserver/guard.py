@@ -3,89 +3,46 @@
 Two claims are two objects, so comparing a claim with itself cannot stop two
 schedulers from handing one device to both. Every write that changes what a claim
 holds therefore also revises the hold records of the pools concerned
-(`allot.api.resource.holds`), in the same transaction.
+(`allot.api.resource.holds`), in the same transaction. What the pools have is known
+from slices, which other servers may have changed: `pools` makes that a condition of
+the transaction.
 """
 
 from functools import partial
 
-import msgspec
-
 from allot.api import Fields, Kind, errors, resource
-from allot.store import Revise
+from allot.store import Refused, Revise
 
-from .history import Change
 from .occasion import WriteOccasion
+from .pools import Pools, pool_of
 
 holds = resource.holds
 
 HOLDS = "/holds/"
 
 
-class _Pool(msgspec.Struct, frozen=True):
-    name: str = ""
-
-
-class _Spec(msgspec.Struct, frozen=True):
-    driver: str = ""
-    pool: _Pool = _Pool()
-
-
-class _SlicePlace(msgspec.Struct, frozen=True):
-    """Where a slice belongs, read without the rest of it."""
-
-    spec: _Spec = _Spec()
-
-
-class PoolSlices:
-    """Which slices make up each pool, and what they offer, kept from slice events."""
-
-    def __init__(self) -> None:
-        self._slices: dict[holds.PoolId, dict[str, bytes]] = {}
-        self._stock: dict[holds.PoolId, holds.Stock] = {}
-
-    def observe(self, change: Change) -> None:
-        if change.previous is not None:
-            self._forget(_place(change.previous.stored), change.key)
-        if change.type != "DELETED":
-            place = _place(change.object.stored)
-            self._slices.setdefault(place, {})[change.key] = change.object.stored
-            self._stock.pop(place, None)
-
-    def stock(self, pool: holds.PoolId) -> holds.Stock:
-        found = self._stock.get(pool)
-        if found is None:
-            if pool not in self._slices:
-                return holds.stock([])  # not kept: anybody can name pools that nobody publishes
-            slices = self._slices[pool].values()
-            decoded = [msgspec.json.decode(stored, type=holds.OfferedSlice) for stored in slices]
-            found = self._stock[pool] = holds.stock(decoded)
-        return found
-
-    def _forget(self, pool: holds.PoolId, key: str) -> None:
-        slices = self._slices.get(pool, {})
-        slices.pop(key, None)
-        if not slices:
-            self._slices.pop(pool, None)
-        self._stock.pop(pool, None)
-
-
-def _place(stored: bytes) -> holds.PoolId:
-    place = msgspec.json.decode(stored, type=_SlicePlace)
-    return place.spec.driver, place.spec.pool.name
-
-
 class DeviceGuard:
     def __init__(self) -> None:
-        self.pools = PoolSlices()
+        self.pools = Pools()
 
     def guard(self, kind: Kind, old: Fields | None, new: Fields | None, occasion: WriteOccasion) -> None:
-        """Add to the write what the records of its pools must become.
-
-        The store is told how, not what: allocations in one pool that meet on their way to the disk
-        follow each other there, and none of them starts over.
-        """
-        if kind.group != "resource.k8s.io" or kind.plural != "resourceclaims":
+        """Add to the write what else it changes: the records of a claim's pools, the mark of a slice's."""
+        if kind.group != "resource.k8s.io":
             return
+        if kind.plural == "resourceclaims":
+            self._guard_claim(old, new, occasion)
+        elif kind.plural == "resourceslices":
+            pools = {pool_of(fields) for fields in (old, new) if fields is not None}
+            occasion.extra_writes.extend(self.pools.changed(pool) for pool in sorted(pools))
+
+    async def catch_up(self, refused: Refused) -> None:
+        """Learn what made the store refuse a write, where that was a slice."""
+        await self.pools.catch_up(refused.current)
+
+    def _guard_claim(self, old: Fields | None, new: Fields | None, occasion: WriteOccasion) -> None:
+        """The store is told how the records change, not to what: allocations in one pool that meet on
+        their way to the disk follow each other there, and none of them starts over.
+        """
         if holds.results_of(old) == holds.results_of(new):
             return  # most writes to a claim are about something else
         before, after = holds.held_by(old), holds.held_by(new)
@@ -93,7 +50,10 @@ class DeviceGuard:
             return
         metadata = (new or old or {})["metadata"]
         for pool in sorted({*before, *after}):
-            make = partial(self._moved, pool, metadata["uid"], metadata["name"], after.get(pool, []))
+            wanted = after.get(pool, [])
+            if wanted and (compare := self.pools.unchanged(pool)) not in occasion.compares:
+                occasion.compares.append(compare)
+            make = partial(self._moved, pool, metadata["uid"], metadata["name"], wanted)
             occasion.extra_writes.append(Revise(f"{HOLDS}{pool[0]}/{pool[1]}", make))
 
     def _moved(
@@ -108,16 +68,15 @@ class DeviceGuard:
         record = holds.read(stored)
         if not wanted:
             return _written(holds.release(record, uid))
-        stock = self.pools.stock(pool)
-        text = holds.overlap(record, uid, wanted, stock)
-        if text is not None:
+        held = holds.hold(record, uid, wanted, self.pools.stock(pool))
+        if isinstance(held, holds.Refusal):
             raise errors.Conflict(
-                f'Operation cannot be fulfilled on resourceclaims.resource.k8s.io "{name}": {text}',
+                f'Operation cannot be fulfilled on resourceclaims.resource.k8s.io "{name}": {held.text}',
                 group="resource.k8s.io",
                 kind="resourceclaims",
                 name=name,
             )
-        return _written(holds.hold(record, uid, wanted, stock))
+        return _written(held)
 
 
 def _written(record: holds.Record) -> bytes | None:

@@ -102,6 +102,7 @@ class Writer:
                         raise already_exists(call.kind, name)
                     return Outcome(Object(encode(new)), True, occasion.warnings)
                 stored = stored_form(new)
+                self._guard.guard(call.kind, None, new, occasion)
                 outcome = await self._commit(occasion, Compare(key, 0), Put(key, stored))
             if isinstance(outcome, Committed):
                 written = self._repository.recent.written(key, stored, outcome.revision, new)
@@ -258,11 +259,14 @@ class Writer:
     ) -> Committed | Refused:
         others = [compare for compare in occasion.compares if compare.key != own.key]
         try:
-            return await self._repository.commit([own, *others], [write, *occasion.extra_writes])
+            outcome = await self._repository.commit([own, *others], [write, *occasion.extra_writes])
         except Unavailable as away:
             raise errors.Unavailable(f"the store is not available: {away}", retry_after_s=1) from away
         except OutcomeUnknown as unknown:
             raise errors.Timeout(f"the store did not answer, the outcome is unknown: {unknown}") from unknown
+        if isinstance(outcome, Refused):
+            await self._guard.catch_up(outcome)
+        return outcome
 
 
 def _require_create_right(call: Call, occasion: WriteOccasion) -> None:

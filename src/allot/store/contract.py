@@ -58,7 +58,8 @@ class Revise(msgspec.Struct, frozen=True):
 
     `make` gets the value and gives the next one; None stands for a key that does not exist. It
     may be called several times. What it raises refuses the transaction: nothing is written, and
-    the caller gets it once it is certain that what `make` saw is true.
+    the caller gets it once it is certain that what `make` saw is true and that every compare
+    holds; where one does not, that is the answer.
     """
 
     key: str

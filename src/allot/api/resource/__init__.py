@@ -3,11 +3,12 @@
 types      typed views, which logic reads
 KINDS      the table entries that the API server serves; `served` adds those behind gates
 holds      one record per pool of who holds what: the guard against double allocation
+stock      what the slices of a pool offer to be held
 pods       the rules of the pod fields that refer to claims
 limits     numbers and well-known strings
 """
 
-from . import holds, limits, pods
+from . import holds, limits, pods, stock
 from .kinds import (
     DEVICE_CLASS,
     DEVICE_TAINT_RULE,
@@ -127,4 +128,5 @@ __all__ = [
     "limits",
     "pods",
     "served",
+    "stock",
 ]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from .. import field
 from ..field import FieldError, Path
 from ..kind import Fields, Occasion
+from ..quantity import Quantity
 from . import checks, conditions, limits, nodeselectors, permissions
 from .claims import RequestNames, reference, references, request_names
 from .found import Found, each, each_unique
@@ -84,6 +85,7 @@ def _allocation(found: Found, status: Fields, before: Fields, spec: Fields) -> N
     if not _are_plain(listed, known):
         each(found, listed, limits.ALLOCATION_RESULTS_MAX, here / "results",
              lambda one, at: _result(found, one, known, at))  # fmt: skip
+        _held_once(found, listed, here / "results")
     each(found, devices.get("config") or (), limits.ALLOCATION_CONFIG_MAX, here / "config",
          lambda one, at: _config(found, one, known, at))  # fmt: skip
     if new.get("nodeSelector") is not None:
@@ -93,7 +95,11 @@ def _allocation(found: Found, status: Fields, before: Fields, spec: Fields) -> N
 def _are_plain(listed: Sequence[Fields], known: RequestNames) -> bool:
     """Whether there is nothing to say about results, told at a glance. Nearly all are like that, a
     claim may have 32, and whoever looks closer makes a path for each field of each."""
-    return len(listed) <= limits.ALLOCATION_RESULTS_MAX and all(_is_plain(one, known) for one in listed)
+    return (
+        len(listed) <= limits.ALLOCATION_RESULTS_MAX
+        and all(_is_plain(one, known) for one in listed)
+        and len({(one["driver"], one["pool"], one["device"]) for one in listed}) == len(listed)
+    )
 
 
 def _is_plain(result: Fields, known: RequestNames) -> bool:
@@ -116,7 +122,24 @@ def _result(found: Found, result: Fields, known: RequestNames, path: Path) -> No
     checks.binding_conditions(found, result, path)
     checks.tolerations(found, result.get("tolerations") or (), path / "tolerations")
     checks.share_id(found, result.get("shareID"), path / "shareID")
+    for name, amount in (result.get("consumedCapacity") or {}).items():
+        if Quantity.parse(amount).sign < 0:
+            text = "must be greater than or equal to zero"
+            found.add(field.invalid((path / "consumedCapacity")[name], amount, text))
     checks.skip_node_operations(found, result.get("skipNodeOperations"), path / "skipNodeOperations")
+
+
+def _held_once(found: Found, listed: Sequence[Fields], path: Path) -> None:
+    """A device is in the list once, or in several different shares. Access for administrators is no hold."""
+    seen: dict[DeviceKey, None] = {}
+    for at, key in enumerate(map(device_key, listed)):
+        if listed[at].get("adminAccess"):
+            continue
+        whole = (*key[:3], "")
+        if key in seen or whole in seen or (key == whole and any(one[:3] == key[:3] for one in seen)):
+            shown = dict(zip(("driver", "pool", "device", "shareID"), key, strict=True))
+            found.add(field.duplicate(path[at], shown))
+        seen[key] = None
 
 
 def _config(found: Found, config: Fields, known: RequestNames, path: Path) -> None:

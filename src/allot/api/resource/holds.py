@@ -8,39 +8,46 @@ Where it sits
     leaves it, sees the overlap and gets a 409.
 
 What it promises
-    H1  A device is held by one claim, or by several that all share it.
-    H2  Shares of a device do not add up to more than its capacity, and devices
-        of different claims do not draw more from a counter set than it has, nor
-        draw from one without having a compatibility group in common.
+    H1  A device is held once, or in several different shares where its slice allows
+        several allocations; by one claim as by many.
+    H2  What is taken anew never brings the shares of a device above its capacity, nor
+        the draws of a pool's devices above a counter set, nor devices together that
+        draw from one set without a compatibility group in common.
     H3  A claim's devices are freed all at once, and only its own.
     H4  Administrator access holds nothing and is never in anybody's way.
+    H5  Slices that change, shrink or vanish make nobody forget what is held: as long
+        as a device is held, the record knows what it draws, what it may share, and
+        what the counter sets had that it draws from.
 
-H2 needs to know what the pool has (`stock`, from its slices) and speaks up only
-where two claims meet: one claim alone may hold what the slices no longer offer.
-The record keeps what each device draws from counters, because a slice may be
-gone while its device is still held.
+How much there is
+    Where the slices name a device or a counter they are believed, also when they have
+    less than is in use: then nothing more is given. Where they no longer name it, what
+    the record remembers counts. A held device draws what it drew when it was taken, or
+    what its slice says now if that is more.
+
+    A share says of every capacity of its device how much it consumes, as the allocator
+    does (`allocation.capacity`: what was not requested takes the policy's default, or
+    all). One that is silent about a capacity could be counted as nothing or as all of
+    it; it is refused instead. Names may carry the driver's domain or leave it out.
+
+    A device that no slice names can be held, by one claim. What it draws is not known,
+    so it is not held in a pool with counters, and while it is held no device of its
+    pool that draws is taken.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from ..kind import Fields
 from ..meta import View
 from ..quantity import Quantity
-from .types import (
-    Amount,
-    CounterSet,
-    DeviceCounterConsumption,
-    DeviceRequestAllocationResult,
-    ResourcePool,
-)
+from .stock import EMPTY, Counters, Groups, Offer, Stock
+from .types import Amount, DeviceRequestAllocationResult
 
 PoolId = tuple[str, str]
 """Driver and pool name."""
-
-Counters = Mapping[str, Mapping[str, Amount]]
-"""Counter set -> counter -> amount."""
 
 
 class Holder(View, frozen=True):
@@ -50,46 +57,27 @@ class Holder(View, frozen=True):
 
 
 class HeldDevice(View, frozen=True):
+    """Who holds a device, and what was known of it when it was last taken. H5."""
+
     holders: tuple[Holder, ...] = ()
     counters: Mapping[str, Mapping[str, Amount]] = {}
-    groups: Mapping[str, tuple[str, ...]] = {}  # by counter set
+    groups: Mapping[str, tuple[str, ...]] = {}
+    shared: bool = False
+    capacity: Mapping[str, Amount] = {}  # of a device that is shared
+    unlisted: bool = False  # no slice has named it yet
 
 
 class Record(View, frozen=True):
-    """What is held in one pool, by device name."""
+    """What is held in one pool, by device name, and what the counter sets had that it draws from."""
 
     devices: Mapping[str, HeldDevice] = {}
-
-
-class OfferedCapacity(View, frozen=True):
-    value: Amount = "0"
-
-
-class OfferedDevice(View, frozen=True):
-    name: str = ""
-    capacity: Mapping[str, OfferedCapacity] = {}
-    consumes_counters: tuple[DeviceCounterConsumption, ...] = ()
-
-
-class OfferedSpec(View, frozen=True):
-    pool: ResourcePool = ResourcePool()
-    devices: tuple[OfferedDevice, ...] = ()
-    shared_counters: tuple[CounterSet, ...] = ()
-
-
-class OfferedSlice(View, frozen=True):
-    """What `stock` reads of a slice. Most of a slice are attributes, and those need not be made."""
-
-    spec: OfferedSpec = OfferedSpec()
-
-
-class Stock(View, frozen=True):
-    """What a pool has: capacity and draw of each device, and the counters they draw from."""
-
-    capacity: Mapping[str, Mapping[str, Amount]] = {}
-    draws: Mapping[str, Counters] = {}
-    groups: Mapping[str, Mapping[str, tuple[str, ...]]] = {}  # by device and counter set
     counters: Mapping[str, Mapping[str, Amount]] = {}
+
+
+class Refusal(NamedTuple):
+    """Why something may not be held."""
+
+    text: str
 
 
 def read(stored: bytes | None) -> Record:
@@ -115,77 +103,28 @@ def results_of(claim: Fields | None) -> Sequence[Fields]:
     return (allocation.get("devices") or {}).get("results") or ()
 
 
-def stock(slices: Iterable[OfferedSlice]) -> Stock:
-    """What the slices of one pool offer, in their newest generation."""
-    listed = list(slices)
-    newest = max((one.spec.pool.generation for one in listed), default=0)
-    specs = [one.spec for one in listed if one.spec.pool.generation == newest]
-    devices = [device for spec in specs for device in spec.devices]
-    return Stock(
-        capacity={
-            device.name: {name: capacity.value for name, capacity in device.capacity.items()}
-            for device in devices
-            if device.capacity
-        },
-        draws={
-            device.name: {
-                one.counter_set: {name: counter.value for name, counter in one.counters.items()}
-                for one in device.consumes_counters
-            }
-            for device in devices
-            if device.consumes_counters
-        },
-        groups={
-            device.name: {
-                one.counter_set: one.compatibility_groups
-                for one in device.consumes_counters
-                if one.compatibility_groups
-            }
-            for device in devices
-            if device.consumes_counters
-        },
-        counters={
-            one.name: {name: counter.value for name, counter in one.counters.items()}
-            for spec in specs
-            for one in spec.shared_counters
-        },
-    )
-
-
-def overlap(
-    record: Record,
-    claim: str,
-    results: Sequence[DeviceRequestAllocationResult],
-    stock: Stock | None = None,
-) -> str | None:
-    """Why `claim` may not hold `results`, or None. What it holds already is no obstacle."""
-    stock = stock or Stock()
-    others = release(record, claim)
-    for result in results:
-        if text := _taken(others, result):
-            return text
-    shared = dict.fromkeys(result.device for result in results if result.device in others.devices)
-    if not shared and not any(device.counters for device in others.devices.values()):
-        return None  # they meet nobody
-    after = hold(others, claim, results, stock)
-    for name in shared:
-        if text := _overfull(name, after.devices[name], stock.capacity.get(name, {})):
-            return text
-    return _overdrawn(others, after, stock.counters) or _incompatible(others, after)
-
-
 def hold(
-    record: Record, claim: str, results: Sequence[DeviceRequestAllocationResult], stock: Stock | None = None
-) -> Record:
-    """The record with `results`, and nothing else, held by `claim`."""
-    devices = dict(release(record, claim).devices)
+    record: Record, claim: str, results: Sequence[DeviceRequestAllocationResult], stock: Stock = EMPTY
+) -> Record | Refusal:
+    """The record with `results`, and nothing else, held by `claim`; or why that may not be."""
+    others = release(record, claim)
+    devices = dict(others.devices)
     for result in results:
-        before = devices.get(result.device, HeldDevice())
+        before = devices.get(result.device)
+        offer = stock.devices.get(result.device)
         holder = Holder(claim=claim, share_id=result.share_id, capacity=result.consumed_capacity)
-        draws = before.counters or (stock.draws.get(result.device, {}) if stock else {})
-        groups = before.groups or (stock.groups.get(result.device, {}) if stock else {})
-        devices[result.device] = HeldDevice(holders=(*before.holders, holder), counters=draws, groups=groups)
-    return Record(devices=devices)
+        after = _with(before, holder, offer)
+        totals = offer.capacity if offer is not None else after.capacity
+        if text := _taken(before, after, result) or _overfull(after, result, totals):
+            return Refusal(text)
+        devices[result.device] = after
+    counters = _totals(others.counters, stock.counters)
+    if counters or any(held.counters for held in devices.values()):
+        drawing = {name: _drawing(held, stock.devices.get(name)) for name, held in devices.items()}
+        new = [name for name in drawing if name not in others.devices]
+        if text := _Pool(drawing, counters).refusal(new):
+            return Refusal(text)
+    return Record(devices=devices, counters=_still_drawn(counters, devices))
 
 
 def release(record: Record, claim: str) -> Record:
@@ -200,57 +139,179 @@ def release(record: Record, claim: str) -> Record:
         before = devices.pop(name)
         left = tuple(holder for holder in before.holders if holder.claim != claim)
         if left:
-            devices[name] = HeldDevice(holders=left, counters=before.counters, groups=before.groups)
-    return Record(devices=devices)
+            devices[name] = msgspec.structs.replace(before, holders=left)
+    return Record(devices=devices, counters=_still_drawn(record.counters, devices))
 
 
-def _taken(others: Record, result: DeviceRequestAllocationResult) -> str | None:
+def _with(before: HeldDevice | None, holder: Holder, offer: Offer | None) -> HeldDevice:
+    known = _known(before or HeldDevice(unlisted=True), offer)
+    return msgspec.structs.replace(known, holders=(*known.holders, holder))
+
+
+def _known(held: HeldDevice, offer: Offer | None) -> HeldDevice:
+    """What is known of a device from when it was taken, and from what its slice says now. H5."""
+    if offer is None:
+        return held
+    drawing = _drawing(held, offer)
+    return HeldDevice(
+        holders=held.holders,
+        counters=drawing.counters,
+        groups=drawing.groups,
+        shared=offer.shared,
+        capacity=offer.capacity if offer.shared else {},
+    )
+
+
+def _drawing(held: HeldDevice, offer: Offer | None) -> HeldDevice:
+    """The same, as far as it is about counters."""
+    if offer is None or (offer.counters == held.counters and not held.unlisted):
+        return held
+    return msgspec.structs.replace(
+        held,
+        counters=_most(held.counters, offer.counters),
+        groups={**_of_other_sets(offer.groups, held.counters), **held.groups},
+        unlisted=False,
+    )
+
+
+def _of_other_sets(groups: Groups, counters: Counters) -> Groups:
+    return {name: group for name, group in groups.items() if name not in counters}
+
+
+def _most(before: Counters, now: Counters) -> Counters:
+    if not before or before == now:
+        return now
+    return {name: _larger(before.get(name, {}), now.get(name, {})) for name in {**before, **now}}
+
+
+def _larger(before: Mapping[str, Amount], now: Mapping[str, Amount]) -> Mapping[str, Amount]:
+    kept = {name: amount for name, amount in before.items() if _nano(amount) > _nano(now.get(name, "0"))}
+    return {**before, **now, **kept}
+
+
+def _taken(before: HeldDevice | None, after: HeldDevice, result: DeviceRequestAllocationResult) -> str | None:
     """H1."""
-    device = others.devices.get(result.device)
-    if device is None:
+    if before is None:
         return None
-    name = f"{result.driver}/{result.pool}/{result.device}"
+    name, claim = _full_name(result), after.holders[-1].claim
+    who = "another claim" if any(one.claim != claim for one in before.holders) else "this claim already"
     if result.share_id is None:
-        return f"device {name} is held by another claim"
-    if any(holder.share_id is None for holder in device.holders):
-        return f"device {name} is held by another claim that does not share it"
-    if any(holder.share_id == result.share_id for holder in device.holders):
-        return f"share {result.share_id} of device {name} is held by another claim"
+        return f"device {name} is held by {who}"
+    if any(holder.share_id is None for holder in before.holders):
+        return f"device {name} is held by {who}, which does not share it"
+    if not after.shared:
+        return f"device {name} is held by {who}, and no slice allows several allocations of it"
+    if any(holder.share_id == result.share_id for holder in before.holders):
+        return f"share {result.share_id} of device {name} is held by {who}"
     return None
 
 
-def _overfull(name: str, device: HeldDevice, capacity: Mapping[str, Amount]) -> str | None:
+def _overfull(
+    device: HeldDevice, result: DeviceRequestAllocationResult, totals: Mapping[str, Amount]
+) -> str | None:
     """H2, for shares of one device."""
-    for key, total in capacity.items():
-        taken = _sum(holder.capacity[key] for holder in device.holders if key in holder.capacity)
-        if taken > Quantity.parse(total):
-            return f"the shares of device {name} need {taken} of {key}, which has {total}"
+    consumed = result.consumed_capacity
+    if device.unlisted or not (consumed or totals):
+        return None
+    name, driver = _full_name(result), result.driver
+    named = dict.fromkeys(_spelled(key, totals, driver) for key in consumed)
+    for key in named:
+        if key not in totals:
+            return f"device {name} has no capacity {key}"
+    for key, total in totals.items():
+        if key in named:
+            taken = _sum(
+                amount
+                for holder in device.holders
+                for other, amount in holder.capacity.items()
+                if _spelled(other, totals, driver) == key
+            )
+            if taken.nano > _nano(total):
+                return f"the shares of device {name} need {taken} of {key}, which has {total}"
+        elif device.shared and result.share_id is not None:
+            return f"share {result.share_id} of device {name} does not say how much it consumes of {key}"
     return None
 
 
-def _overdrawn(others: Record, after: Record, counters: Counters) -> str | None:
-    """H2, for devices that draw from the same counters. A device draws once, however often shared."""
-    for set_name, available in counters.items():
-        if not any(device.counters.get(set_name) for device in others.devices.values()):
-            continue
-        draws = [device.counters.get(set_name, {}) for device in after.devices.values()]
-        for counter, total in available.items():
-            taken = _sum(draw[counter] for draw in draws if counter in draw)
-            if taken > Quantity.parse(total):
-                return f"the held devices need {taken} of counter {set_name}/{counter}, which has {total}"
-    return None
+def _spelled(name: str, known: Mapping[str, Amount], driver: str) -> str:
+    """The name as its slice has it: `memory` and, of the driver's own, `gpu.example.com/memory` are one."""
+    if name in known:
+        return name
+    domain, slash, bare = name.partition("/")
+    other = bare if slash and domain == driver else f"{driver}/{name}"
+    return other if other in known else name
 
 
-def _incompatible(others: Record, after: Record) -> str | None:
-    """H2. Devices without a group go together, and with no other."""
-    met = dict.fromkeys(name for device in others.devices.values() for name in device.counters)
-    for set_name in met:
-        drawing = [device for device in after.devices.values() if set_name in device.counters]
-        groups = [frozenset(device.groups.get(set_name, ())) for device in drawing]
-        if any(groups) and not frozenset.intersection(*groups):
-            return f"the held devices that draw from {set_name} have no compatibility group in common"
-    return None
+class _Pool(NamedTuple):
+    """What would draw from the counters of a pool, and what they have. H2."""
+
+    devices: Mapping[str, HeldDevice]
+    counters: Counters
+
+    def refusal(self, new: Sequence[str]) -> str | None:
+        for name in new:
+            if text := self._unknown(name) or self._overdrawn(name):
+                return text
+        return self._incompatible(new)
+
+    def _unknown(self, name: str) -> str | None:
+        """What a device draws that no slice names, nobody knows."""
+        if self.devices[name].unlisted:
+            return f"no slice has device {name}, so what it draws from the counters of its pool is not known"
+        for other, held in self.devices.items() if self.devices[name].counters else ():
+            if held.unlisted:
+                return f"device {name} draws from counters, and what {other} draws is not known"
+        return None
+
+    def _overdrawn(self, name: str) -> str | None:
+        """A device draws once, however often it is shared."""
+        for set_name, draws in self.devices[name].counters.items():
+            drawn = [held.counters[set_name] for held in self.devices.values() if set_name in held.counters]
+            totals = self.counters.get(set_name, {})
+            for counter, amount in draws.items():
+                if _nano(amount) <= 0:
+                    continue
+                where = f"counter {set_name}/{counter}"
+                if counter not in totals:
+                    return f"device {name} draws from {where}, which no slice of its pool has"
+                taken = _sum(one[counter] for one in drawn if counter in one)
+                if taken.nano > _nano(totals[counter]):
+                    return f"the held devices need {taken} of {where}, which has {totals[counter]}"
+        return None
+
+    def _incompatible(self, new: Iterable[str]) -> str | None:
+        """Devices without a group go together, and with no other."""
+        for set_name in dict.fromkeys(one for name in new for one in self.devices[name].counters):
+            drawing = [held for held in self.devices.values() if set_name in held.counters]
+            groups = [frozenset(held.groups.get(set_name, ())) for held in drawing]
+            if any(groups) and not frozenset.intersection(*groups):
+                return f"the held devices that draw from {set_name} have no compatibility group in common"
+        return None
+
+
+def _totals(remembered: Counters, offered: Counters) -> Counters:
+    """H5."""
+    if not remembered or remembered == offered:
+        return offered
+    return {name: {**remembered.get(name, {}), **offered.get(name, {})} for name in {**remembered, **offered}}
+
+
+def _still_drawn(counters: Counters, devices: Mapping[str, HeldDevice]) -> Counters:
+    if not counters:
+        return counters
+    drawn = {name for held in devices.values() for name in held.counters}
+    return {name: amounts for name, amounts in counters.items() if name in drawn}
+
+
+def _full_name(result: DeviceRequestAllocationResult) -> str:
+    return f"{result.driver}/{result.pool}/{result.device}"
+
+
+def _nano(amount: Amount) -> int:
+    return Quantity.parse(amount).nano
 
 
 def _sum(amounts: Iterable[Amount]) -> Quantity:
-    return sum((Quantity.parse(amount) for amount in amounts), start=Quantity(0))
+    """Of what is consumed. Nobody gives anything back by consuming less than nothing."""
+    parsed = (Quantity.parse(amount) for amount in amounts)
+    return sum((one for one in parsed if one.nano > 0), start=Quantity(0))

@@ -120,10 +120,25 @@ class EtcdStore:
             seen = {key: await self.get(key) for key in revised}
             read = [Compare(key, entry.revision if entry else 0) for key, entry in seen.items()]
             values = {key: entry.value for key, entry in seen.items() if entry}
-            outcome = await self._transact([*compares, *read], settled(changes, values.get))
+            conditions = [*compares, *read]
+            outcome: Committed | Refused
+            try:
+                writes = settled(changes, values.get)
+            except Exception:
+                refused = await self._refused(conditions)
+                if refused is None:
+                    raise  # it says no, and all that it says no to is true
+                outcome = refused
+            else:
+                outcome = await self._transact(conditions, writes)
             if isinstance(outcome, Committed) or not outcome.current.keys() <= revised:
                 break
         return outcome
+
+    async def _refused(self, compares: Sequence[Compare]) -> Refused | None:
+        """What a transaction without writes would be told if it were refused now."""
+        answer = await self._connection.read(TXN, self._request(compares, []))
+        return None if answer.succeeded else Refused(self._differing(compares, answer))
 
     async def _transact(self, compares: Sequence[Compare], writes: Sequence[Write]) -> Committed | Refused:
         request = self._request(compares, writes)
