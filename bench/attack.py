@@ -17,6 +17,7 @@ import asyncio
 import json
 import os
 import platform
+import signal
 import sys
 import time
 from pathlib import Path
@@ -116,6 +117,7 @@ def main() -> int:
     parser.add_argument("--worst-ms", type=float, default=WORST_MS, metavar="MS")
     parser.add_argument("--memory-mb", type=float, default=MEMORY_MB, metavar="MB")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that servers end with us
     record = json.dumps(uvloop.run(run(options)), indent=1)
     print(record)
     if options.json:

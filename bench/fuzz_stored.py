@@ -1,6 +1,6 @@
 """Strange objects in the store: every component works on them, restarts, and must come up. Prints JSON.
 
-    bench/fuzz_stored.py [--objects N] [--rounds K] [--seed S] [--out FILE] [--shrink-s T]
+    bench/fuzz_stored.py [--objects N] [--rounds K] [--seed S] [--out FILE] [--logs DIR] [--shrink-s T]
 
 A round is a fresh `allot up` (API server, controllers, scheduler, hollow nodes) and some thousand
 requests over HTTPS by an administrator, a user with `edit`, a node and a driver: objects of every kind
@@ -16,6 +16,8 @@ import asyncio
 import json
 import os
 import platform
+import shutil
+import signal
 import sys
 import time
 from collections import Counter
@@ -41,6 +43,9 @@ async def run(options: argparse.Namespace) -> dict[str, Any]:
     for number in range(options.rounds):
         with TemporaryDirectory(prefix="allot-strange-") as folder:
             done = await play(options.seed + number, each, Path(folder))
+            if options.logs and (done.failed or done.errors):
+                options.logs.mkdir(parents=True, exist_ok=True)
+                shutil.copy(Path(folder) / "up.log", options.logs / f"{done.seed}.log")
         rounds.append(done)
         stored = sum(done.stored.values())
         verdict = done.failed or (f"{len(done.errors)} errors" if done.errors else "ok")
@@ -105,8 +110,10 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=RECORD)
+    parser.add_argument("--logs", type=Path, metavar="DIR", help="keep the logs of rounds that fail there")
     parser.add_argument("--shrink-s", type=float, default=240.0, help="how long a finding is made shorter")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that clusters end with us
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         record = json.dumps(runner.run(run(options)), indent=1)
     options.out.write_text(record + "\n")
