@@ -277,10 +277,9 @@ class Asker:
         if way == "json":
             fields = [self._step() for _ in range(rng.randrange(1, 3))]
         elif way == "strategic" and rng.random() < 0.3:
-            fields["spec"] = {
-                "$patch": rng.choice(("replace", "delete", "merge")),
-                **(fields.get("spec") or {}),
-            }
+            spec = fields.get("spec")
+            directive = {"$patch": rng.choice(("replace", "delete", "merge"))}
+            fields["spec"] = {**directive, **(spec if isinstance(spec, dict) else {})}
         return Question(
             Sent(actor, "PATCH", path, json.dumps(fields).encode(), _PATCHES[way]), target, kind="patch"
         )

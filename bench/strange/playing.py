@@ -171,9 +171,12 @@ def _heard(question: Question, answer: wire.Answer, asker: Asker, done: Round) -
 
 
 def _is_error(sent: Sent, answer: wire.Answer) -> bool:
-    """From 500 up, or no answer. A watch that has to start over is told so by a 504, and a hollow
-    node that has no logs to show by a 503."""
-    if answer.said == "503" and sent.path.endswith("/log"):
+    """From 500 up, or no answer. Meant so, as upstream answers: a 504 to a watch that has to start
+    over, a 503 for the logs of a node that has none, a 500 to an eviction under two budgets."""
+    path = sent.path.partition("?")[0]
+    if answer.said == "503" and path.endswith("/log"):
+        return False
+    if answer.said == "500" and path.endswith("/eviction") and b"more than one" in answer.body:
         return False
     return answer.said != "504" and not (answer.said.isdigit() and int(answer.said) < 500)
 
