@@ -290,6 +290,8 @@ class ApiServer:
             return None
 
         async def store() -> str | None:
+            if trouble := self.store.trouble():
+                return trouble
             try:
                 await self.store.revision()
             except StoreError as away:

@@ -11,8 +11,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from allot.api import Fields, Kind, Object, Response, encode, errors, field, schema, stored_form
-from allot.store import Committed, Delete, OutcomeUnknown, Put, Unavailable
+from allot.store import Committed, Delete, Put, StoreError
 
+from . import storetrouble
 from .admission import Admission, Attempt
 from .body import decode_body
 from .call import Call
@@ -139,10 +140,8 @@ class Deleter:
             outcome = await self._repository.commit(
                 [found.compare, *occasion.compares], [write, *occasion.extra_writes]
             )
-        except Unavailable as away:
-            raise errors.Unavailable(f"the store is not available: {away}", retry_after_s=1) from away
-        except OutcomeUnknown as unknown:
-            raise errors.Timeout(f"the outcome of the delete is unknown: {unknown}") from unknown
+        except StoreError as failed:
+            raise storetrouble.told(failed) from failed
         if not isinstance(outcome, Committed):
             return None
         if held:

@@ -10,8 +10,9 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from allot.api import Action, Request, Response, User, encode, errors
 from allot.base import Clock
-from allot.store import OutcomeUnknown, StoreError
+from allot.store import StoreError
 
+from . import storetrouble
 from .audit import Answered, Auditor
 from .call import Call
 from .reading import Reader, renderer_of
@@ -163,11 +164,8 @@ def _refusal(error: Exception, request: Request) -> Response:
     match error:
         case errors.ApiError():
             return error_response(error)
-        case OutcomeUnknown():
-            return error_response(errors.Timeout(f"the store did not answer: {error}"))
         case StoreError():
-            text = f"the store is not available: {error}"
-            return error_response(errors.Unavailable(text, retry_after_s=1))
+            return error_response(storetrouble.told(error))
         case RecursionError():
             return error_response(errors.BadRequest("the request is nested too deeply"))
     log.error("a request failed: %s %s", request.method, request.path, exc_info=error)

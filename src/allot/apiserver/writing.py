@@ -16,8 +16,9 @@ from typing import cast
 from msgspec.structs import replace
 
 from allot.api import Fields, Kind, Object, Response, encode, equal, errors, field, resource, stored_form
-from allot.store import Committed, Compare, Delete, OutcomeUnknown, Put, Refused, Unavailable
+from allot.store import Committed, Compare, Delete, Put, Refused, StoreError
 
+from . import storetrouble
 from .admission import Admission, Attempt
 from .body import Body, read_body
 from .call import Call
@@ -260,10 +261,8 @@ class Writer:
         others = [compare for compare in occasion.compares if compare.key != own.key]
         try:
             outcome = await self._repository.commit([own, *others], [write, *occasion.extra_writes])
-        except Unavailable as away:
-            raise errors.Unavailable(f"the store is not available: {away}", retry_after_s=1) from away
-        except OutcomeUnknown as unknown:
-            raise errors.Timeout(f"the store did not answer, the outcome is unknown: {unknown}") from unknown
+        except StoreError as failed:
+            raise storetrouble.told(failed) from failed
         if isinstance(outcome, Refused):
             await self._guard.catch_up(outcome)
         return outcome

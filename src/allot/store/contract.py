@@ -108,7 +108,12 @@ class Compacted(StoreError):
 
 
 class Unavailable(StoreError):
-    """Not done, and surely not: asking again is safe."""
+    """Not done, and surely not: asking again is safe. `soon` says whether it may help within moments,
+    or a trouble must end first that the store knows of."""
+
+    def __init__(self, message: str, *, soon: bool = True) -> None:
+        super().__init__(message)
+        self.soon = soon
 
 
 class OutcomeUnknown(StoreError):
@@ -172,6 +177,10 @@ class Store(Protocol):
 
     def watch(self, prefix: str, after: int) -> Watch:
         """Every change below `prefix` with a revision greater than `after`."""
+        ...
+
+    def trouble(self) -> str:
+        """Why it takes no writes, or does not answer, in words; empty while all is well. Costs nothing."""
         ...
 
     async def compact(self, revision: int) -> None:

@@ -45,6 +45,9 @@ class MemoryStore:
         self._require_open()
         return self._watches.open(prefix, after)
 
+    def trouble(self) -> str:
+        return "the store is closed" if self._closed else ""
+
     async def compact(self, revision: int) -> None:
         self._require_open()
         self._space.compact(revision)

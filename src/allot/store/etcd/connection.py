@@ -119,7 +119,7 @@ class Connection:
         self._channels: dict[str, grpc.aio.Channel] = {}
         self._current = 0
         self._token = ""
-        self._is_silent = False
+        self.silence = ""  # in words, from the first call without an answer to the next with one
         self._authenticating = asyncio.Lock()
 
     async def read(self, method: Method[Answer], request: Message) -> Answer:
@@ -143,8 +143,8 @@ class Connection:
             answer: Answer = await call(request, timeout=within_s, metadata=metadata)
         except grpc.aio.AioRpcError as error:
             raise self._told(error, member) from error
-        if self._is_silent:
-            self._is_silent = False
+        if self.silence:
+            self.silence = ""
             log.warning("etcd answers again")
         return answer
 
@@ -172,8 +172,8 @@ class Connection:
 
     def _tell_of_silence(self, member: int, text: str) -> None:
         """Once, until it answers again: whoever waits should know for what."""
-        if not self._is_silent:
-            self._is_silent = True
+        if not self.silence:
+            self.silence = f"etcd at {self._address.endpoints[member]} does not answer: {text}"
             log.warning("etcd at %s does not answer, trying on: %s", self._address.endpoints[member], text)
 
     async def stream(self, method: Method[Answer]) -> Any:

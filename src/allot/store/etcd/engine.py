@@ -199,6 +199,9 @@ class EtcdStore:
             return Committed(revisions.pop())
         raise OutcomeUnknown(f"etcd did not answer: {lost}")
 
+    def trouble(self) -> str:
+        return "the store is closed" if self._closed else self._connection.silence
+
     async def compact(self, revision: int) -> None:
         self._require_open()
         with suppress(RevisionCompacted):  # by another API server on the same etcd

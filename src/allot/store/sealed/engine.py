@@ -69,6 +69,9 @@ class SealedStore:
         watch = self._store.watch(prefix, after)
         return _SealedWatch(watch, self._opener) if self._touches(prefix) else watch
 
+    def trouble(self) -> str:
+        return self._store.trouble()
+
     def compact(self, revision: int) -> Coroutine[Any, Any, None]:
         return self._store.compact(revision)
 

@@ -6,6 +6,9 @@ Where it sits
 
 What it promises
     S1  `transact` returns after its rows are synced, and reads show only what is synced.
+    S1b What is acknowledged can be found again under the file's name. Once the files were removed
+        or replaced it takes no more writes, until it is opened anew: looked at before a batch
+        takes off and before it is acknowledged.
     S1a A compare, and a write that revises, see the transactions that are still on their way to
         the disk: they may build on what will be there, and fail with it if it fails.
 
@@ -22,7 +25,9 @@ How a transaction travels
 """
 
 import asyncio
+import copy
 import gc
+import logging
 import sqlite3
 from collections import deque
 from collections.abc import Sequence
@@ -39,6 +44,7 @@ from ..contract import (
     Compare,
     Delete,
     Entry,
+    OutcomeUnknown,
     Page,
     Put,
     Refused,
@@ -50,6 +56,8 @@ from ..keyspace import HISTORY_BYTES_MAX, KeySpace, require_distinct, settled
 from ..watch import LocalWatch, Watches
 from .file import PLACES, LogFile, Row, first_id
 from .writer import Compaction, Scrub, Transaction, Writer
+
+log = logging.getLogger(__name__)
 
 REPLAYED_MAX = 50_000  # revisions whose history a store that opens brings back to memory
 FORGOTTEN_PER_COMPACTION = 5_000  # revisions that history lets go of before the disk does
@@ -93,6 +101,9 @@ class SqliteStore:
         except sqlite3.Error as error:
             self._file.close()
             raise Unavailable(f"{path}: {error}") from error
+        except BaseException:
+            self._file.close()
+            raise
         self._watches = Watches(self._space)
         self._head = self._space.revision  # of everything decided, written or not
         self._ahead: dict[str, Ahead] = {}
@@ -101,8 +112,22 @@ class SqliteStore:
         self._departing: list[Flight] = []  # decided in this turn of the loop
         self._arriving: deque[Flight] = deque()  # written, and not yet committed in memory
         self._landing: asyncio.Future[None] | None = None  # for those who wait for the next flight to end
+        self._displaced = ""  # what became of the files
         self._closed = False
         self._writer = Writer(self._file, self._hand_over)
+
+    def trouble(self) -> str:
+        if self._closed:
+            return "the store is closed"
+        return self._displaced if self._is_displaced() else self._writer.trouble
+
+    def _is_displaced(self) -> bool:
+        """Asked on the loop and not where it is written: there, every call of the system makes the
+        writer wait for the interpreter."""
+        if not self._displaced and (what := self._file.displaced()):
+            self._displaced = f"{what}: nothing is written any more until the server is started again"
+            log.error("%s", self._displaced)
+        return bool(self._displaced)
 
     # -- reading -----------------------------------------------------------------------------------
 
@@ -186,9 +211,11 @@ class SqliteStore:
         return flight
 
     def _take_off(self) -> None:
-        if self._departing:
-            self._writer.put(self._departing)
-            self._departing = []
+        departing, self._departing = self._departing, []
+        if departing and self._is_displaced():
+            self._land(departing, Unavailable(self._displaced, soon=False))
+        elif departing:
+            self._writer.put(departing)
 
     def _rows(self, revision: int, writes: Sequence[Write]) -> list[Row]:
         require(len(writes) < PLACES, f"a transaction has fewer than {PLACES} writes")
@@ -227,6 +254,8 @@ class SqliteStore:
             batch[0].done.get_loop().call_soon_threadsafe(self._land, batch, error)
 
     def _land(self, batch: list[Flight], error: StoreError | None) -> None:
+        if error is None and self._is_displaced():
+            error = OutcomeUnknown(self._displaced)
         is_first = not self._arriving
         failed, adopted = error is not None, batch[0].era < self._era
         if not failed:
@@ -239,7 +268,7 @@ class SqliteStore:
         if error is not None:
             for flight in batch:
                 if not flight.done.done():
-                    flight.done.set_exception(type(error)(*error.args))
+                    flight.done.set_exception(copy.copy(error))
         if failed != adopted:  # a failure that follows another, or a batch in doubt that is there after all
             self._begin_era()
         self._tell_waiting()
@@ -364,6 +393,10 @@ def _replay(file: LogFile, space: KeySpace) -> None:
         if row.revision > space.revision + 1:
             space.commit(writes)
             writes = []
-            require(row.revision == space.revision + 1, "S1: the log has no gaps")
+            if row.revision != space.revision + 1:
+                raise Unavailable(
+                    f"{file.path} is damaged: revision {space.revision + 1} is missing between those before "
+                    f"and revision {row.revision}"
+                )
         writes.append(Put(row.key, row.value) if row.value is not None else Delete(row.key))
     space.commit(writes)

@@ -18,6 +18,8 @@ What it promises
     S1  When `append` returns, all of it is on the disk; when it raises, all or
         nothing of it is, and `written_up_to` tells which.
     One process at a time: a second one is refused with a message that names the first.
+    What is written under its name can be found there: `displaced` tells when files were
+    removed or replaced under a running store, which would go on writing where nobody looks.
 
 Why one statement for a batch
     Python gives up its global lock around every step of SQLite and waits to have
@@ -33,7 +35,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from allot.base import FileLock, HeldByAnother
+from allot.base import FileLock, HeldByAnother, os_reason
 
 from ..contract import Unavailable
 
@@ -98,6 +100,7 @@ class LogFile:
             self._db = self._connect()
             self._prepare()
             self._checkpointing = self._connect()
+            self._places = self._found_places()
         except sqlite3.Error as error:
             self._lock.release()
             raise Unavailable(f"{path}: {error}") from error
@@ -133,6 +136,30 @@ class LogFile:
                 f"{self.path} is not a store of this version (format {form}, expected {FORMAT})"
             )
 
+    def _found_places(self) -> dict[str, tuple[int, int]]:
+        return {name: _place(name) for name in (f"{self.path}", f"{self.path}-wal")}
+
+    def displaced(self) -> str:
+        """What became of the files, if they are not the ones that were opened; else nothing."""
+        for name, place in self._places.items():
+            try:
+                if _place(name) != place:
+                    return f"{name} was replaced while it was in use"
+            except OSError as gone:
+                return f"{name} was removed while it was in use ({os_reason(gone)})"
+        return ""
+
+    def has_room(self, size: int) -> bool:
+        """Whether the file system says that so many bytes could be written, and one page really can."""
+        try:
+            disk = os.statvfs(self.path.parent)
+            if disk.f_bavail * disk.f_frsize < size:
+                return False
+            self._db.execute("UPDATE mark SET revision = revision WHERE name = 'swept'")
+        except (OSError, sqlite3.Error):
+            return False
+        return True
+
     # -- reading, once, when the store opens ---------------------------------------------------
 
     @property
@@ -143,9 +170,13 @@ class LogFile:
         """Every row whose revision is at least `first` and less than `end`, in order."""
         until = 1 << 63 if end is None else first_id(end)
         asked = (first_id(first), until - 1)
-        return map(
-            Row._make, self._db.execute("SELECT * FROM log WHERE id >= ? AND id <= ? ORDER BY id", asked)
-        )
+        for row in self._db.execute("SELECT * FROM log WHERE id >= ? AND id <= ? ORDER BY id", asked):
+            key, value = row[3], row[4]
+            if type(key) is not str:
+                raise Unavailable(f"{self.path} is damaged: the key of row {row[0]} is not text: {key!r}")
+            if value is not None and type(value) is not bytes:  # not written by us: it is what it is
+                row = (*row[:4], str(value).encode())
+            yield Row._make(row)
 
     def written_up_to(self) -> int:
         """The revision of the file."""
@@ -197,6 +228,9 @@ class LogFile:
         (busy, _, _) = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:
             raise sqlite3.OperationalError("the write-ahead log is busy")
+        self._places = (
+            self._found_places()
+        )  # with its last connection SQLite removes the log, and makes another
         return self.written_up_to()
 
     def finish_checkpoint(self) -> None:
@@ -235,6 +269,11 @@ def _lock(path: Path) -> FileLock:
         return FileLock(Path(f"{path}.lock"))
     except HeldByAnother as taken:
         raise Unavailable(f"{path} is in use by process {taken.holder}") from None
+
+
+def _place(path: str) -> tuple[int, int]:
+    found = os.stat(path)
+    return found.st_dev, found.st_ino
 
 
 def _create(path: Path) -> None:

@@ -16,10 +16,16 @@ When writing fails
     again and says itself what it holds. If it cannot be opened the batch is in doubt:
     nothing is written until it can, and if the batch turns out to be there it is handed
     back a second time, which ends an era too.
+
+When the disk is in trouble
+    `trouble` says so from the first write that failed until there is room again for one as
+    large; whether there is, is looked at every second. One line is logged at each end.
 """
 
+import logging
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
@@ -28,11 +34,15 @@ from typing import Generic, NamedTuple, TypeVar
 from ..contract import OutcomeUnknown, StoreError, Unavailable
 from .file import LogFile, Row
 
+log = logging.getLogger(__name__)
+
 BATCH_ROWS_MAX = 1000
 SWEEP_REVISIONS = 200
 BATCHES_PER_SWEEP = 50  # even a busy writer sweeps now and then
 IDLE_S = 0.005
 CHECKPOINT_EVERY_S = 1.0
+LOOK_FOR_ROOM_EVERY_S = 1.0
+ROOM_TO_SPARE = 1 << 20  # bytes beyond what did not fit, so that trouble does not come and go
 WAL_BYTES_MAX = 64 << 20
 
 LEAVES_NOTHING = {"SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_READONLY", "SQLITE_BUSY"}
@@ -69,6 +79,9 @@ class Writer(Generic[T]):
         self._scrubs: list[Scrub] = []
         self._failed_era = -1
         self._in_doubt: list[T] = []
+        self.trouble = ""  # in words, while there is one; read by other threads
+        self._room_wanted = 0  # bytes that did not fit
+        self._looked_at_s = 0.0
         self._sweeping = True
         self._log_is_long = threading.Event()
         self._stopping = threading.Event()
@@ -104,6 +117,8 @@ class Writer(Generic[T]):
                 self._compact(compact_to)
             while self._scrubs:
                 self._scrub(self._scrubs.pop())
+            if self.trouble:
+                self._look_for_room()
             if self._sweeping and (not batch or batches % BATCHES_PER_SWEEP == 0):
                 self._sweep()
             if self._log_is_long.is_set():
@@ -115,7 +130,7 @@ class Writer(Generic[T]):
         """Wait for work; then all transactions that wait, the newest compaction, and whether to go on."""
         batch: list[T] = []
         compact_to, rows = 0, 0
-        wait_s = IDLE_S if self._sweeping else None
+        wait_s = IDLE_S if self._sweeping else LOOK_FOR_ROOM_EVERY_S if self.trouble else None
         with suppress(Empty):
             item = self._queue.get(timeout=wait_s)
             while item is not None:
@@ -139,7 +154,7 @@ class Writer(Generic[T]):
         if doomed:
             self._settle(doomed, Unavailable("an earlier write failed"))
         if sound and self._in_doubt:
-            self._fail(sound, Unavailable(f"{self._file.path} cannot be read"))
+            self._fail(sound, Unavailable(f"{self._file.path} cannot be read", soon=False))
         elif sound:
             self._append(sound)
 
@@ -149,10 +164,11 @@ class Writer(Generic[T]):
         except Exception as error:  # whatever it is, somebody waits for an answer
             problem = f"{self._file.path}: {error}"
             written = False if _nothing_was_written(error) else self._is_written(batch)
+            self._began(problem, sum(len(row.value or b"") for one in batch for row in one.rows))
             if written:
                 self._settle(batch, None)
             elif written is False:
-                self._fail(batch, Unavailable(problem))
+                self._fail(batch, Unavailable(problem, soon=False))
             else:
                 self._in_doubt = batch
                 self._fail(batch, OutcomeUnknown(problem))
@@ -165,6 +181,8 @@ class Writer(Generic[T]):
 
     def _is_written(self, batch: list[T]) -> bool | None:
         """What the file itself says; None if it cannot be asked."""
+        if self._file.displaced():  # what lies there now is not what was written to
+            return None
         try:
             return self._file.reopen() >= batch[-1].rows[-1].revision
         except (sqlite3.Error, StoreError):
@@ -177,6 +195,25 @@ class Writer(Generic[T]):
             if written:
                 self._failed_era += 1
                 self._settle(batch, None)
+
+    # -- trouble -----------------------------------------------------------------------------------
+
+    def _began(self, problem: str, size: int) -> None:
+        self._room_wanted = max(self._room_wanted, size)
+        self._looked_at_s = time.monotonic()
+        if not self.trouble:
+            self.trouble = problem
+            log.error("writes are refused until it has ended: %s", problem)
+
+    def _look_for_room(self) -> None:
+        now_s = time.monotonic()
+        if now_s < self._looked_at_s + LOOK_FOR_ROOM_EVERY_S:
+            return
+        self._looked_at_s = now_s
+        self._settle_doubt()
+        if not self._in_doubt and self._file.has_room(self._room_wanted + ROOM_TO_SPARE):
+            log.warning("writes are taken again: %s", self._file.path)
+            self.trouble, self._room_wanted = "", 0
 
     def _compact(self, revision: int) -> None:
         with suppress(sqlite3.Error):
