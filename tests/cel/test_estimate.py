@@ -48,6 +48,18 @@ def cost(expression, features=LISTS):
         ("cidr('10.0.0.0/8').containsIP('10.0.0.1')", 1 + 4 + 1, "16 bytes twice, and the text"),
         ("quantity('1') == quantity('2')", 1 + 1 + 1, "quantities compare in one step"),
         (f"{BASE}.a.includes(1)", 4 + 64, "as many values as there can be"),
+        (f"cel.bind(x, {BASE}.a, x.includes(1))", 10 + 4 + 1 + 64, "a name for it changes nothing"),
+        ("['a', 'b'].includes('a')", 10 + 2, "as many as are written"),
+        (f"isSemver({BASE}.a)", 4 + 7, "the text is read"),
+        ("semver('1.2.3-alpha.beta.gamma').major() == 1", 3 + 1 + 1, "also where it is written"),
+        ("ip.isCanonical('1.2.3.4')", 2, "read, and compared"),
+        ("cidr('10.0.0.0/8').ip().family() == 4", 1 + 1 + 1 + 1, "a part of what was read"),
+        (f"{BASE}.a == quantity('1')", 4 + 1 + 1, "quantities compare in one step with anything"),
+        (f"device.allowMultipleAllocations == {BASE}.a", 2 + 4 + 1, "a bool has the size of one"),
+        ("[3, 1].sortBy(x, x).exists(y, y == 1)", 10 + 10 + 1 + (2 * 13 + 12) + 8 + 11 + 24 + 1, "squared"),
+        ("[1, 2, 3].slice(0, -1).size() == 0", 10 + 11 + 1 + 1, "nothing"),
+        ("lists.range(-1).size() == 0", 11 + 1 + 1, "nothing either"),
+        (f"strings.quote({BASE}.?a.orValue('')) == 'x'", 5 + int(MOST * 0.1) + 0, "twice the unknown wraps"),
         ("optional.of(1).optMap(x, x + 1).hasValue()", 2 + (10 + 2 + 2 + 1) + 1, "a look, then a binding"),
     ],
 )  # fmt: skip
@@ -58,7 +70,10 @@ def test_costs(expression, wanted, why):
 @pytest.mark.parametrize(
     "expression",
     [
-        "[1, 2].includes(1)",  # upstream sees a bound only for what comes straight from the device
+        f"isSemver({BASE}.?s.orValue('q'))",  # nothing is known of what an optional holds
+        f"quantity({BASE}.?s.orValue('q')) == quantity('1')",
+        f"isIP({BASE}.?s.orValue('q'))",
+        "[1, 2, 3].slice(1, -1).size() == 0",  # a negative number counts as none, and less than that wraps
         "['a', 'b'].isSorted()",  # the letters of a literal list are not counted
         f"{BASE}.map(x, x).join('') == ''",
         "device.capacity['d'].m != quantity('1')",

@@ -6,14 +6,20 @@ Each runs twice, generated and node by node, because both are written by hand.
 import pytest
 
 from allot.api import Quantity
-from allot.cel import CelDevice, EvaluationError, Features, compile_selector
+from allot.cel import CelDevice, CompileError, EvaluationError, Features, compile_selector
 from allot.cel.interpret import evaluate
 from allot.cel.meter import Meter
 
 LISTS = Features(list_attributes=True)
 DEVICE = CelDevice.of(
     "d",
-    {"n": {"int": 4}, "s": {"string": "a,b"}, "v": {"version": "1.2.3"}, "l": {"strings": ["x", "y"]}},
+    {
+        "n": {"int": 4},
+        "s": {"string": "a,b"},
+        "v": {"version": "1.2.3"},
+        "l": {"strings": ["x", "y"]},
+        "i": {"ints": [3, 1]},
+    },
     {"mem": Quantity.parse("40Gi")},
 )
 
@@ -94,7 +100,7 @@ optional.of(2).optMap(x, x + 1).value() == 3 && optional.of(1).optFlatMap(x, opt
 optional.unwrap([optional.of(1), optional.none()]) == [1] && [optional.of(1)].unwrapOpt() == [1]
 # quantities and versions
 quantity("1Ki").isGreaterThan(quantity("1k")) && quantity("1").add(2) == quantity("3") && quantity("5").sub(quantity("2")).asInteger() == 3
-quantity("1500m").isInteger() == false && quantity("-1").sign() == -1 && quantity("1.5").asApproximateFloat() == 1.5 && quantity("1").compareTo(quantity("2")) == -1
+quantity("1500m").isInteger() == false && sign(quantity("-1")) == -1 && quantity("1.5").asApproximateFloat() == 1.5 && quantity("1").compareTo(quantity("2")) == -1
 isQuantity("1Ki") && !isQuantity("1ki") && quantity("50k") == quantity("50000") && quantity("1").isLessThan(quantity("1001m"))
 device.capacity["d"].mem.compareTo(quantity("40Gi")) >= 0 && device.capacity["d"].mem == quantity("40960Mi")
 isSemver("1.0.0-rc.1+b") && !isSemver("v1.0") && isSemver("v1.0", true) && semver("v1.2", true) == semver("1.2.0")
@@ -121,6 +127,25 @@ device.attributes["d"].s.split(",").exists(x, x == "b") && device.attributes["d"
 device.?driver.orValue("") == "d" && device.attributes[?"d"].hasValue() && device.attributes.exists(domain, domain == "d")
 """  # noqa: E501
 
+TRUE += r"""
+"abc".indexOf("a", 100) == -1
+"abc".lastIndexOf("a", 100) == -1
+"abc".indexOf("", 100) == 100 && "abc".lastIndexOf("", 100) == 100
+"abcabc".lastIndexOf("abc", 4) == 3 && "abcabc".lastIndexOf("abc", 2) == 0
+"ab".findAll(".*") == ["ab"] && "".findAll(".*") == [""] && "aXb".findAll("X*") == ["", "X", ""]
+"a\\C".matches("\\Q\\C\\E") && "C".matches("\\\\?C")
+"%s %d".format(["a", 1]) == "a 1"
+"%f|%e".format(["NaN", "-Infinity"]) == "NaN|-Infinity"
+quantity("1").isInteger() && !quantity("1000m").isInteger() && !quantity("1.0").isInteger()
+quantity("1Ti").isInteger() && !quantity("1Pi").isInteger() && !quantity("1.5Ki").isInteger()
+quantity("1k").add(quantity("5")).asInteger() == 1005 && !quantity("1").add(quantity("1000m")).isInteger()
+quantity("1").sub(quantity("0m")).isInteger() && !quantity("0").sub(quantity("1000m")).isInteger()
+18446744073709551615u / 1u == 18446744073709551615u && 18446744073709551615u % 10u == 5u
+!(1 / 0 in []) && !(device.attributes["d"].nope in [])
+device.attributes["d"].n >= device.attributes["d"].i.first().value()
+device.attributes["d"].n >= device.attributes["d"].i.reverse()[0]
+device.attributes["d"].n - device.attributes["d"].i.distinct()[0] > 0.0 || true
+"""
 FAIL = r"""
 9223372036854775807 + 1 == 0
 -9223372036854775807 - 2 == 0
@@ -132,17 +157,7 @@ FAIL = r"""
 1 / 0 == 0
 1 % 0 == 0
 1u / 0u == 0u
-int("9223372036854775808") == 0
-int("") == 0
-int("1_0") == 0
-int(1e19) == 0
 int(0.0 / 0.0) == 0
-uint(-1) == 0u
-uint("-1") == 0u
-double("abc") == 0.0
-double("1e999") == 0.0
-bool("yes")
-string(b"\xff") == ""
 [1][1] == 1
 [1][-1] == 1
 {"a": 1}["b"] == 1
@@ -161,7 +176,13 @@ dyn(5).exists(x, true)
 "a".charAt(2) == ""
 "a".substring(2) == ""
 "abc".substring(2, 1) == ""
-"a".indexOf("a", 5) == 0
+"a".indexOf("a", -1) == 0
+"a".lastIndexOf("a", -1) == 0
+"%s".format([dyn(quantity("1"))]) == "1"
+"%s".format([device.attributes["d"].v]) == "1.2.3"
+"%f".format([dyn("3")]) == "3"
+quantity("1000m").asInteger() == 1
+quantity("1").add(quantity("1000m")).asInteger() == 2
 dyn("%d").format([]) == ""
 "%d".format([dyn("a")]) == ""
 dyn("%q").format(["a"]) == ""
@@ -187,7 +208,7 @@ timestamp("9999-12-31T23:59:59Z") + duration("1h") == timestamp("2020-01-01T00:0
 timestamp("2020-01-01T00:00:00Z").getHours("Nowhere/Land") == 0
 "a".matches(device.attributes["d"].s + "(")
 device.attributes["d"].nope == 1
-device.capacity["x"].mem.sign() == 1
+sign(device.capacity["x"].mem) == 1
 device.attributes["d"].n
 device.attributes["d"].s > 1
 device.attributes["d"].n.isGreaterThan(semver("1.0.0"))
@@ -198,8 +219,42 @@ device.attributes["d"].n.matches("4")
 """
 
 
+REFUSED = r"""
+int("9223372036854775808") == 0
+int("") == 0
+int("1_0") == 0
+int(1e19) == 0
+int(9223372036854775808u) == 0
+int(dyn("x")) == 0
+int(string("x")) == 0
+uint(-1) == 0u
+uint("-1") == 0u
+double("abc") == 0.0
+double("1e999") == 0.0
+bool("yes")
+false && bool("yes")
+[1].exists(x, bool("yes"))
+string(b"\xff") == ""
+duration("x") == duration("1s")
+timestamp("x") == timestamp("2020-01-01T00:00:00Z")
+"a".matches("(")
+matches("a", "(")
+"a".find("(") == ""
+"a".findAll("(") == []
+"a".findAll(string("("), 2) == []
+"a".matches("\\C")
+"a".matches("[\\C]")
+[1].existsOne(x, x == 1)
+quantity("1").sign() == 1
+"%s".format([quantity("1")]) == "1"
+"%s".format([device.capacity["d"].m]) == "1"
+[1, "a"].size() == 2
+{"a": 1, "b": "c"}.size() == 2
+"""
+
+
 def lines(text):
-    return [line for line in text.strip().splitlines() if not line.startswith("#")]
+    return [line for line in text.strip().splitlines() if line and not line.startswith("#")]
 
 
 def both_ways(expression):
@@ -212,6 +267,13 @@ def both_ways(expression):
 def test_holds(expression):
     for run in both_ways(expression):
         assert run() is True
+
+
+@pytest.mark.parametrize("expression", lines(REFUSED))
+def test_is_refused_before_it_runs(expression):
+    """Conversions of literals and written patterns fail while compiling, wherever they stand."""
+    with pytest.raises(CompileError):
+        compile_selector(expression, LISTS, stored=True)
 
 
 @pytest.mark.parametrize("expression", lines(FAIL))

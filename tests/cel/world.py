@@ -174,7 +174,7 @@ def equality(left: Expr, operator: str, right: Expr) -> Expr:
 
 def membership(item: Expr, others: list[int]) -> Expr:
     def value(scope: Scope) -> Any:
-        found = item.value(scope)
+        found = item.value(scope) if others else None  # in an empty list nobody looks
         return FAILED if found is FAILED else any(same(found, other) is True for other in others)
 
     return Expr(f"({item.text}) in {others}", value)

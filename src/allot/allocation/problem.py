@@ -176,7 +176,9 @@ def _read_amounts(container: Any, pattern: list[str], where: str) -> None:
         if rest:
             _read_amounts(container[key], rest, path)
         else:
-            container[key] = str(_amount(container[key], path))
+            amount = _amount(container[key], path)
+            if not isinstance(container[key], str):
+                container[key] = str(amount)
 
 
 def _steps(container: Any, step: str, where: str) -> list[tuple[Any, str]]:

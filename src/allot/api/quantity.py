@@ -42,6 +42,8 @@ class Format(Enum):
 class Quantity:
     nano: int
     format: Format = field(default=Format.DECIMAL_SI)
+    scale: int | None = field(default=0)
+    """The power of ten that upstream counts the amount in; None where it keeps a decimal of any size."""
 
     @classmethod
     def parse(cls, text: str | int | float) -> "Quantity":
@@ -55,6 +57,17 @@ class Quantity:
     @property
     def is_integer(self) -> bool:
         return self.nano % NANO == 0
+
+    @property
+    def int64(self) -> int | None:
+        """The amount as upstream's 64-bit number; None where it is kept in another way.
+
+        How it is written decides, not how much it is: `1` is such a number, `1000m` and `1Pi` are not.
+        """
+        if self.scale is None or self.scale < 0:
+            return None
+        units = self.nano // NANO
+        return units if -INT64_MAX - 1 <= units <= INT64_MAX else None
 
     @property
     def sign(self) -> int:
@@ -76,13 +89,14 @@ class Quantity:
         return (self.nano > other.nano) - (self.nano < other.nano)
 
     def __add__(self, other: "Quantity") -> "Quantity":
-        return Quantity(self.nano + other.nano, self.format if self.nano else other.format)
+        nano = self.nano + other.nano
+        return Quantity(nano, self.format if self.nano else other.format, _joint_scale(self, other, nano))
 
     def __sub__(self, other: "Quantity") -> "Quantity":
-        return Quantity(self.nano - other.nano, self.format if self.nano else other.format)
+        return self + -other
 
     def __neg__(self) -> "Quantity":
-        return Quantity(-self.nano, self.format)
+        return Quantity(-self.nano, self.format, self.scale)
 
     def __eq__(self, other: object) -> bool:
         return self.nano == other.nano if isinstance(other, Quantity) else NotImplemented
@@ -121,7 +135,7 @@ def _parsed(text: str) -> Quantity:
         raise ValueError(f"not a quantity: {_shortened(text)}")
     sign, whole, fraction, suffix = match[1], match[2].lstrip("0"), match[3] or "", match[4]
     nano, format = _amount(whole, fraction.rstrip("0"), suffix, text)
-    return Quantity(-nano if sign == "-" else nano, format)
+    return Quantity(-nano if sign == "-" else nano, format, _scale(whole or "0", fraction, suffix))
 
 
 def _number_text(number: int | float) -> str:
@@ -163,6 +177,27 @@ def _binary_amount(digits: str, fraction_length: int, power: int, text: str) -> 
     if nano < NANO:
         return nano, Format.DECIMAL_SI
     return min(nano, INT64_MAX * NANO), Format.BINARY_SI
+
+
+def _scale(whole: str, fraction: str, suffix: str) -> int | None:
+    """Upstream's fast path takes 18 decimal digits, or binary suffixes as far as 15 digits reach."""
+    if suffix in _BINARY:
+        power = _BINARY[suffix]
+        return 0 if not fraction and len(whole) + power * 3 // 10 < 15 else None
+    power = _DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:])
+    scale = power - len(fraction)
+    return scale if len(whole) + len(fraction) <= 18 and scale >= -9 else None
+
+
+def _joint_scale(left: Quantity, right: Quantity, nano: int) -> int | None:
+    """The scale of a sum: the finer of the two, while the numbers still have 64 bits in it."""
+    if left.scale is None or right.scale is None:
+        return None
+    if not left.nano or not right.nano:
+        return left.scale if left.nano or not right.nano else right.scale
+    scale = min(left.scale, right.scale)
+    unit = 10 ** (9 + scale)
+    return scale if all(abs(one) // unit <= INT64_MAX for one in (left.nano, right.nano, nano)) else None
 
 
 def _bound(digits: int, text: str) -> None:

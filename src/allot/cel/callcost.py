@@ -27,7 +27,6 @@ class Operand:
     node: Node | None
     type: Type
     size: Span | None
-    published: Span | None  # the size, where the value comes straight from the device
     element: Span | None = None  # the size of what a list holds
 
     def size_or_unknown(self) -> Span:
@@ -65,10 +64,9 @@ def _allocating(size: Span, factor: float = 1.0, work: Span | None = None) -> Ca
 
 
 def _written_number(operand: Operand, default: int) -> int:
+    """The number that is written out, none of which is less than zero here."""
     node = operand.node
-    if isinstance(node, Literal) and type(node.value) is int and node.value >= 0:
-        return node.value
-    return default
+    return max(0, node.value) if isinstance(node, Literal) and type(node.value) is int else default
 
 
 def _slice(id: str, target: Operand | None, args: Sequence[Operand]) -> CallCost | None:
@@ -151,9 +149,7 @@ def _scan(id: str, target: Operand | None, args: Sequence[Operand]) -> CallCost 
 
 
 def _includes(id: str, target: Operand | None, args: Sequence[Operand]) -> CallCost:
-    """Only what comes straight from the device has a bound here, not even a list literal."""
-    published = None if target is None else target.published
-    return CallCost(UNKNOWN if published is None else published)
+    return CallCost(UNKNOWN if target is None else target.size_or_unknown())
 
 
 def _read_target(id: str, target: Operand | None, args: Sequence[Operand]) -> CallCost | None:
@@ -166,6 +162,17 @@ def _read_target(id: str, target: Operand | None, args: Sequence[Operand]) -> Ca
 def _read_url(id: str, target: Operand | None, args: Sequence[Operand]) -> CallCost:
     size = args[0].size_or_unknown()
     return CallCost(size.scaled(PER_CHARACTER), size)
+
+
+def _read_text(id: str, target: Operand | None, args: Sequence[Operand]) -> CallCost:
+    """`quantity("1Gi")`, `isQuantity("1Gi")` and the others read their text once."""
+    if target is not None:
+        return CallCost(ONE)  # `ip` as a method: the address of a range
+    return CallCost(args[0].size_or_unknown().scaled(PER_CHARACTER))
+
+
+def _read_twice(id: str, target: Operand | None, args: Sequence[Operand]) -> CallCost:
+    return CallCost(args[0].size_or_unknown().scaled(2 * PER_CHARACTER))
 
 
 def _replace(id: str, target: Operand | None, args: Sequence[Operand]) -> CallCost | None:
@@ -244,11 +251,10 @@ def _validate(id: str, target: Operand | None, args: Sequence[Operand]) -> CallC
 
 def _equals_kubernetes(id: str, target: Operand | None, args: Sequence[Operand]) -> CallCost | None:
     left, right = args
-    if left.type != right.type:
-        return None
-    if left.type in (IP, CIDR, QUANTITY, SEMVER):
+    kinds = {one.type for one in args if not one.type.is_dynamic}
+    if kinds and kinds <= {IP, CIDR, QUANTITY, SEMVER}:
         return CallCost(ONE)
-    if left.type == URL:
+    if left.type == right.type == URL:
         most = ONE.high if right.size is None else right.size.high
         return CallCost(Span(1, most).scaled(PER_CHARACTER))
     return None
@@ -268,7 +274,11 @@ _BY_FUNCTION: Final[dict[str, Pricer]] = {
     **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _read_target),
     **dict.fromkeys(("find", "findAll"), _find),
     "includes": _includes,
+    **dict.fromkeys(
+        ("quantity", "isQuantity", "semver", "isSemver", "ip", "isIP", "cidr", "isCIDR"), _read_text
+    ),
     "url": _read_url,
+    "ip.isCanonical": _read_twice,
     "replace": _replace,
     "split": _split,
     "join": _join,
@@ -328,9 +338,10 @@ def _compared(id: str, target: Operand | None, args: Sequence[Operand]) -> CallC
 
 
 _BY_OVERLOAD: Final[dict[str, Pricer]] = {
-    "string_to_bytes": _read_argument(lambda size: Span(size.low, min(size.high * 4, MOST))),
+    # Upstream multiplies in 64 bits, and what overflows comes round.
+    "string_to_bytes": _read_argument(lambda size: Span(size.low, size.high * 4 & MOST)),
     "bytes_to_string": _read_argument(lambda size: Span(size.low // 4, size.high)),
-    "strings_quote": _read_argument(lambda size: Span(size.low + 2, min(size.high * 2 + 2, MOST))),
+    "strings_quote": _read_argument(lambda size: Span(size.low + 2, size.high * 2 + 2 & MOST)),
     "string_format": _format,
     "starts_with_string": _affix,
     "ends_with_string": _affix,

@@ -250,7 +250,7 @@ class _Checker:
         shown = [self._shown(type) for type in given]
         return f"{shown[0]}.({', '.join(shown[1:])})" if member else f"({', '.join(shown)})"
 
-    # -- aggregates: every element has one type, as Kubernetes demands
+    # -- aggregates
 
     def _list(self, node: ListNode) -> Type:
         element: Type | None = None
@@ -276,12 +276,8 @@ class _Checker:
                 self._mismatch(node.at, optional_of(resolved), resolved)
         if before is None:
             return found
-        joined, solution = unify.join(self.solution, before, found)
-        if joined is DYN and not (before.is_dynamic or found.is_dynamic):
-            self._mismatch(node.at, before, found)
-            return before
-        self.solution = solution
-        return joined
+        joined, self.solution = unify.join(self.solution, before, found)
+        return joined  # `dyn` where they differ: whether they may is for `validate` to say
 
     # -- macros
 

@@ -120,7 +120,7 @@ class _Estimator:
     def _operand(self, node: Node) -> Operand:
         path = self._path(node)
         element = hints.size_at((*path, "@items")) if path else None
-        return Operand(node, self._type(node), self._size(node), hints.size_at(path), element)
+        return Operand(node, self._type(node), self._size(node), element)
 
     # -- the kinds of node
 
@@ -251,8 +251,9 @@ class _Estimator:
         keys = count.times(yields.plus(fixed(12))).plus(fixed(12))  # the map over the input
         key_type = self._type(node.yields).kind if node.yields is not None else Kind.DYN
         factor = 2.0 if key_type in _SCALARS else 2.1
-        self._remember(node, count, self._entries_of(node.range))
-        return total.plus(ONE).plus(keys).plus(count.times(count).scaled(factor)).plus(fixed(11))
+        work = count.times(count)
+        self._remember(node, work)  # as with `sort`, upstream takes the work for the size of the result
+        return total.plus(ONE).plus(keys).plus(work.scaled(factor)).plus(fixed(11))
 
     def _bind(self, node: Bind) -> Span:
         total = LIST_COST.plus(self.cost(node.value))

@@ -31,8 +31,10 @@ def _most(path: Path) -> int | None:
     match path:
         case ("driver",):
             return DRIVER_MAX
-        case () | ("allowMultipleAllocations",):
+        case ():
             return _UNBOUNDED
+        case ("allowMultipleAllocations",):
+            return 1
         case ("attributes" | "capacity",) | ("attributes" | "capacity", "@values"):
             return MAP_MAX
         case ("attributes" | "capacity", "@keys"):

@@ -19,10 +19,24 @@ from typing import Any
 from .checker import Checked
 from .device import CelDevice
 from .errors import CostExceeded, EvaluationError
-from .library.operators import finds, optional_index
+from .library import FUNCTIONS
+from .library.operators import BY_VALUE, finds, optional_index
 from .meter import Meter
 from .overloads import Overload
-from .tree import Bind, Call, Comprehension, Ident, ListNode, Literal, Loop, MapNode, Node, OptMap, Select
+from .tree import (
+    Bind,
+    Call,
+    Comprehension,
+    Ident,
+    ListNode,
+    Literal,
+    Loop,
+    MapNode,
+    Node,
+    OptMap,
+    Select,
+    is_empty_list,
+)  # fmt: skip
 from .values import NONE, Optional, from_key, no_overload, to_key, type_name
 
 Scope = dict[str, Any]
@@ -226,6 +240,8 @@ class _Evaluation:
                 return optional_field(operand, str(self.value(node.args[1], scope)))
             case "or" | "orValue" if node.target is not None:
                 return self._or_else(node, scope)
+            case "@in" if is_empty_list(node.args[1]):
+                return False  # whatever is looked for
         return self._strict(node, scope)
 
     def _strict(self, node: Call, scope: Scope) -> Any:
@@ -234,7 +250,7 @@ class _Evaluation:
         if node.target is not None and node.id not in self._checked.qualified:
             args.insert(0, self.value(node.target, scope))
         values = tuple(args)
-        overload = _chosen(self._checked.overloads[node.id], values)
+        overload = _chosen(name, self._checked.overloads[node.id], values)
         self._meter.charge_call(name, overload.id, overload.member, values)
         try:
             return overload.run(*values)
@@ -365,8 +381,12 @@ class _Evaluation:
         return made
 
 
-def _chosen(overloads: tuple[Overload, ...], values: tuple[Any, ...]) -> Overload:
+def _chosen(name: str, overloads: tuple[Overload, ...], values: tuple[Any, ...]) -> Overload:
     for overload in overloads:
+        if overload.takes(values):
+            return overload
+    # Solving for a type that is not known yet may have settled on the wrong one; operators go by value.
+    for overload in FUNCTIONS[name] if name in BY_VALUE else ():
         if overload.takes(values):
             return overload
     raise no_overload(*values)

@@ -96,7 +96,6 @@ _MAKERS: Final[dict[tuple[str, int], Maker]] = {
     ("all", 2): _predicate(Loop.ALL),
     ("exists", 2): _predicate(Loop.EXISTS),
     ("exists_one", 2): _predicate(Loop.EXISTS_ONE),
-    ("existsOne", 2): _predicate(Loop.EXISTS_ONE),
     ("filter", 2): _predicate(Loop.FILTER),
     ("map", 2): _map,
     ("map", 3): _map,

@@ -85,7 +85,7 @@ def _text_cost(function: str, values: tuple[Any, ...]) -> int:
 def _operand(value: Any) -> Operand:
     size = fixed(_size(value))
     element = Span(0, max(map(_size, value), default=0)) if isinstance(value, list | tuple) else None
-    return Operand(Literal(-1, 0, value), runtime_type(value), size, size, element)
+    return Operand(Literal(-1, 0, value), runtime_type(value), size, element)
 
 
 def _size(value: Any) -> int:

@@ -1,7 +1,7 @@
 """From the text of a selector to something that judges devices.
 
-    parse -> check -> validate -> estimate -> generate
-                                      \\-> counted, when the worst case is over the limit
+    parse -> check -> validate -> constants -> estimate -> generate
+                                                   \\-> counted, when the worst case is over the limit
 
 Where it sits
     The API server compiles new expressions to accept or refuse them; allocation
@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from . import types
 from .checker import Checked, check
+from .constants import failing
 from .device import CelDevice
 from .environment import Features, attribute_type, environment
 from .errors import CompileError, EvaluationError, Issue, ParseProblem, render
@@ -130,6 +131,9 @@ def _compiled(expression: str, features: Features, stored: bool) -> Program:
     issues = issues or validate(checked)
     if issues:
         raise _refusal(expression, issues)
+    failed = failing(checked)
+    if failed is not None:
+        raise CompileError(f"program instantiation failed: {render(expression, [failed])}")
     return Program(expression, checked, features, estimate(checked).high)
 
 

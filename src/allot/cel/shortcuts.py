@@ -15,7 +15,7 @@ from allot.api import Quantity, Semver
 from .emitting import Emitted, attribute, call, compare, constant
 from .library import patterns
 from .runtime import int_only, open_to_all, precedence, searcher
-from .tree import Call, ListNode, Literal
+from .tree import Call, ListNode, Literal, is_empty_list
 from .types import BOOL, BYTES, DOUBLE, DURATION, INT, QUANTITY, SEMVER, STRING, TIMESTAMP, Kind
 from .values import equal, particular
 
@@ -115,6 +115,8 @@ def _compare_method(generator: "Generator", node: Call, args: list[Emitted]) -> 
 def _in(generator: "Generator", node: Call, args: list[Emitted]) -> ast.expr | None:
     item, container = args
     written = node.args[1]
+    if is_empty_list(written):
+        return constant(False)
     if container.type.kind is Kind.MAP and item.is_constant and type(item.value) is str:
         return compare(item.code, ast.In(), container.code)
     if not isinstance(written, ListNode) or written.optional or not written.elements:

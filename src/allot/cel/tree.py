@@ -143,6 +143,11 @@ def children(node: Node) -> tuple[Node, ...]:
             return (target, body)
 
 
+def is_empty_list(node: Node) -> bool:
+    """`[]`, in which nothing is, so that nobody need look for it."""
+    return isinstance(node, ListNode) and not node.elements
+
+
 def walk(node: Node) -> Iterator[Node]:
     """Every node of the tree, parents first; without recursion, whatever the depth."""
     waiting = [node]

@@ -20,6 +20,9 @@ _READERS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
 }
 
 
+_UNPRINTABLE: Final = frozenset({Kind.STRUCT, Kind.OPAQUE})  # quantities, versions, addresses, optionals
+
+
 def validate(checked: Checked) -> list[Issue]:
     return [*_literals(checked.root), *_aggregates(checked), *_formats(checked)]
 
@@ -59,7 +62,8 @@ def _format_issues(checked: Checked, node: Call, pattern: str, given: tuple[Node
         yield Issue(node.at, f"too many arguments supplied to string.format {counts}")
     for verb, argument in zip(verbs, given, strict=False):
         found, takes = checked.types[argument.id], formatting.TAKES.get(verb)
-        if takes is not None and not found.is_dynamic and found not in takes:
+        is_printable = found.kind not in _UNPRINTABLE if takes is None else found in takes
+        if not is_printable and not found.is_dynamic:
             yield Issue(argument.at, f"error during formatting: %{verb} cannot take a {found}")
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from .. import types
 from ..errors import EvaluationError
 from ..types import Type
-from ..values import Duration, Optional, Timestamp, UInt, from_key, type_name
+from ..values import Duration, Timestamp, UInt, from_key, type_name
 from . import times
 
 OUTPUT_MAX: Final = 1_000_000
@@ -106,9 +106,7 @@ def _scalar(value: Any) -> str:
             return times.print_time(value)
         case Type():
             return value.name
-    if isinstance(value, Optional):
-        raise _refuse("string", value)
-    return str(value)
+    raise _refuse("string", value)  # a version, a quantity, an address
 
 
 def _plain_double(value: float) -> str:
@@ -135,6 +133,8 @@ def _integer(value: Any, precision: int) -> str:
 
 def _double(style: str, word: str) -> Callable[[Any, int], str]:
     def show(value: Any, precision: int) -> str:
+        if isinstance(value, str) and value in _NOT_FINITE:
+            return value
         if not isinstance(value, float):
             raise _refuse(word, value)
         return f"{value:.{precision}{style}}" if math.isfinite(value) else _plain_double(value)
@@ -156,6 +156,8 @@ def _base(style: str, word: str) -> Callable[[Any, int], str]:
     return show
 
 
+_NOT_FINITE: Final = frozenset({"NaN", "Infinity", "-Infinity"})  # doubles that are written as strings
+
 _VERBS: Final[dict[str, Callable[[Any, int], str]]] = {
     "s": _anything,
     "d": _integer,
@@ -167,11 +169,11 @@ _VERBS: Final[dict[str, Callable[[Any, int], str]]] = {
     "X": _base("X", "hex"),
 }
 
-# What the arguments of each verb may be, where the checker knows; `%s` takes anything.
+# What the arguments of each verb may be, where the checker knows; `%s` takes what has no type of its own.
 TAKES: Final[dict[str, frozenset[Type]]] = {
     "d": frozenset({types.INT, types.UINT}),
-    "f": frozenset({types.DOUBLE}),
-    "e": frozenset({types.DOUBLE}),
+    "f": frozenset({types.DOUBLE, types.STRING}),
+    "e": frozenset({types.DOUBLE, types.STRING}),
     "b": frozenset({types.INT, types.UINT, types.BOOL}),
     "o": frozenset({types.INT, types.UINT}),
     "x": frozenset({types.INT, types.UINT, types.STRING, types.BYTES}),

@@ -278,3 +278,6 @@ DECLARATIONS: Final = (
     *_orders(),
     *_containers(),
 )
+
+BY_VALUE: Final = frozenset((*_ORDERS, "_+_", "_-_", "_*_", "_/_", "_%_", "-_"))
+"""Operators that look at the values alone, whatever the checker took their types for."""

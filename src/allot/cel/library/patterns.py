@@ -4,6 +4,7 @@ RE2 needs time linear in the text whatever the pattern, which is why a stranger
 may write one. Patterns are compiled once and kept.
 """
 
+import re
 from functools import lru_cache
 from typing import Any, Final
 
@@ -18,8 +19,14 @@ _OPTIONS.log_errors = False
 _OPTIONS.max_mem = 8 << 20
 
 
+# RE2 has one escape that Go's own syntax does not: `\\C`, any single byte. What `\\Q` quotes is text.
+_ESCAPES = re.compile(r"\\Q(?:(?!\\E).)*(?:\\E)?|\\.", re.DOTALL)
+
+
 @lru_cache(maxsize=1024)
 def pattern(text: str) -> Any:
+    if "\\C" in text and "\\C" in _ESCAPES.findall(text):
+        raise EvaluationError("error parsing regexp: invalid escape sequence: `\\C`")
     try:
         return re2.compile(text, _OPTIONS)
     except re2.error as problem:
@@ -41,7 +48,11 @@ def find_all(text: str, expression: str, limit: int = -1) -> list[str]:
     found: list[str] = []
     if limit == 0:
         return found
+    end = -1
     for match in pattern(expression).finditer(text):
+        if match.end() == match.start() == end:
+            continue  # nothing, right behind a match, is no match of its own
+        end = match.end()
         found.append(match[0])
         if len(found) == limit:
             break

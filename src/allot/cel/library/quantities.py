@@ -11,7 +11,6 @@ from allot.api import Quantity, Semver, normalized_semver
 from ..errors import EvaluationError
 from ..overloads import function, method
 from ..types import BOOL, DOUBLE, INT, QUANTITY, SEMVER, STRING
-from ..values import INT_MAX, INT_MIN
 
 
 def quantity(text: str) -> Quantity:
@@ -29,14 +28,10 @@ def is_quantity(text: str) -> bool:
     return True
 
 
-def _fits_int(value: Quantity) -> bool:
-    return value.is_integer and INT_MIN <= value.as_int() <= INT_MAX
-
-
 def as_integer(value: Quantity) -> int:
-    if not _fits_int(value):
+    if value.int64 is None:
         raise EvaluationError("cannot convert value to integer")
-    return value.as_int()
+    return value.int64
 
 
 def semver(text: str, normalize: bool = False) -> Semver:
@@ -59,8 +54,8 @@ _TWO_Q, _TWO_S = (QUANTITY, QUANTITY), (SEMVER, SEMVER)
 DECLARATIONS: Final = (
     function("quantity", "string_to_quantity", (STRING,), QUANTITY, quantity),
     function("isQuantity", "is_quantity_string", (STRING,), BOOL, is_quantity),
-    method("sign", "quantity_sign", (QUANTITY,), INT, lambda q: q.sign),
-    method("isInteger", "quantity_is_integer", (QUANTITY,), BOOL, _fits_int),
+    function("sign", "quantity_sign", (QUANTITY,), INT, lambda q: q.sign),  # not a method, unlike the others
+    method("isInteger", "quantity_is_integer", (QUANTITY,), BOOL, lambda q: q.int64 is not None),
     method("asInteger", "quantity_as_integer", (QUANTITY,), INT, as_integer),
     method("asApproximateFloat", "quantity_get_float", (QUANTITY,), DOUBLE, Quantity.as_float),
     method("add", "quantity_add", _TWO_Q, QUANTITY, lambda a, b: a + b),

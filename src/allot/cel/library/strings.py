@@ -31,15 +31,25 @@ def char_at(text: str, at: int) -> str:
 
 
 def index_of(text: str, part: str, start: int = 0) -> int:
-    _within(text, start)
+    """Nothing is found wherever it is looked for, and something nowhere past the end."""
+    if not part:
+        return start
+    _not_before(start)
     return text.find(part, start)
 
 
 def last_index_of(text: str, part: str, start: int | None = None) -> int:
     if start is None:
         return text.rfind(part)
-    _within(text, start)
-    return text.rfind(part, 0, start + len(part))
+    if not part:
+        return start
+    _not_before(start)
+    return text.rfind(part, 0, start + len(part)) if start < len(text) else -1
+
+
+def _not_before(start: int) -> None:
+    if start < 0:
+        raise EvaluationError(f"index out of range: {start}")
 
 
 def substring(text: str, start: int, end: int | None = None) -> str:
