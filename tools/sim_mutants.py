@@ -313,6 +313,20 @@ MUTANTS = (
         "real",
     ),
     Mutant(
+        "who names the claim of another is refused by nobody",
+        f"{SCHEDULER}/claim.py",
+        'return owner.name if owner is not None and owner.uid != pod_uid else ""',
+        'return ""',
+        "real",
+    ),
+    Mutant(
+        "a claim for extended resources goes whoever else uses it",
+        f"{SCHEDULER}/claiming.py",
+        "if others := known.users_besides(pod.uid):",
+        "if others := ():",
+        "real",
+    ),
+    Mutant(
         "a pod that waits is not told why",
         f"{SCHEDULER}/explaining.py",
         "self._say(outcome.state.pod, UNSCHEDULABLE, outcome, BLINK_S)",

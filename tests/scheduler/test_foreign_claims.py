@@ -5,7 +5,6 @@ it. Neither may end with one device in use by two pods.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -14,9 +13,8 @@ from allot.api import Object, errors
 from allot.base import SystemClock
 from allot.scheduler.claim import ClaimInfo
 from allot.scheduler.claiming import ClaimWriter, Outdated, Refusal
-from allot.scheduler.pod import PodInfo
 
-from .cluster import NS, Cluster, pod
+from .cluster import NS, Cluster
 from .test_binding import scheduled_over, users, with_devices
 from .test_claiming import Bench, devices, on_a_bench
 from .test_why import why

@@ -5,6 +5,7 @@ namespace, a node, a device class and a template, and ends quietly.
 """
 
 import json
+import re
 
 import pytest
 
@@ -234,6 +235,9 @@ def history(*events):
     return [event._replace(revision=at + 1) for at, event in enumerate([*WORLD, *events])]
 
 
+SPECIAL = claim(owner="p", extended=True, reserved=["p"])
+LISTED = claim(owner="p", extended=True, reserved=["p"], others=["t"])
+
 GOOD = {
     "a pod with a claim": [pod(claims=["c"]), claim(reserved=["p"]), prepared("uid-c")],
     "a claim that is given back": [
@@ -304,6 +308,25 @@ GOOD = {
         claim("a", device="half", reserved=["p0"]),
         *(claim(f"c{n}", device="port", consumed="5", reserved=[f"p{n}"]) for n in (1, 2)),
     ],
+    "a claim for extended resources that somebody is listed in stays when its pod has gone": [
+        pod(extended=1, special="c"),
+        LISTED,
+        gone(pod()),
+        leaving(claim(owner="p", extended=True, others=["t"])),
+    ],
+    "a pod that names the claim of another waits, and one that was put on a node by hand": [
+        pod(extended=1, special="c"),
+        SPECIAL,
+        pod("q", node="", claims=["c"], why="it is another pod's"),
+        pod("hand", claims=["c"], phase="Pending"),
+    ],
+    "a claim for extended resources that is given back": [
+        pod(extended=1, special="c"),
+        SPECIAL,
+        pod(extended=1, special="c", phase="Succeeded"),
+        claim(owner="p", extended=True, allocated=False),
+        gone(claim(owner="p", extended=True, allocated=False)),
+    ],
     "a claim with two kinds of consumers": [
         pod(),
         claim(reserved=["p"], others=["t"]),
@@ -369,6 +392,10 @@ BROKEN = [
     ("C6", [pod(), claim(reserved=["p"]), claim(allocated=False)]),
     ("C6", [pod(), claim(reserved=["p"]), gone(claim(reserved=["p"]))]),
     ("C7", [claim(others=["t"]), claim(allocated=False)]),
+    ("C12", [pod(special="c"), pod("q"), SPECIAL, claim(owner="p", extended=True, reserved=["p", "q"])]),
+    ("C12", [pod(special="c"), SPECIAL, pod("q", node="", claims=["c"]), pod("q", claims=["c"])]),
+    ("C12", [pod(special="c"), LISTED, claim(owner="p", extended=True, allocated=False)]),
+    ("C12", [pod(special="c"), LISTED, gone(LISTED)]),
     ("N2", [prepared("uid-c"), claim(), claim(allocated=False)]),
     ("N2", [prepared("uid-c"), claim(), gone(claim())]),
     ("P1", [pod(node="", claims=["c"]), claim(reserved=[]), pod(claims=["c"])]),
@@ -460,11 +487,10 @@ def test_what_a_checker_says_begins_with_a_promise_that_some_history_breaks():
     """Whoever adds a checker adds a history that it finds."""
     shown = {name for name, _ in BROKEN}
     documented = {
-        word.strip(",")
+        name
         for checker in all_checkers(real_scheduler=True)
-        for word in (__import__(type(checker).__module__, fromlist=["_"]).__doc__ or "")
-        .replace(":", " ")
-        .split()
-        if len(word.strip(",")) == 2 and word[0].isupper() and word[1].isdigit()
+        for name in re.findall(
+            r"\b[A-Z]\d+\b", __import__(type(checker).__module__, fromlist=["_"]).__doc__ or ""
+        )
     }
     assert documented <= shown

@@ -13,12 +13,14 @@ from allot.client import Client, Propagation
 
 from . import things
 from .nodes import Nodes, name_of
-from .recording import Recorder
+from .recording import Recorder, Seen
 from .scheduling import allocation, free_devices, give, results
 from .script import DEFAULT, HARDS, QUOTAS, Step
 from .things import Fields, Things
 
 _ENTRY = "resource.kubernetes.io/pod-claim-name"
+EXTENDED_CLAIM = "resource.kubernetes.io/extended-resource-claim"
+MISUSE_WITHIN_S = 300.0
 _LET_BE = (
     errors.Conflict,
     errors.NotFound,
@@ -65,6 +67,7 @@ class People:
             "rush": self._rush,
             "clear out": self._clear_out,
             "reserve for an outsider": self._reserve_for_an_outsider,
+            "misuse claim": self._misuse_claim,
             "lose node": self._lose_node,
             "return node": self._return_node,
             "silence node": self._silence_node,
@@ -215,11 +218,51 @@ class People:
         found = [one for one in self._record.all("resourceclaims", DEFAULT) if _is_shared(one)]
         if not found:
             return
-        claim = found[lot % len(found)]
+        await self._list_outsider(found[lot % len(found)], lot)
+
+    async def _list_outsider(self, claim: Object, lot: int) -> None:
         outsider = {"apiGroup": "example.com", "resource": "trainings", "name": "t", "uid": f"outsider-{lot}"}
         status = dict(claim.fields["status"])
         status["reservedFor"] = [*status["reservedFor"], outsider]
         await self._things.resourceclaims.update_status({**claim.fields, "status": status})
+
+    async def _misuse_claim(self, owner: str, how: str, is_late: bool, lot: int) -> None:
+        """Somebody helps himself to the claim that serves the extended resources of a pod, the moment that
+        it has its devices, or once the pod is on its node."""
+        claim = await self._special_claim(owner, is_late)
+        if claim is None:
+            return
+        if how == "list":
+            await self._list_outsider(claim, lot)
+        elif how == "list and delete the pod":
+            deleting = self._delete_pod(owner, force=True)
+            await asyncio.gather(self._list_outsider(claim, lot), deleting, return_exceptions=True)
+        else:
+            node = lot if how == "name, on a node" else None
+            await self._create_pod(f"{owner}-stranger", (claim.name,), node=node)
+
+    async def _special_claim(self, owner: str, is_late: bool) -> Object | None:
+        """The claim for the extended resources of a pod, once it has devices. None if that takes long."""
+        found: asyncio.Future[Object] = asyncio.get_running_loop().create_future()
+
+        def look(*_: Seen) -> None:
+            pod = self._record.get("pods", owner, DEFAULT)
+            if pod is None or found.done() or (is_late and not pod.fields["spec"].get("nodeName")):
+                return
+            for claim in self._record.all("resourceclaims", DEFAULT):
+                if _annotations(claim).get(EXTENDED_CLAIM) and _is_made_for(claim, pod) and _users(claim):
+                    found.set_result(claim)
+                    return
+
+        stop = self._record.tell(look)
+        look()
+        try:
+            async with asyncio.timeout(MISUSE_WITHIN_S):
+                return await found
+        except TimeoutError:
+            return None
+        finally:
+            stop()
 
     async def _create_template(self, edition: int) -> None:
         await self._things.resourceclaimtemplates.create(things.template(edition), DEFAULT)
@@ -334,6 +377,10 @@ def _lasts(pod: Object) -> bool:
 
 def _users(claim: Object) -> Sequence[Any]:
     return (claim.fields.get("status") or {}).get("reservedFor") or ()
+
+
+def _is_made_for(claim: Object, pod: Object) -> bool:
+    return any(one.get("uid") == pod.uid for one in claim.fields["metadata"].get("ownerReferences") or ())
 
 
 def _is_shared(claim: Object) -> bool:

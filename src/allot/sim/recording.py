@@ -99,9 +99,10 @@ class Recorder:
         found = self._now[plural].items()
         return [object for (there, _), object in found if not namespace or there == namespace]
 
-    def tell(self, hear: Hear) -> None:
-        """Call this for every event from now on."""
+    def tell(self, hear: Hear) -> Callable[[], None]:
+        """Call this for every event from now on. Returns how to stop."""
         self._hearers.append(hear)
+        return lambda: self._hearers.remove(hear)
 
     # -- listening ------------------------------------------------------------------------------
 
@@ -119,5 +120,5 @@ class Recorder:
             here.pop(key, None)
         else:
             here[key] = object
-        for hear in self._hearers:
+        for hear in tuple(self._hearers):
             hear(seen)

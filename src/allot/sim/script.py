@@ -93,6 +93,7 @@ def _lines(scope: Scope) -> Iterator[tuple[str, Draw]]:
         yield "drivers", _drivers
         yield "health", _health
         yield "urgent", _urgent
+        yield "misuse", _misuse
     for component in scope.components:
         yield f"trouble {component}", _trouble
     yield "clock", _clock
@@ -362,6 +363,25 @@ def _urgent(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
         if rng.random() < 0.3:
             at += rng.choice((rng.uniform(0, 5), rng.uniform(0, 120)))
             yield Step(at, line, "delete pod", {"name": of["name"], "force": rng.random() < 0.3})
+
+
+def _misuse(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
+    """Pods ask for extended resources, and others help themselves to the claims that serve them: they name
+    them, before or after the pod is bound, or list themselves as users (one for good is enough)."""
+    hows = ["name", "name", "name, on a node", rng.choice(("list", "list and delete the pod"))]
+    for number, how in enumerate(hows):
+        at = rng.uniform(0, scope.seconds * 0.8)
+        owner = f"{line}-{number}"
+        yield Step(at, line, "create pod", {"name": owner, "claims": (), "extended": rng.randint(1, 2)})
+        is_late = rng.random() < 0.5 and how != "list and delete the pod"
+        of = {"owner": owner, "how": how, "is_late": is_late, "lot": rng.randrange(1000)}
+        yield Step(at, line, "misuse claim", of)
+        if rng.random() < 0.6:
+            at += rng.choice((rng.uniform(0, 5), rng.uniform(0, 300)))
+            yield Step(at, line, "delete pod", {"name": owner, "force": rng.random() < 0.3})
+        if rng.random() < 0.5 and how.startswith("name"):
+            at += rng.uniform(0, scope.seconds * 0.2)
+            yield Step(at, line, "delete pod", {"name": f"{owner}-stranger", "force": rng.random() < 0.3})
 
 
 def _trouble(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:

@@ -8,6 +8,7 @@
     nothing_leaks  C3   nobody holds what nobody needs
     own_claims     C4   a generated claim is its own pod's
     extended_claims  C5   one claim for the extended resources of a pod
+    special_claims C12  that claim is its pod's alone, and not removed under others
     running_pods   C6   nothing is taken from a running pod
     outsiders      C7   consumers that are not pods are kept
     released       N2   nothing is given back that a node still holds
@@ -55,6 +56,7 @@ from .replicas import Replicas
 from .rollouts import Rollouts
 from .running_pods import RunningPods
 from .satisfied import Satisfied
+from .special_claims import SpecialClaims
 from .tainted import Tainted
 from .timely import Timely
 from .within import Within
@@ -84,6 +86,7 @@ def all_checkers(*, real_scheduler: bool = False, until_s: float = math.inf) -> 
         Satisfied(),
         Tainted(),
         ExtendedClaims(only_devices=real_scheduler),
+        SpecialClaims(),
         ClaimRules(),
         OwnClaims(),
         RunningPods(),
@@ -105,7 +108,7 @@ def all_checkers(*, real_scheduler: bool = False, until_s: float = math.inf) -> 
 
 
 def for_any_cluster() -> list[Checker]:
-    """Those that presume nothing of the world they look at: D1, D2, D4, C1 to C7, N2, P1, P4."""
+    """Those that presume nothing of the world they look at: D1, D2, D4, C1 to C7, C12, N2, P1, P4."""
     return [
         OneHolder(),
         Within(),
@@ -114,6 +117,7 @@ def for_any_cluster() -> list[Checker]:
         NothingLeaks(),
         OwnClaims(),
         ExtendedClaims(),
+        SpecialClaims(),
         RunningPods(),
         Outsiders(),
         Released(),

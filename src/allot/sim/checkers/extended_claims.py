@@ -1,6 +1,7 @@
 """Extended resources that devices serve.
 
-C5  A pod has at most one claim for its extended resources; at rest its status names it.
+C5  A pod has at most one claim for its extended resources; at rest its status names it. What others are
+    listed in stays after a failed attempt (C12).
 P1  A pod is bound only when its status names that claim, which is allocated and reserved for it. Judged
     only where nothing else serves extended resources, and the scheduler is ours.
 """
@@ -8,10 +9,18 @@ P1  A pod is bound only when its status names that claim, which is allocated and
 from collections.abc import Iterator
 
 from ..recording import Seen
-from .reading import allocation, asks_for_extended, controller, is_leaving, name_of, node_of, reserved
+from .reading import (
+    allocation,
+    asks_for_extended,
+    controller,
+    is_leaving,
+    is_special,
+    name_of,
+    node_of,
+    others_listed,
+    reserved,
+)
 from .standing import Standing
-
-ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
 
 
 class ExtendedClaims:
@@ -37,7 +46,7 @@ class ExtendedClaims:
     def rest(self) -> Iterator[str]:
         made: dict[str, list[str]] = {}
         for claim in self._now.all("resourceclaims"):
-            if (claim["metadata"].get("annotations") or {}).get(ANNOTATION) and not is_leaving(claim):
+            if is_special(claim) and not is_leaving(claim) and not others_listed(claim):
                 made.setdefault(controller(claim), []).append(name_of(claim))
         for pod in self._now.all("pods"):
             claims = made.get(pod["metadata"]["uid"], [])

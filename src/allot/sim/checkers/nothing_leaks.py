@@ -9,6 +9,7 @@ from .reading import (
     is_finished,
     is_leaving,
     name_of,
+    others_listed,
     place_of,
     recorded_claims,
     reserved,
@@ -32,7 +33,7 @@ class NothingLeaks:
                 if consumer["resource"] == "pods" and not self._needs(consumer["uid"]):
                     yield f"C3: claim {name_of(claim)} is reserved for {consumer['name']}, gone or finished"
             owner = controller(claim)
-            if owner and not self._needs(owner):
+            if owner and not self._needs(owner) and not others_listed(claim):
                 yield f"C3: claim {name_of(claim)} was made for a pod that is gone or finished"
         yield from self._claims_made_twice()
         yield from self._pods_without_claims()

@@ -3,7 +3,16 @@
 from collections.abc import Iterator
 
 from ..recording import Seen
-from .reading import POD_CLAIM_NAME, Fields, controller, is_leaving, place_of, recorded_claims, reserved
+from .reading import (
+    POD_CLAIM_NAME,
+    Fields,
+    controller,
+    is_leaving,
+    is_special,
+    place_of,
+    recorded_claims,
+    reserved,
+)
 from .standing import Standing
 
 
@@ -25,7 +34,7 @@ class OwnClaims:
         owner = controller(seen.fields)
         users = [one for one in reserved(seen.fields) if one["resource"] == "pods"]
         strangers = [one["name"] for one in users if owner and one["uid"] != owner]
-        if strangers and seen.type != "DELETED":
+        if strangers and seen.type != "DELETED" and not is_special(seen.fields):  # those are C12's
             yield f"C4: claim {seen.object.name} was made for one pod and is reserved for {strangers}"
         if _is_foreign(seen.fields):
             yield from self._foreign(seen, before)

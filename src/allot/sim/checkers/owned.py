@@ -12,7 +12,7 @@ G3 and G4 speak of dependents that are older than that.
 from collections.abc import Iterator
 
 from ..recording import Seen
-from .reading import Fields, is_leaving, name_of, owners
+from .reading import Fields, is_leaving, name_of, others_listed, owners
 from .standing import Standing
 
 KEPT = "sim.allot.dev/kept"
@@ -62,6 +62,8 @@ class Owned:
     def rest(self) -> Iterator[str]:
         for one in self._now:
             gone = [ref["name"] for ref in owners(one) if not self._now.has(ref["uid"])]
+            if is_leaving(one) and others_listed(one):
+                continue  # it is told to go, and does when those who use it have left (C12)
             if gone and len(gone) == len(owners(one)):
                 yield f"G1: {name_of(one)} is left, and its owners are gone: {', '.join(gone)}"
             elif gone:

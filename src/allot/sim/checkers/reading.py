@@ -7,6 +7,7 @@ Fields = Mapping[str, Any]
 FINISHED = ("Succeeded", "Failed")
 FINALIZER = "resource.kubernetes.io/delete-protection"
 POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
+EXTENDED_CLAIM = "resource.kubernetes.io/extended-resource-claim"
 
 
 def name_of(fields: Fields) -> str:
@@ -50,6 +51,17 @@ def owners(fields: Fields) -> list[Any]:
 def controller(fields: Fields) -> str:
     """The uid of the one that made it, "" if nobody did."""
     return next((one["uid"] for one in owners(fields) if one.get("controller")), "")
+
+
+def is_special(claim: Fields) -> bool:
+    """Whether it serves the extended resources of a pod."""
+    annotations = claim["metadata"].get("annotations") or {}
+    return annotations.get(EXTENDED_CLAIM) == "true" and bool(controller(claim))
+
+
+def others_listed(claim: Fields) -> list[Any]:
+    """Who is listed as a user of a claim besides the pod that it was made for."""
+    return [one for one in reserved(claim) if one["uid"] != controller(claim)]
 
 
 def reserved(claim: Fields) -> list[Any]:
