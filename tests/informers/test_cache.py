@@ -7,7 +7,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from allot.api import Object, encode
 from allot.base import InvariantBroken
-from allot.informers import OWNER_INDEX, Added, Cache, Change, Deleted, Key, Updated, owner_uids
+from allot.informers import OWNER_INDEX, Added, Cache, Change, Deleted, Key, SetAside, Updated, owner_uids
 
 
 def thing(
@@ -26,6 +26,22 @@ def thing(
 
 def colour(object: Object) -> tuple[str, ...]:
     return (object.fields["colour"],) if "colour" in object.fields else ()
+
+
+def test_what_an_index_cannot_read_is_in_it_nowhere_until_it_can():
+    aside = SetAside("a test")
+    cache = Cache(aside)
+    index = cache.index("first letter", lambda object: (object.fields["colour"][0],))
+    cache.put(thing("a", 1, colour="red"))
+    cache.put(thing("b", 2))
+    assert aside.counts() == {"index first letter": 1}
+    assert [one.name for one in index["r"]] == ["a"]
+    cache.put(thing("a", 3, colour=""))
+    assert len(aside) == 2 and "r" not in index
+    cache.check()
+    cache.put(thing("b", 4, colour="blue"))
+    cache.remove(thing("a", 5, colour=""))
+    assert not aside and [one.name for one in index["b"]] == ["b"]
 
 
 def test_each_telling_is_one_change():

@@ -84,6 +84,36 @@ def test_who_joins_late_is_told_of_everything_first():
     tell(story)
 
 
+def test_an_object_that_a_handler_cannot_take_stops_neither_the_others_nor_the_news():
+    """R9: and it is told again when it changes."""
+
+    async def story(here: World) -> None:
+        writing = here.client.resource("", "v1", "configmaps")
+        maps = here.informers.use(MAPS)
+        await here.informers.synced(maps)
+        heard: list[Change] = []
+
+        def picky(change: Change) -> None:
+            if change.object.fields["data"]["taste"] == "odd":
+                raise ValueError("it tastes odd")
+            heard.append(change)
+
+        everything: list[Change] = []
+        maps.handle(picky)
+        maps.handle(everything.append)
+        odd = await writing.create({**config_map("odd"), "data": {"taste": "odd"}})
+        await writing.create({**config_map("plain"), "data": {"taste": "plain"}})
+        await soon(lambda: [one.object.name for one in heard] == ["plain"])
+        assert len(maps.aside) == 1
+        assert [one.object.name for one in everything][-2:] == ["odd", "plain"]
+        stop = maps.handle(picky)  # R5: who joins late meets it too
+        stop()
+        await writing.update(odd.changed({"data": {"taste": "better"}}))
+        await soon(lambda: "odd" in [one.object.name for one in heard] and not maps.aside)
+
+    tell(story)
+
+
 def test_everybody_shares_one_watch_which_ends_with_the_last_user():
     async def story(here: World) -> None:
         first, second = here.informers.use(MAPS), here.informers.use(MAPS)

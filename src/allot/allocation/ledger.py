@@ -50,16 +50,20 @@ class Taken(msgspec.Struct, frozen=True, gc=False):
 
 
 def taken_by(allocation: resource.AllocationResult) -> tuple[Taken, ...]:
-    """What an allocation in a claim's status holds. Raises ValueError on an amount that is none."""
-    return tuple(
-        Taken(
-            DeviceId(result.driver, result.pool, result.device),
-            share=result.share_id,
-            consumed={name: Quantity.parse(text) for name, text in result.consumed_capacity.items()},
-            admin=bool(result.admin_access),
-        )
-        for result in allocation.devices.results
-    )
+    """What an allocation in a claim's status holds. A share whose amounts cannot be read, or are below
+    nothing, counts as the whole device: what nobody can tell is not given to others."""
+    return tuple(_taken(result) for result in allocation.devices.results)
+
+
+def _taken(result: resource.DeviceRequestAllocationResult) -> Taken:
+    device, admin = DeviceId(result.driver, result.pool, result.device), bool(result.admin_access)
+    try:
+        consumed = {name: Quantity.parse(text) for name, text in result.consumed_capacity.items()}
+    except (ValueError, TypeError):
+        return Taken(device, admin=admin)
+    if any(amount.sign < 0 for amount in consumed.values()):
+        return Taken(device, admin=admin)
+    return Taken(device, share=result.share_id, consumed=consumed, admin=admin)
 
 
 class Hold(msgspec.Struct, frozen=True, gc=False):

@@ -7,6 +7,7 @@ Read in the order in which a change travels:
     informer     a cache with its handlers; registry: one of them a resource and process
     owners       the index by owner; discovery: which resources there are
     workqueue    which key next, and when: a pure state machine
+    aside        what somebody cannot read, logged once and counted
     reconciler   the loop that takes keys and makes things so
     events       telling people what was done, counted and bounded
     leading      one copy acts, the others wait
@@ -19,6 +20,7 @@ Read in the order in which a change travels:
         await loop.run()
 """
 
+from .aside import SetAside
 from .cache import Added, Cache, Change, Deleted, Index, IndexFunction, Key, Updated
 from .discovery import Catalogue, Served, discover
 from .events import NORMAL, WARNING, Budget, Events
@@ -56,6 +58,7 @@ __all__ = [
     "Report",
     "ResourceId",
     "Served",
+    "SetAside",
     "Standing",
     "Taken",
     "Telemetry",

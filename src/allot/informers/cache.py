@@ -19,7 +19,7 @@ What it promises
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -61,11 +61,22 @@ Change = Added | Updated | Deleted
 IndexFunction = Callable[[Object], Iterable[str]]
 
 
+class Aside(Protocol):
+    """Who is told of objects that cannot be read, and when they can (`aside`)."""
+
+    def add(self, what: str, object: Object, bug: Exception) -> None: ...
+    def well(self, what: str, key: Key) -> None: ...
+
+
 class Index:
     """Objects by the values that a function finds in them (K4)."""
 
-    def __init__(self, function: IndexFunction) -> None:
+    def __init__(self, function: IndexFunction, name: str = "", aside: Aside | None = None) -> None:
+        """What the function cannot read has no values, and `aside` is told; without one it is an error."""
         self.function = function
+        self._name = f"index {name}"
+        self._aside = aside
+        self._misread: set[Key] = set()
         self._members: dict[str, dict[Key, Object]] = {}
         self._values: dict[Key, tuple[str, ...]] = {}
 
@@ -80,7 +91,16 @@ class Index:
 
     def put(self, key: Key, object: Object) -> None:
         before = self._values.get(key, ())
-        found = tuple(self.function(object))
+        try:
+            found = tuple(self.function(object))
+            if self._misread:
+                self._reads_well(key)
+        except Exception as bug:
+            if self._aside is None:
+                raise
+            self._aside.add(self._name, object, bug)
+            self._misread.add(key)
+            found = ()
         now = found if len(found) < 2 else tuple(dict.fromkeys(found))
         if now == before:  # as nearly always
             for value in now:
@@ -97,8 +117,14 @@ class Index:
             self._values.pop(key, None)
 
     def remove(self, key: Key) -> None:
+        self._reads_well(key)
         for value in self._values.pop(key, ()):
             self._leave(value, key)
+
+    def _reads_well(self, key: Key) -> None:
+        if key in self._misread and self._aside is not None:
+            self._misread.discard(key)
+            self._aside.well(self._name, key)
 
     def _leave(self, value: str, key: Key) -> None:
         members = self._members[value]
@@ -108,7 +134,8 @@ class Index:
 
 
 class Cache:
-    def __init__(self) -> None:
+    def __init__(self, aside: Aside | None = None) -> None:
+        self._aside = aside
         self._objects: dict[Key, Object] = {}
         self._namespaces: dict[str, dict[Key, Object]] = {}
         self._indexes: dict[str, Index] = {}
@@ -134,7 +161,7 @@ class Cache:
         """The index of that name; made now if there is none. One name stands for one function."""
         found = self._indexes.get(name)
         if found is None:
-            found = self._indexes[name] = Index(function)
+            found = self._indexes[name] = Index(function, name, self._aside)
             for key, object in self._objects.items():
                 found.put(key, object)
         require(found.function is function, f"K4: the index {name!r} means two things")
@@ -208,7 +235,7 @@ class Cache:
         require(within == self._objects, "K4: the namespaces hold other objects")
         require(all(self._namespaces.values()), "K4: a namespace without objects is kept")
         for name, index in self._indexes.items():
-            anew = Index(index.function)
+            anew = Index(index.function, name, self._aside)
             for key, object in self._objects.items():
                 anew.put(key, object)
             require(set(anew.values()) == set(index.values()), f"K4: index {name} has other values")

@@ -9,7 +9,10 @@ from collections.abc import Callable
 
 import msgspec
 
-from .cache import Added, Cache, Change
+from allot.base import InvariantBroken
+
+from .aside import SetAside
+from .cache import Added, Cache, Change, Key
 from .reflector import Audience, Report
 
 Handler = Callable[[Change], None]
@@ -30,7 +33,8 @@ class ResourceId(msgspec.Struct, frozen=True):
 class Informer:
     def __init__(self, what: ResourceId) -> None:
         self.what = what
-        self.cache = Cache()
+        self.aside = SetAside(f"whoever follows {what}")
+        self.cache = Cache(self.aside)
         self._handlers: dict[int, Handler] = {}
         self._next_handler = 0
         self._lists = 0
@@ -46,7 +50,7 @@ class Informer:
         self._next_handler += 1
         self._handlers[number] = handler
         for object in self.cache:
-            handler(Added(object))
+            self._tell(handler, Added(object))
 
         def stop() -> None:
             self._handlers.pop(number, None)
@@ -97,7 +101,19 @@ class Informer:
 
     def _changed(self, change: Change) -> None:
         for handler in tuple(self._handlers.values()):
+            self._tell(handler, change)
+
+    def _tell(self, handler: Handler, change: Change) -> None:
+        """R9: what one handler cannot take in stops neither the others nor what comes next."""
+        try:
             handler(change)
+        except InvariantBroken:
+            raise
+        except Exception as bug:
+            self.aside.add(_name(handler), change.object, bug)
+        else:
+            if self.aside:
+                self.aside.well(_name(handler), Key.of(change.object))
 
     def _listed(self) -> None:
         self._lists += 1
@@ -106,3 +122,7 @@ class Informer:
         for waiter in due:
             if not waiter.done():
                 waiter.set_result(None)
+
+
+def _name(handler: Handler) -> str:
+    return getattr(handler, "__qualname__", repr(handler))

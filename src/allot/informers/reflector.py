@@ -29,6 +29,8 @@ The contract, for whoever reads the cache or handles changes
     R8  `has_heard(version)` means: the cache shows every write of this resource up to
         that version. A server numbers all its writes in one row, so the version may be
         that of an object of any resource. False says nothing.
+    R9  An object that a handler or an index cannot read stops neither the others nor the
+        news that follow: it is set aside (`aside`), and told again when it changes.
 
 How it goes on
     A watch ends for many reasons, and every one is expected. When the server closes

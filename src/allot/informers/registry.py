@@ -151,6 +151,16 @@ class Informers:
             "Objects in the caches of this process.",
             lambda: sum(len(informer.cache) for informer in self._informers.values()),
         )
+        metrics.readings(
+            "allot_informer_objects_set_aside",
+            "Objects that somebody in this process cannot read, by resource.",
+            "resource",
+            read=lambda: {
+                (what.plural,): float(len(informer.aside))
+                for what, informer in self._informers.items()
+                if informer.aside
+            },
+        )
 
 
 async def _follow(reflector: Reflector, after: asyncio.Task[None] | None) -> None:

@@ -120,7 +120,17 @@ class Binder:
         self.claims = ClaimWriter(client, clock, lambda claim: report(ClaimWritten(claim)))
 
     async def bind(self, placed: Placed) -> None:
-        """Make the writes. Reports how it ended."""
+        """Make the writes. Reports how it ended, whatever happens: a pod of which nothing is heard would wait
+        for ever."""
+        try:
+            await self._attempt(placed)
+        except InvariantBroken:
+            raise
+        except Exception as bug:  # what was to be taken back cannot be read: the next attempt looks again
+            log.exception("giving up on binding %s failed", placed.state.pod.key)
+            self._report(Failed(placed, f"internal error: {bug!r}"))
+
+    async def _attempt(self, placed: Placed) -> None:
         made: list[ClaimInfo] = []
         try:
             await self._prepare(placed, made)
@@ -135,7 +145,7 @@ class Binder:
             raise
         except Exception as bug:  # perhaps one that only this pod meets: the others must not wait for it
             log.exception("binding %s failed in an unforeseen way", placed.state.pod.key)
-            await self._give_up(placed, made, repr(bug))
+            await self._give_up(placed, made, f"internal error: {bug!r}")
         else:
             self._report(Bound(placed))
 
@@ -255,6 +265,12 @@ class Binder:
                 pass  # nothing stays
             except (Refusal, errors.ApiError) as refused:
                 log.warning("claim %s stays reserved for %s: %s", claim.key, pod.key, refused)
+            except InvariantBroken:
+                raise
+            except (
+                Exception
+            ):  # what somebody wrote into the claim cannot be read: the pod must not wait for it
+                log.exception("claim %s stays reserved for %s", claim.key, pod.key)
 
 
 def _what_is_wrong(claim: ClaimInfo) -> str:

@@ -1,7 +1,10 @@
 """A claim as the scheduler reads it."""
 
+from collections.abc import Mapping
+
 import msgspec
 
+from allot.allocation import DeviceId, Taken
 from allot.api import Object, resource
 from allot.informers import Key
 
@@ -44,6 +47,23 @@ class ClaimInfo(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     def is_newer_than(self, other: "ClaimInfo") -> bool:
         return is_newer(self.object, other.object)
+
+
+def devices_named(object: Object) -> tuple[Taken, ...]:
+    """Of a claim that cannot be read as one: the devices that its status names, as far as that can be made
+    out. They count as taken whole."""
+    status = object.fields.get("status")
+    allocation = status.get("allocation") if isinstance(status, Mapping) else None
+    devices = allocation.get("devices") if isinstance(allocation, Mapping) else None
+    results = devices.get("results") if isinstance(devices, Mapping) else None
+    found: dict[DeviceId, Taken] = {}
+    for one in results if isinstance(results, list) else ():
+        named = one if isinstance(one, Mapping) else {}
+        driver, pool, device = (named.get(part) for part in ("driver", "pool", "device"))
+        if isinstance(driver, str) and isinstance(pool, str) and isinstance(device, str):
+            id = DeviceId(driver, pool, device)
+            found[id] = Taken(id, admin=named.get("adminAccess") is True)
+    return tuple(found.values())
 
 
 def is_newer(object: Object, than: Object) -> bool:

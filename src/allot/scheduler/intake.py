@@ -4,6 +4,10 @@ Where it sits
     Handlers of informers and bindings put news into a box; the scheduling task empties it
     between two cycles. So one task alone changes the snapshot, in the order in which
     things became known, and no cycle sees half of a change.
+
+What it promises
+    I1  An object that cannot be read is set aside: logged once, counted in the metrics, taken in
+        again when it changes. Meanwhile nobody is given it, and what it held stays held.
 """
 
 import logging
@@ -12,9 +16,9 @@ from typing import NamedTuple
 
 from allot.allocation import BadSlice
 from allot.api import Object, core, resource
-from allot.informers import Added, Change, Deleted, Key, ResourceId
+from allot.base import InvariantBroken
+from allot.informers import Added, Change, Deleted, Key, ResourceId, SetAside, Updated
 
-from .claim import ClaimInfo
 from .cycle import Cycle
 from .extended import owner_of
 from .framework import Event
@@ -50,9 +54,12 @@ class Intake:
         cycle: Cycle,
         names: Iterable[str],
         gated: Callable[[PodInfo, str | None], None] = lambda pod, why: None,
+        misread: Callable[[Object, str], None] = lambda pod, why: None,
     ) -> None:
-        """`gated` is told why a pod cannot be tried, and with None that nothing is in its way any more."""
+        """`gated` is told why a pod cannot be tried, and with None that nothing is in its way any more;
+        `misread` is told of a pod that cannot be read."""
         self._tell_gated = gated
+        self._tell_misread = misread
         self._snapshot = snapshot
         self._queue = queue
         self._cycle = cycle
@@ -66,9 +73,63 @@ class Intake:
             TAINT_RULES: self._taint_rule,
             BUDGETS: self._budget,
         }
+        self._omit: dict[ResourceId, Callable[[Object, bool, float], None]] = {
+            PODS: self._omit_pod,
+            NODES: self._omit_node,
+            CLAIMS: self._omit_claim,
+            SLICES: self._omit_slice,
+            CLASSES: self._omit_class,
+        }
+        self.aside = SetAside("the scheduler")
 
     def hear(self, news: News, now_s: float) -> None:
-        self._take[news.what](news.change, now_s)
+        """I1: an object that cannot be read stops neither the scheduler nor the news of the others."""
+        try:
+            self._take[news.what](news.change, now_s)
+        except InvariantBroken:
+            raise
+        except Exception as bug:
+            self._set_aside(news, bug, now_s)
+        else:
+            if self.aside:
+                self.aside.well(news.what.plural, Key.of(news.change.object))
+
+    def _set_aside(self, news: News, bug: Exception, now_s: float) -> None:
+        """What cannot be read is used by nobody, and what it held stays held; of taint rules and budgets,
+        which forbid, the last that was understood stays in force."""
+        object, is_gone = news.change.object, isinstance(news.change, Deleted)
+        if is_gone:
+            self.aside.well(news.what.plural, Key.of(object))
+        else:
+            self.aside.add(news.what.plural, object, bug)
+            if news.what == PODS:
+                self._tell_misread(object, repr(bug))
+        omit = self._omit.get(news.what)
+        if omit is not None:
+            omit(object, is_gone, now_s)
+
+    def _omit_pod(self, pod: Object, is_gone: bool, now_s: float) -> None:
+        """It is not tried. Where it is known to be on a node it stays counted there."""
+        self._queue.remove(pod.uid, now_s)
+        if is_gone and self._snapshot.remove(pod.uid):
+            self._queue.happened(Event.POD_GONE, now_s)
+
+    def _omit_node(self, node: Object, is_gone: bool, now_s: float) -> None:
+        self._snapshot.drop_node(node.name)
+        self._queue.happened(Event.NODE_GONE, now_s)
+
+    def _omit_claim(self, claim: Object, is_gone: bool, now_s: float) -> None:
+        if not is_gone:
+            self._snapshot.put_unreadable(claim)
+            self._concerns(Key.of(claim), Event.CLAIM_CHANGED, now_s)
+
+    def _omit_slice(self, slice_: Object, is_gone: bool, now_s: float) -> None:
+        self._snapshot.inventory.remove(slice_.name)
+        self._queue.happened(Event.SLICE_CHANGED, now_s)
+
+    def _omit_class(self, class_: Object, is_gone: bool, now_s: float) -> None:
+        self._snapshot.drop_class(class_.name)
+        self._queue.happened(Event.CLASS_CHANGED, now_s)
 
     # -- pods -----------------------------------------------------------------------------------
 
@@ -153,17 +214,19 @@ class Intake:
 
     def _claim(self, change: Change, now_s: float) -> None:
         if isinstance(change, Deleted):
-            gone = ClaimInfo.of(change.object)
-            if self._snapshot.drop_claim(gone.key, gone.uid):
+            key = Key.of(change.object)
+            if self._snapshot.drop_claim(key, change.object.uid):
                 self._queue.happened(Event.DEVICES_FREED, now_s)
-                self._concerns(gone.key, Event.CLAIM_CHANGED, now_s)
+                self._concerns(key, Event.CLAIM_CHANGED, now_s)
             return
-        self.claim(
-            change.object, now_s, Event.CLAIM_ADDED if isinstance(change, Added) else Event.CLAIM_CHANGED
-        )
+        event = Event.CLAIM_ADDED if isinstance(change, Added) else Event.CLAIM_CHANGED
+        self._put_claim(change.object, now_s, event)
 
-    def claim(self, object: Object, now_s: float, event: Event = Event.CLAIM_CHANGED) -> None:
-        """A claim as the server has it, from a watch or from an answer."""
+    def claim(self, object: Object, now_s: float) -> None:
+        """A claim as the server has it, from an answer to a write."""
+        self.hear(News(CLAIMS, Updated(object, object)), now_s)
+
+    def _put_claim(self, object: Object, now_s: float, event: Event) -> None:
         held, before = self._snapshot.ledger.hold(object.uid), self._snapshot.claim_with(object.uid)
         claim = self._snapshot.put_claim(object)
         if claim is None:

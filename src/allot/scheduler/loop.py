@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from allot.allocation import Features
-from allot.api import Gates, errors
+from allot.api import Gates, Object, errors
 from allot.base import Clock, Ids, InvariantBroken, Metrics
 from allot.client import Client
 from allot.informers import (
     ALARM_LEAST_S,
     NORMAL,
+    WARNING,
     Budget,
     Election,
     Events,
@@ -136,7 +137,9 @@ class Scheduler:
         asked = plugins.default(surroundings.ids, settings)
         self.cycle = Cycle(asked)
         self.queue = Queue(plugins.events(asked))
-        self.intake = Intake(self.snapshot, self.queue, self.cycle, settings.names, self._gated)
+        self.intake = Intake(
+            self.snapshot, self.queue, self.cycle, settings.names, self._gated, self._misread
+        )
         self._box: deque[News | Report | RoomMade] = deque()
         self._woken = asyncio.Event()
         self._binder = Binder(
@@ -154,7 +157,9 @@ class Scheduler:
         self._explainer = Explainer(
             surroundings.client, self._clock, surroundings.telemetry, self._events, self.snapshot
         )
-        self._metrics = SchedulerMetrics(surroundings.metrics, self.queue, settings.names[0])
+        self._metrics = SchedulerMetrics(
+            surroundings.metrics, self.queue, self.intake.aside, settings.names[0]
+        )
         self._evictor = Evictor(surroundings.client, self._clock, self._events)
         self._acting: set[asyncio.Task[None]] = set()
         self._patient: set[str] = set()  # pods, by uid, whose binding waits for devices to be made ready
@@ -270,6 +275,11 @@ class Scheduler:
         except (Refusal, errors.ApiError) as refused:
             log.warning("no room was made for %s: %s", pod.key, refused)
             self._put(RoomMade(outcome, refused=True))
+        except InvariantBroken:
+            raise
+        except Exception:  # perhaps of an object that nobody can read: the others go on
+            log.exception("making room for %s failed in an unforeseen way", pod.key)
+            self._put(RoomMade(outcome, refused=True))
         else:
             self._put(RoomMade(outcome))
 
@@ -341,6 +351,10 @@ class Scheduler:
             self._explainer.forget(pod.uid)
         else:
             self._explainer.gated(pod, why)
+
+    def _misread(self, pod: Object, why: str) -> None:
+        """Nobody knows what to write into its condition; an event needs its name only."""
+        self._events.record(pod, WARNING, "FailedScheduling", f"the scheduler cannot read this pod: {why}")
 
     def _bound(self, placed: Placed) -> None:
         pod = placed.state.pod

@@ -5,11 +5,12 @@ not read is left out and said, since the answer may then be wrong. Whoever may r
 namespace only gets as far as that goes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from allot.allocation import BadSlice, Features
+from allot.allocation import Features
 from allot.api import Gates, Object, errors, resource
+from allot.base import InvariantBroken
 from allot.client import Client
 from allot.informers import Key, ResourceId
 
@@ -49,20 +50,32 @@ async def read(client: Client, gates: Gates, namespace: str = "") -> Reading:
         return []
 
     snapshot = Snapshot(Features.from_gates(gates), extended=gates["DRAExtendedResource"])
-    for object in await every(CLASSES):
-        snapshot.put_class(object.view(resource.DeviceClass))
-    for object in await every(NODES):
-        snapshot.put_node(NodeInfo.of(object))
-    for object in await every(SLICES):
+
+    def take(object: Object, into: Callable[[Object], object]) -> bool:
+        """Whether it could be taken in: what cannot be read is left out and said."""
         try:
-            snapshot.inventory.apply(object.view(resource.ResourceSlice))
-        except BadSlice as bad:
-            unread.append(f"slice {object.name}: {bad}")
+            into(object)
+        except InvariantBroken:
+            raise
+        except Exception as bad:
+            unread.append(f"{object.kind or 'object'} {Key.of(object)} cannot be read: {bad}")
+            return False
+        return True
+
+    for object in await every(CLASSES):
+        take(object, lambda one: snapshot.put_class(one.view(resource.DeviceClass)))
+    for object in await every(NODES):
+        take(object, lambda one: snapshot.put_node(NodeInfo.of(one)))
+    for object in await every(SLICES):
+        take(object, lambda one: snapshot.inventory.apply(one.view(resource.ResourceSlice)))
     for object in await every(TAINT_RULES):
-        snapshot.inventory.apply_taint_rule(object.view(resource.DeviceTaintRule))
+        take(object, lambda one: snapshot.inventory.apply_taint_rule(one.view(resource.DeviceTaintRule)))
     for object in await every(CLAIMS):
-        snapshot.put_claim(object)
-    pods = [PodInfo.of(object) for object in await every(PODS)]
+        if not take(object, snapshot.put_claim):
+            snapshot.put_unreadable(object)
+    pods: list[PodInfo] = []
+    for object in await every(PODS):
+        take(object, lambda one: pods.append(PodInfo.of(one)))
     for pod in (one for one in pods if not one.view.is_finished):
         if pod.spec.node_name:
             snapshot.place(pod, pod.spec.node_name)

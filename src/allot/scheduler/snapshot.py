@@ -26,7 +26,7 @@ from allot.api import Object, resource
 from allot.base import Journal, Overlay
 from allot.informers import Key
 
-from .claim import ClaimInfo, is_newer
+from .claim import ClaimInfo, devices_named, is_newer
 from .extended import ExtendedResources, owner_of
 from .node import NodeInfo
 from .pod import PodInfo
@@ -55,6 +55,7 @@ class Snapshot:
         self._nodes: Overlay[str, NodeInfo] = Overlay()
         self._claims: Overlay[Key, ClaimInfo] = Overlay()
         self._claim_keys: Overlay[str, Key] = Overlay()  # by uid
+        self.unreadable: dict[Key, Object] = {}  # claims that nobody can use
         self._extended_claims: Overlay[str, frozenset[Key]] = Overlay()  # by pod uid
         self._places: Overlay[str, str] = Overlay()  # node by pod uid
         self._homeless: Overlay[str, dict[str, PodInfo]] = Overlay()  # pods by a node that is not known
@@ -77,6 +78,7 @@ class Snapshot:
         child._nodes = self._nodes.fork()
         child._claims = self._claims.fork()
         child._claim_keys = self._claim_keys.fork()
+        child.unreadable = dict(self.unreadable)
         child._extended_claims = self._extended_claims.fork()
         child._places = self._places.fork()
         child._homeless = self._homeless.fork()
@@ -244,9 +246,12 @@ class Snapshot:
         if object.uid in self._gone:
             return None
         before = self._claims.get(Key.of(object))
-        if before is not None and not is_newer(object, before.object):
+        latest = before.object if before is not None else self.unreadable.get(Key.of(object))
+        if latest is not None and not is_newer(object, latest):
             return None
         claim = ClaimInfo.of(object)
+        taken = taken_by(claim.allocation) if claim.allocation is not None else None
+        self.unreadable.pop(claim.key, None)
         if before is not None and before.uid != claim.uid:
             self._bury(before.uid)
             self.ledger.release(before.uid)
@@ -258,16 +263,30 @@ class Snapshot:
         if owner is not None:
             others = self._extended_claims.get(owner) or frozenset()
             self._extended_claims.set(owner, others | {claim.key})
-        if claim.allocation is not None:
-            self.ledger.settle(claim.uid, taken_by(claim.allocation))
+        if taken is not None:
+            self.ledger.settle(claim.uid, taken)
         else:
             self._let_go(claim.uid)
             self.prospects.returned(claim.key)
         return claim
 
+    def put_unreadable(self, object: Object) -> None:
+        """A claim that cannot be read. Nobody uses it; whatever devices it names or held stay held (D1)."""
+        key, hold = Key.of(object), self.ledger.hold(object.uid)
+        known = self._claims.get(key)
+        if known is not None:
+            self._claims.drop(key)
+            self._claim_keys.drop(known.uid)
+            self._disown(known)
+        self.unreadable[key] = object
+        held = {one.device: one for one in hold.devices} if hold is not None else {}
+        self.ledger.settle(object.uid, (held | {one.device: one for one in devices_named(object)}).values())
+
     def drop_claim(self, key: Key, uid: str) -> bool:
         """A claim is gone. False when that was known."""
         self._bury(uid)
+        if key in self.unreadable and self.unreadable[key].uid == uid:
+            del self.unreadable[key]
         known = self._claims.get(key)
         if known is not None and known.uid == uid:
             self._claims.drop(key)

@@ -1,6 +1,7 @@
 """What dashboards read: upstream's names, as far as they mean the same here."""
 
 from allot.base import Metrics
+from allot.informers import SetAside
 
 from .binding import Waited
 from .cycle import Outcome, Placed
@@ -13,7 +14,7 @@ _SECONDS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512
 
 
 class SchedulerMetrics:
-    def __init__(self, metrics: Metrics, queue: Queue, profile: str) -> None:
+    def __init__(self, metrics: Metrics, queue: Queue, aside: SetAside, profile: str) -> None:
         self._profile = profile
         self._attempts = metrics.counter(
             "scheduler_schedule_attempts_total", "Attempts to place a pod.", "result", "profile"
@@ -52,6 +53,12 @@ class SchedulerMetrics:
             "Pods that wait, by queue.",
             "queue",
             read=lambda: {(name,): float(count) for name, count in queue.pending().items()},
+        )
+        metrics.readings(
+            "allot_scheduler_objects_set_aside",
+            "Objects that the scheduler cannot read, by resource.",
+            "resource",
+            read=lambda: {(name,): float(count) for name, count in aside.counts().items()},
         )
 
     def extended_claim(self, created: bool) -> None:

@@ -81,7 +81,8 @@ def resolve(pod: PodInfo, snapshot: Snapshot) -> Iterator[ClaimInfo | Missing]:
 def _usable(pod: PodInfo, key: Key, snapshot: Snapshot, generated: bool) -> ClaimInfo | Missing:
     claim = snapshot.claim(key)
     if claim is None:
-        return Missing(f'resourceclaim "{key.name}" not found', key)
+        why = "cannot be read" if key in snapshot.unreadable else "not found"
+        return Missing(f'resourceclaim "{key.name}" {why}', key)
     if claim.is_deleting:
         return Missing(f'resourceclaim "{key.name}" is being deleted', key)
     if generated and not claim.is_controlled_by(pod.uid):  # C4
