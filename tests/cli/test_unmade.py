@@ -141,7 +141,10 @@ async def test_who_may_read_neither_templates_nor_events_is_told_so(here: World)
     await here.pods.create(pod())
     told = await causes(here, client=await allow(here, "pods"))
     assert told.notes == ()
-    assert [one.partition(":")[0] for one in told.unread] == ["resourceclaimtemplates", "events"]
+    assert [one.partition(":")[0] for one in told.unread] == [
+        "cannot list resourceclaimtemplates",
+        "cannot list events",
+    ]
 
 
 @story
@@ -155,4 +158,4 @@ async def test_who_may_read_events_alone_is_told_what_they_say(here: World):
 
     told = await here.until(quoted)
     assert 'resource claim template "t":' in told.notes[0]
-    assert [one.partition(":")[0] for one in told.unread] == ["resourceclaimtemplates"]
+    assert [one.partition(":")[0] for one in told.unread] == ["cannot list resourceclaimtemplates"]

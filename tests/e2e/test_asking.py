@@ -44,6 +44,14 @@ def server(tmp_path_factory) -> Iterator[ServerProcess]:
         namespaces = client.resource("", "v1", "namespaces", namespaced=False)
         await namespaces.create({"metadata": {"name": "admins", "labels": labels}})
         await refuse(client, await pods.create(pod("refused", 0), "default"))
+        await pods.create(pod("large", 2, nodeSelector={"no": "node"}), "default")
+        await pods.create(pod("told", 2), "default")
+        said = {
+            "type": "PodScheduled",
+            "status": "False",
+            "message": "0/3 nodes are available: it is a test.",
+        }
+        await pods.patch("told", {"status": {"conditions": [said]}}, "default", subresource="status")
         await client.close()
 
     try:
@@ -85,6 +93,45 @@ def nobody(server) -> Path:
     options = ["--data-dir", str(server.data_dir), "--out", str(out)]
     subprocess.run([*command, *options], check=True, stdout=subprocess.DEVNULL)
     return out
+
+
+GROUP = "rbac.authorization.k8s.io"
+SUPPLY = (("", "nodes"), ("resource.k8s.io", "resourceslices"), ("resource.k8s.io", "deviceclasses"))
+
+
+def allowed(server: ServerProcess, name: str, *resources: tuple[str, str]) -> Path:
+    """The access of somebody who may do everything in one namespace, and list these resources."""
+    out = server.data_dir.parent / name
+    command = [sys.executable, "-m", "allot.cli", "credentials", name]
+    options = ["--data-dir", str(server.data_dir), "--out", str(out)]
+    subprocess.run([*command, *options], check=True, stdout=subprocess.DEVNULL)
+    rules = [{"apiGroups": [group], "resources": [one], "verbs": ["list"]} for group, one in resources]
+
+    async def allow() -> None:
+        client = Client(HttpsTransport(kubeconfig.load(server.kubeconfig)))
+        subjects = [{"apiGroup": GROUP, "kind": "User", "name": name}]
+        admin = {"apiGroup": GROUP, "kind": "ClusterRole", "name": "cluster-admin"}
+        binding = {"metadata": {"name": name}, "subjects": subjects, "roleRef": admin}
+        await client.resource(GROUP, "v1", "rolebindings").create(binding, "default")
+        if rules:
+            roles = client.resource(GROUP, "v1", "clusterroles", namespaced=False)
+            bindings = client.resource(GROUP, "v1", "clusterrolebindings", namespaced=False)
+            await roles.create({"metadata": {"name": name}, "rules": rules})
+            await bindings.create({**binding, "roleRef": {**admin, "name": name}})
+        await client.close()
+
+    asyncio.run(allow())
+    return out
+
+
+@pytest.fixture(scope="module")
+def tenant(server) -> Path:
+    return allowed(server, "tenant")
+
+
+@pytest.fixture(scope="module")
+def surveyor(server) -> Path:
+    return allowed(server, "surveyor", *SUPPLY)
 
 
 # -- explain ------------------------------------------------------------------------------------------
@@ -150,33 +197,60 @@ def test_what_cannot_be_explained_is_refused_at_once(ask, what, capsys):
     assert "neither pod/NAME nor claim/NAME" in capsys.readouterr().err
 
 
-def test_who_may_not_read_is_told_what_was_not_looked_at(ask, nobody):
-    code, _, errors = ask("explain", "pod/asks", access=nobody)
-    assert code == 2
-    assert "not looked at, so the answer may be wrong: pods" in errors
-    assert "not looked at, so the answer may be wrong: resourceslices" in errors
+@pytest.mark.parametrize("what", ["pod/asks", "claim/shared"])
+def test_who_may_not_read_is_told_so_and_not_that_there_is_nothing(ask, nobody, what):
+    code, text, errors = ask("explain", what, access=nobody)
+    assert (code, text) == (1, "")
+    for plural in ("pods", "resourceclaims", "nodes", "resourceslices"):
+        assert f"allot explain: may not list {plural}: " in errors
+    assert "there is no" not in errors
 
 
-def test_who_may_read_one_namespace_is_told_what_that_shows(ask, server):
-    """A tenant: pods and claims of one namespace, and neither nodes nor devices."""
-    out = server.data_dir.parent / "tenant"
-    command = [sys.executable, "-m", "allot.cli", "credentials", "tenant"]
-    options = ["--data-dir", str(server.data_dir), "--out", str(out)]
-    subprocess.run([*command, *options], check=True, stdout=subprocess.DEVNULL)
-
-    async def allow() -> None:
-        client = Client(HttpsTransport(kubeconfig.load(server.kubeconfig)))
-        group = "rbac.authorization.k8s.io"
-        user = {"apiGroup": group, "kind": "User", "name": "tenant"}
-        role = {"apiGroup": group, "kind": "ClusterRole", "name": "cluster-admin"}
-        binding = {"metadata": {"name": "tenant"}, "subjects": [user], "roleRef": role}
-        await client.resource(group, "v1", "rolebindings").create(binding, "default")
-        await client.close()
-
-    asyncio.run(allow())
-    code, text, errors = ask("explain", "pod/bound", access=out)
+def test_who_may_read_one_namespace_is_told_what_that_shows(ask, tenant):
+    """Pods and claims of one namespace, and neither nodes nor devices."""
+    code, text, errors = ask("explain", "pod/bound", access=tenant)
     assert code == 0 and text.startswith("pod default/bound: on node n0\n")
-    assert "pods of namespaces other than default" in errors
+    assert "may not list pods of namespaces other than default" in errors
+    code, text, errors = ask("explain", "claim/shared", access=tenant)
+    assert code == 0 and "it waits with asks" in text
+
+
+def test_where_the_answer_is_hidden_there_is_none_but_what_the_scheduler_said(ask, tenant):
+    """It used to say "there are no nodes", and that all was well."""
+    code, text, errors = ask("explain", "pod/asks", access=tenant)
+    assert code == 1
+    assert text.splitlines()[0].startswith("pod default/asks: cannot be told: may not list ")
+    assert "may not list nodes" in text and "no nodes" not in text
+    told: dict[str, Any] = json.loads(ask("explain", "pod/asks", "--json", access=tenant)[1])
+    assert told["certain"] is False and told["nodes"] == []
+    code, text, _ = ask("explain", "pod/gated", access=tenant)
+    assert code == 0 and "example.com/gate" in text
+    code, text, _ = ask("explain", "pod/told", access=tenant)
+    assert code == 1 and "note: its scheduler last said: 0/3 nodes are available: it is a test." in text
+    code, text, errors = ask("explain", "pod/nobody", access=tenant)
+    assert (code, text) == (2, "") and 'there is no pod "nobody" in namespace default' in errors
+
+
+def test_who_does_not_see_what_others_have_is_not_told_yes(ask, surveyor):
+    """Nodes and devices, and pods and claims of one namespace: a "no" is a no, a "yes" is not certain."""
+    code, text, errors = ask("explain", "pod/asks", access=surveyor)
+    assert code == 1
+    assert f"{NODES} of {NODES} nodes would take it now, as far as can be seen" in text
+    assert "may not list resourceclaims of namespaces other than default" in errors
+    code, text, _ = ask("explain", "pod/large", access=surveyor)
+    assert code == 0 and f"none of {NODES} nodes takes it" in text
+    code, text, errors = ask("capacity", "--template", "one", access=surveyor)
+    assert code == 1 and text.splitlines()[-1] == f"at most {NODES * DEVICES} more fit in all"
+    assert "may not list resourceclaims of namespaces other than default" in errors
+    assert json.loads(ask("capacity", "--template", "one", "--json", access=surveyor)[1])["certain"] is False
+
+
+def test_room_that_is_hidden_is_not_said_to_be_none(ask, tenant):
+    for form in ((), ("--json",)):
+        code, text, errors = ask("capacity", "--template", "one", *form, access=tenant)
+        assert (code, text) == (1, "")
+        for plural in ("nodes", "resourceslices", "deviceclasses"):
+            assert f"allot capacity: may not list {plural}: " in errors
 
 
 def test_a_server_that_is_away_is_said_in_a_line(ask, tmp_path, server):

@@ -115,6 +115,13 @@ class Played:
         return sorted(o.name for o in self.cache)
 
 
+def test_an_object_whose_name_cannot_be_read_costs_a_wait_and_a_list_and_not_the_process():
+    nameless = WatchEvent(EventType.ADDED, Object(encode({"metadata": {"name": 7}})))
+    played = Played([bookmark(2, ends=True), nameless], [added("a", 5), bookmark(6, ends=True)]).run()
+    assert played.names == ["a"]
+    assert played.lists == 2 and played.waits
+
+
 def test_what_is_told_again_after_its_end_does_not_come_back():
     """K3: a stream repeats what it had already said, the beginning of a dead object included."""
     played = Played(

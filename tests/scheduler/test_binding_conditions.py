@@ -185,6 +185,23 @@ def test_a_device_that_is_never_attached_is_given_up():
     tell(story, settings=Settings(binding_timeout_s=1.0))
 
 
+def test_who_asks_why_goes_by_the_patience_of_the_scheduler():
+    """A device that a scheduler with less patience has given up on is not waited for."""
+
+    async def story(here: Cluster) -> None:
+        await furnish(here)
+        await here.pod("web", claim="one")
+        claim = await allocated(here)
+        await asyncio.sleep(2.1)  # timestamps are of whole seconds
+        assert (await why(here, "web")).verdict.startswith("waits on a for condition attached")
+        here.settings = Settings(binding_timeout_s=1.0)
+        assert not (await why(here, "web")).verdict.startswith("waits")
+        await report(here, claim, "attached")
+        await here.bound("web")
+
+    tell(story)
+
+
 def test_a_scheduler_that_comes_later_waits_for_the_devices_too():
     """What the first one allocated is reserved already: that alone does not make the devices ready."""
 

@@ -1,23 +1,13 @@
 """The tree behind the one line of a condition: pods that wait, run, have ended, and claims."""
 
 import json
-import random
 
 import pytest
 
 from allot.api import Gates
-from allot.base import RandomIds, SystemClock
+from allot.base import SystemClock
 from allot.informers import Key
-from allot.scheduler import (
-    Cycle,
-    Settings,
-    Why,
-    default_plugins,
-    names_of,
-    read,
-    why_claim,
-    why_pod,
-)
+from allot.scheduler import Why, names_of, read, why_claim, why_pod
 from allot.scheduler.why import EXPLAINED_MAX
 
 from .cluster import NS, Cluster, slice_of, tell
@@ -27,9 +17,8 @@ from .test_preemption import is_waiting, leave, priorities
 async def why(here: Cluster, name: str) -> Why:
     reading = await read(here.client, here.gates)
     key = Key(NS, name)
-    cycle = Cycle(default_plugins(RandomIds(random.Random(1)), Settings()))
     named = names_of(reading.snapshot, NS)
-    found = why_pod(reading.pods[key], reading.snapshot, cycle, SystemClock().now(), named)
+    found = why_pod(reading.pods[key], reading, SystemClock().now(), named, here.settings)
     assert json.loads(json.dumps(found.as_json()))["verdict"] == found.verdict
     return found
 
@@ -38,7 +27,7 @@ async def why_of_claim(here: Cluster, name: str) -> Why:
     reading = await read(here.client, here.gates)
     claim = reading.snapshot.claim(Key(NS, name))
     assert claim is not None
-    return why_claim(claim, reading.snapshot, reading.pods.values())
+    return why_claim(claim, reading)
 
 
 async def furnish(here: Cluster) -> None:

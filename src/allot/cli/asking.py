@@ -3,13 +3,15 @@
 import argparse
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
 from allot.api import Gates, errors, names
 from allot.client import BadAccess, Client, HttpsTransport, kubeconfig
 
 from . import flags
 from .wording import plain
+
+UNANSWERED = 1
 
 Question = Callable[[Client, Gates, str], Awaitable[int]]
 """Client, gates and the namespace asked about in; the exit status out."""
@@ -29,7 +31,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(name: str, options: argparse.Namespace, question: Question) -> int:
-    """Exit status 0: answered; 1: it could not be asked; 2: there is no such object."""
+    """Exit status 0: answered; 1: it could not be asked, or what the answer depends on may not be read
+    (UNANSWERED); 2: there is no such object."""
     try:
         gates: Gates = options.feature_gates
         access = kubeconfig.load(options.kubeconfig or "", context=options.context)
@@ -53,6 +56,6 @@ async def _asked(client: Client, gates: Gates, namespace: str, question: Questio
         await client.close()
 
 
-def tell_unread(name: str, unread: tuple[str, ...]) -> None:
-    for what in unread:
-        print(f"allot {name}: not looked at, so the answer may be wrong: {what}", file=sys.stderr)
+def tell_unread(name: str, unread: Iterable[str]) -> None:
+    for words in unread:
+        print(f"allot {name}: {words}", file=sys.stderr)

@@ -2,7 +2,8 @@
 
 The claim is that of a ResourceClaimTemplate in the cluster (`--template NAME`) or one in a
 file (`--claim FILE`: a ResourceClaim or a ResourceClaimTemplate, as JSON or YAML). Computed
-by allocating on copies until nothing fits any more.
+by allocating on copies until nothing fits any more. Without the right to see what others have,
+the answer is how many fit at most, and the exit status is 1.
 """
 
 import argparse
@@ -54,14 +55,18 @@ def run(options: argparse.Namespace) -> int:
                 print(f"allot capacity: {problem}", file=sys.stderr)
             return 1
         reading = await scheduler.read(client, gates, namespace)
-        asking.tell_unread("capacity", reading.unread)
+        asking.tell_unread("capacity", [one.words for one in reading.unread])
+        if reading.hides_supply:
+            return asking.UNANSWERED
         claim = resource.ResourceClaim(metadata=meta.ObjectMeta(name="one", namespace=namespace), spec=spec)
         room = scheduler.room_for([claim], reading.snapshot, RandomIds(random.Random(0)))
         if isinstance(room, Refused):
             print(f"allot capacity: {room.error}", file=sys.stderr)
             return 1
-        print(json.dumps(room.as_json()) if options.json else _text(room))
-        return 0
+        is_certain = not reading.hides_use
+        told = {**room.as_json(), "certain": is_certain}
+        print(json.dumps(told) if options.json else _text(room, is_certain))
+        return 0 if is_certain else asking.UNANSWERED
 
     return asking.run("capacity", options, question)
 
@@ -88,11 +93,12 @@ async def _namespace(client: Client, name: str) -> Fields | None:
     return dict(found.fields)
 
 
-def _text(room: scheduler.Room) -> str:
+def _text(room: scheduler.Room, is_certain: bool) -> str:
     width = max((len(name) for name in room.by_node), default=0)
     lines = [f"{name:<{width}}  {_count(count)}{_mark(name, room)}" for name, count in room.by_node.items()]
     shared = ", since nodes share devices" if room.is_shared else ""
     fit = "any number fits" if room.total is None else f"{room.total} more fit"
+    fit = fit if is_certain else f"at most {fit}"
     return "\n".join([*lines, f"{fit} in all{shared}"])
 
 

@@ -36,13 +36,13 @@ async def causes(client: Client, pod: scheduler.PodInfo, snapshot: scheduler.Sna
                 )
                 continue
         except (errors.Forbidden, errors.NotFound) as refused:
-            unread.append(f"resourceclaimtemplates: {refused}")
+            unread.append(f"cannot list resourceclaimtemplates: {refused}")
         unexplained.append(use)
     if unexplained:
         try:
             failures = await _failures(client, pod)
         except (errors.Forbidden, errors.NotFound) as refused:
-            unread.append(f"events: {refused}")
+            unread.append(f"cannot list events: {refused}")
         else:
             notes += [said for use in unexplained if (said := _said(use.name, failures))]
     return Causes(tuple(dict.fromkeys(notes)), tuple(dict.fromkeys(unread)))

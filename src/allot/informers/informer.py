@@ -12,7 +12,7 @@ import msgspec
 from allot.base import InvariantBroken
 
 from .aside import SetAside
-from .cache import Added, Cache, Change, Key
+from .cache import Added, Cache, Change, Deleted, Key
 from .reflector import Audience, Report
 
 Handler = Callable[[Change], None]
@@ -111,6 +111,8 @@ class Informer:
             raise
         except Exception as bug:
             self.aside.add(_name(handler), change.object, bug)
+            if isinstance(change, Deleted):
+                self.aside.well(_name(handler), Key.of(change.object))
         else:
             if self.aside:
                 self.aside.well(_name(handler), Key.of(change.object))

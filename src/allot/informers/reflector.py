@@ -58,6 +58,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from allot.api import Object, errors
+from allot.base import InvariantBroken
 from allot.client import EventType, Resource, WatchEvent
 
 from .cache import Cache, Change, Key
@@ -149,6 +150,12 @@ class Reflector:
                 await self._not_served(absent)
             except errors.ApiError as failed:
                 await self._failed(failed)
+            except InvariantBroken:
+                raise
+            except Exception as odd:  # not even the name and version of an object can be read
+                self._position = ""
+                log.exception("%s: what the server sends cannot be read", self._what)
+                await self._failed(errors.Internal(f"what the server sends cannot be read: {odd!r}"))
 
     # -- one turn -------------------------------------------------------------------------------
 

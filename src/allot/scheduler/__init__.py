@@ -15,15 +15,18 @@ Read in this order: `framework` (what a plugin is), `snapshot` (what it sees), `
 
 from .capacity import Room, room_for
 from .cycle import Cycle
+from .intake import CLAIMS, PODS
 from .loop import Scheduler, Surroundings, run
 from .plugins import default as default_plugins
 from .pod import PodInfo
-from .reading import Reading, read
+from .reading import Reading, Unread, read
 from .settings import Settings
 from .snapshot import Snapshot
 from .why import Why, names_of, why_claim, why_pod
 
 __all__ = [
+    "CLAIMS",
+    "PODS",
     "Cycle",
     "PodInfo",
     "Reading",
@@ -32,6 +35,7 @@ __all__ = [
     "Settings",
     "Snapshot",
     "Surroundings",
+    "Unread",
     "Why",
     "default_plugins",
     "names_of",

@@ -1,8 +1,10 @@
 """The cluster read once, with the rights of whoever asks: for questions from outside.
 
-A running scheduler follows the cluster; a person asks about one moment. What the person may
-not read is left out and said, since the answer may then be wrong. Whoever may read one
-namespace only gets as far as that goes.
+A running scheduler follows the cluster; a person asks about one moment. What the person may not read is
+said, and what it hides decides what can be answered. Without nodes, slices or classes nothing can be told.
+Without the pods and claims of others, or without taint rules, the cluster looks emptier than it is: a "no"
+is a no, and a "yes" is not certain. What the server does not serve, and what cannot be read by anybody, the
+scheduler does not see either.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,72 +23,105 @@ from .snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
+class Unread:
+    """What was not read."""
+
+    what: ResourceId
+    words: str
+    is_hidden: bool = False  # from whoever asks, and not from the scheduler
+    is_partly: bool = False  # what is in the namespace that was asked about was read
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     snapshot: Snapshot
     pods: Mapping[Key, PodInfo]
-    unread: tuple[str, ...]  # what may not be read, and why
+    unread: tuple[Unread, ...] = ()
+
+    def hidden(self, *of: ResourceId) -> tuple[str, ...]:
+        """What may not be read at all of these, in words."""
+        return tuple(
+            one.words for one in self.unread if one.is_hidden and not one.is_partly and one.what in of
+        )
+
+    @property
+    def hides_supply(self) -> tuple[str, ...]:
+        """Why nothing can be told: it is not known which nodes and devices there are."""
+        return self.hidden(NODES, SLICES, CLASSES)
+
+    @property
+    def hides_use(self) -> tuple[str, ...]:
+        """Why a "yes" is not certain: it is not known what others have, or which devices are unfit."""
+        use = (PODS, CLAIMS, TAINT_RULES)
+        return tuple(one.words for one in self.unread if one.is_hidden and one.what in use)
 
 
 async def read(client: Client, gates: Gates, namespace: str = "") -> Reading:
     """The namespace is the one that is asked about."""
-    unread: list[str] = []
-
-    async def every(what: ResourceId) -> list[Object]:
-        try:
-            return await _listed(client, what)
-        except (errors.Forbidden, errors.NotFound) as refused:
-            return await some(what, refused)
-
-    async def some(what: ResourceId, refused: errors.ApiError) -> list[Object]:
-        if what.namespaced and namespace:
-            try:
-                found = await _listed(client, what, namespace)
-            except (errors.Forbidden, errors.NotFound):
-                pass
-            else:
-                unread.append(f"{what.plural} of namespaces other than {namespace}: {refused}")
-                return found
-        unread.append(f"{what.plural}: {refused}")
-        return []
-
     snapshot = Snapshot(Features.from_gates(gates), extended=gates["DRAExtendedResource"])
-
-    def take(object: Object, into: Callable[[Object], object]) -> bool:
-        """Whether it could be taken in: what cannot be read is left out and said."""
-        try:
-            into(object)
-        except InvariantBroken:
-            raise
-        except Exception as bad:
-            unread.append(f"{object.kind or 'object'} {Key.of(object)} cannot be read: {bad}")
-            return False
-        return True
-
-    for object in await every(CLASSES):
-        take(object, lambda one: snapshot.put_class(one.view(resource.DeviceClass)))
-    for object in await every(NODES):
-        take(object, lambda one: snapshot.put_node(NodeInfo.of(one)))
-    for object in await every(SLICES):
-        take(object, lambda one: snapshot.inventory.apply(one.view(resource.ResourceSlice)))
-    for object in await every(TAINT_RULES):
-        take(object, lambda one: snapshot.inventory.apply_taint_rule(one.view(resource.DeviceTaintRule)))
-    for object in await every(CLAIMS):
-        if not take(object, snapshot.put_claim):
-            snapshot.put_unreadable(object)
+    reader = _Reader(client, namespace)
+    await reader.take(CLASSES, lambda one: snapshot.put_class(one.view(resource.DeviceClass)))
+    await reader.take(NODES, lambda one: snapshot.put_node(NodeInfo.of(one)))
+    await reader.take(SLICES, lambda one: snapshot.inventory.apply(one.view(resource.ResourceSlice)))
+    await reader.take(
+        TAINT_RULES, lambda one: snapshot.inventory.apply_taint_rule(one.view(resource.DeviceTaintRule))
+    )
+    await reader.take(CLAIMS, snapshot.put_claim, snapshot.put_unreadable)
     pods: list[PodInfo] = []
-    for object in await every(PODS):
-        take(object, lambda one: pods.append(PodInfo.of(one)))
+    await reader.take(PODS, lambda one: pods.append(PodInfo.of(one)))
     for pod in (one for one in pods if not one.view.is_finished):
         if pod.spec.node_name:
             snapshot.place(pod, pod.spec.node_name)
         elif pod.status.nominated_node_name and not pod.is_deleting:
             snapshot.nominate(pod, pod.status.nominated_node_name)
-    return Reading(snapshot, {pod.key: pod for pod in pods}, tuple(unread))
+    return Reading(snapshot, {pod.key: pod for pod in pods}, tuple(reader.unread))
 
 
-async def _listed(client: Client, what: ResourceId, namespace: str = "") -> list[Object]:
-    listing = client.resource(what.group, what.version, what.plural, namespaced=what.namespaced)
-    found: list[Object] = []
-    async for page in listing.pages(namespace):
-        found += page.objects
-    return found
+class _Reader:
+    def __init__(self, client: Client, namespace: str) -> None:
+        self._client = client
+        self._namespace = namespace
+        self.unread: list[Unread] = []
+
+    async def take(
+        self,
+        what: ResourceId,
+        into: Callable[[Object], object],
+        otherwise: Callable[[Object], None] = lambda unreadable: None,
+    ) -> None:
+        """All objects of a resource that may be listed go `into`; those that cannot be read, `otherwise`."""
+        for one in await self._every(what):
+            try:
+                into(one)
+            except InvariantBroken:
+                raise
+            except Exception as bad:
+                self.unread.append(Unread(what, f"{what.plural} {Key.of(one)} cannot be read: {bad}"))
+                otherwise(one)
+
+    async def _every(self, what: ResourceId) -> list[Object]:
+        try:
+            return await self._listed(what)
+        except errors.NotFound as absent:
+            self.unread.append(Unread(what, f"{what.plural} are not served, so there are none: {absent}"))
+            return []
+        except errors.Forbidden as refused:
+            return await self._some(what, refused)
+
+    async def _some(self, what: ResourceId, refused: errors.Forbidden) -> list[Object]:
+        """Whoever may read one namespace only gets as far as that goes."""
+        if what.namespaced and self._namespace:
+            try:
+                found = await self._listed(what, self._namespace)
+            except errors.Forbidden:
+                pass
+            else:
+                words = f"may not list {what.plural} of namespaces other than {self._namespace}: {refused}"
+                self.unread.append(Unread(what, words, is_hidden=True, is_partly=True))
+                return found
+        self.unread.append(Unread(what, f"may not list {what.plural}: {refused}", is_hidden=True))
+        return []
+
+    async def _listed(self, what: ResourceId, namespace: str = "") -> list[Object]:
+        listing = self._client.resource(what.group, what.version, what.plural, namespaced=what.namespaced)
+        return [one async for page in listing.pages(namespace) for one in page.objects]

@@ -5,26 +5,32 @@ that lack devices; of nodes in the same situation one is explained. Nodes with t
 are told together.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from allot.allocation import Explanation, explain
+from allot.base import RandomIds
 
+from . import plugins
 from .board import first_rejection
 from .claim import ClaimInfo
 from .cycle import Cycle
 from .extended import in_words, owner_of, read_asked
 from .framework import CycleState, Rejection
+from .intake import CLAIMS, NODES, PODS
 from .plugins.devices import Readiness, alike, attempts, awaited, places, readiness
 from .pod import DEFAULT_SCHEDULER, PodInfo, claims_of
-from .settings import BINDING_TIMEOUT_S
+from .reading import Reading
+from .settings import Settings
 from .snapshot import Snapshot
 
 EXPLAINED_MAX = 64
 """Situations of nodes in which devices are explained, the nearest misses first; more are counted."""
 
+DEFAULT = Settings()
 GIVEN_UP = {Readiness.FAILED, Readiness.LATE}
 NOBODY_ALLOCATES = "nobody allocates for a pod that was given its node without a scheduler"
 
@@ -52,11 +58,13 @@ class Why:
     claims: tuple[str, ...] = ()  # a line each
     nodes: tuple[NodeStory, ...] = ()
     notes: tuple[str, ...] = ()
+    is_certain: bool = True  # else it depends on what may not be read
 
     def as_json(self) -> dict[str, Any]:
         return {
             "about": self.about,
             "verdict": self.verdict,
+            "certain": self.is_certain,
             "claims": list(self.claims),
             "nodes": [one.as_json() for one in self.nodes],
             "notes": list(self.notes),
@@ -90,21 +98,27 @@ class _Stories:
 
 
 def why_pod(
-    pod: PodInfo, snapshot: Snapshot, cycle: Cycle, now: datetime, named: Callable[[str], str]
+    pod: PodInfo, reading: Reading, now: datetime, named: Callable[[str], str], settings: Settings = DEFAULT
 ) -> Why:
+    """`settings` are those of the pod's scheduler."""
+    snapshot, cycle = reading.snapshot, Cycle(plugins.default(RandomIds(random.Random(0)), settings))
     about = f"pod {pod.key}"
     words = in_words(read_asked(pod.spec))
     claims = tuple(_claim_line(one, words) for one in _claims_of(pod, snapshot))
-    settled = _settled(pod, snapshot)
+    settled = _settled(pod, reading)
     if settled:
         return Why(about, settled, claims, notes=tuple(_unserved(pod, snapshot)))
-    awaits = _awaits(pod, _claims_of(pod, snapshot), now)
+    awaits = _awaits(pod, _claims_of(pod, snapshot), now, settings.binding_timeout_s)
     if awaits:
         return Why(about, awaits, claims)
+    if hidden := reading.hidden(CLAIMS):
+        return _untold(pod, about, claims, hidden)
     notes = tuple(_notes(pod, snapshot))
     gate = cycle.gate(pod, snapshot)
     if gate is not None:
         return Why(about, f"cannot be tried yet: {gate}", claims, notes=notes)
+    if reading.hides_supply:
+        return _untold(pod, about, claims, reading.hides_supply)
     state = CycleState(pod, now)
     signed = cycle.sign(state, snapshot)
     if isinstance(signed, Rejection):
@@ -122,7 +136,18 @@ def why_pod(
     if only is not None:
         left = f"{_counted(tuple(sorted(only)))} only" if only else "no node"
         notes = (f"its claims or its spec leave {left}", *notes)
-    return Why(about, _room(pod, snapshot) + _verdict(told), claims, told, notes)
+    unsure = reading.hides_use if any(not story.reason for story in told) else ()
+    verdict = _room(pod, snapshot) + _verdict(told) + (", as far as can be seen" if unsure else "")
+    return Why(about, verdict, claims, told, (*notes, *unsure), is_certain=not unsure)
+
+
+def _untold(pod: PodInfo, about: str, claims: tuple[str, ...], hidden: tuple[str, ...]) -> Why:
+    """Where it is hidden what the answer depends on, the scheduler's own word is the best there is."""
+    told = (
+        one.message for one in pod.status.conditions if one.type == "PodScheduled" and one.status == "False"
+    )
+    notes = tuple(f"its scheduler last said: {message}" for message in told if message)
+    return Why(about, f"cannot be told: {'; '.join(hidden)}", claims, notes=notes, is_certain=False)
 
 
 def _room(pod: PodInfo, snapshot: Snapshot) -> str:
@@ -159,15 +184,16 @@ def _verdict(stories: tuple[NodeStory, ...]) -> str:
     return f"none of {total} nodes takes it" if total else "there are no nodes"
 
 
-def _settled(pod: PodInfo, snapshot: Snapshot) -> str:
+def _settled(pod: PodInfo, reading: Reading) -> str:
     """Where it is, if nothing is to be decided any more."""
+    snapshot = reading.snapshot
     name = pod.spec.node_name or snapshot.place_of(pod.uid)
     if pod.view.is_finished:
         said = ": ".join(filter(None, (pod.status.reason, pod.status.message)))
         where = f", on node {name}" if name else ""
         return f"has ended ({pod.status.phase}){where}" + (f": {said}" if said else "")
     if name:
-        is_gone = snapshot.node(name) is None and any(snapshot.node_names())  # else nodes could not be read
+        is_gone = snapshot.node(name) is None and not reading.hidden(NODES)
         return f"on node {name}" + (", which is not there" if is_gone else "")
     return "is being deleted" if pod.is_deleting else ""
 
@@ -183,10 +209,10 @@ def _unserved(pod: PodInfo, snapshot: Snapshot) -> Iterator[str]:
         yield NOBODY_ALLOCATES
 
 
-def _awaits(pod: PodInfo, claims: Sequence[ClaimInfo], now: datetime) -> str:
+def _awaits(pod: PodInfo, claims: Sequence[ClaimInfo], now: datetime, timeout_s: float) -> str:
     """What the devices lack that were chosen for the pod and are being made ready, if so."""
     chosen = tuple(one for one in claims if one.allocation is not None and one.is_reserved_for(pod.uid))
-    states = {readiness(one, now, BINDING_TIMEOUT_S) for one in chosen}
+    states = {readiness(one, now, timeout_s) for one in chosen}
     if len(chosen) < len(claims) or Readiness.WAITING not in states or states & GIVEN_UP:
         return ""
     nodes = places(chosen)
@@ -203,13 +229,18 @@ def _notes(pod: PodInfo, snapshot: Snapshot) -> Iterator[str]:
             yield f"no node offers {name} and no DeviceClass serves it"
 
 
-def why_claim(claim: ClaimInfo, snapshot: Snapshot, pods: Iterable[PodInfo]) -> Why:
+def why_claim(claim: ClaimInfo, reading: Reading) -> Why:
     """What a claim has and who of the pods uses it; whether it waits, and for whom."""
-    about = f"claim {claim.key}"
+    about, snapshot = f"claim {claim.key}", reading.snapshot
     if claim.allocation is not None:
         users = ", ".join(one.name for one in claim.reserved_for) or "nobody"
         return Why(about, f"has its devices, used by {users}", (_claim_line(claim, {}),))
-    uses = [pod for pod in pods if claim.key in {one.key for one in _claims_of(pod, snapshot)}]
+    if hidden := reading.hidden(PODS):
+        verdict = f"has no devices; who waits for it cannot be told: {'; '.join(hidden)}"
+        return Why(about, verdict, is_certain=False)
+    uses = [
+        pod for pod in reading.pods.values() if claim.key in {one.key for one in _claims_of(pod, snapshot)}
+    ]
     waiting = [pod.key.name for pod in uses if not pod.spec.node_name and not pod.view.is_finished]
     if not waiting:
         return Why(about, f"has no devices: {_unplanned([pod for pod in uses if _is_there(pod)])}")
