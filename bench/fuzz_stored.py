@@ -107,7 +107,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--objects", type=int, default=50_000)
-    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=RECORD)
     parser.add_argument("--logs", type=Path, metavar="DIR", help="keep the logs of rounds that fail there")

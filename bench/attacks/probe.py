@@ -3,9 +3,10 @@
     python bench/attacks/probe.py --port P --ca FILE --credential FILE --namespace NS
 
 A process of its own, so that no attacker's work is in its way. At a steady pace it reads and creates
-a small ConfigMap over a connection that it keeps; now and then it comes anew, as a command does. A
-wait counts from the moment that the request was due: who is held up by the answer before it waits as
-well. When its input ends, it prints what it saw as JSON.
+a small ConfigMap over a connection that it keeps; now and then it comes anew, as a command does. While
+it waits, requests that would have been due meanwhile are not sent, but count as what they would have
+waited: a stall of a second is seen by all who come in that second. When its input ends, it prints
+what it saw as JSON.
 """
 
 import argparse
@@ -83,6 +84,12 @@ class Waits:
         self.anew_s: list[float] = []
         self.refused: dict[str, int] = {}
 
+    def add(self, waited_s: float, *, anew: bool) -> None:
+        """With those who would have come while this one waited."""
+        while waited_s > 0:
+            (self.anew_s if anew else self.kept_s).append(waited_s)
+            waited_s -= PACE_S
+
     def report(self) -> dict[str, Any]:
         everything = sorted(self.kept_s + self.anew_s)
         return {
@@ -103,17 +110,19 @@ def probe(server: Server, namespace: str) -> Waits:
     path, waits, number = f"/api/v1/namespaces/{namespace}/configmaps", Waits(), 0
     server.ask(_create(path, "first"), anew=False)
     print("ready", flush=True)
-    began = time.perf_counter()
+    due = time.perf_counter()
     while not select.select([sys.stdin], [], [], 0)[0] or number < 2 * ANEW_EVERY:
-        due = began + number * PACE_S
         time.sleep(max(0.0, due - time.perf_counter()))
         anew = number % ANEW_EVERY == 0
         creates = number % CREATE_EVERY == 1
+        sent = time.perf_counter()
         status = server.ask(_create(path, f"o-{number}") if creates else _get(path), anew=anew)
-        (waits.anew_s if anew else waits.kept_s).append(time.perf_counter() - due)
+        waited_s = time.perf_counter() - sent
+        waits.add(waited_s, anew=anew)
         if status != (201 if creates else 200):
             said = str(status) if status else "no answer"
             waits.refused[said] = waits.refused.get(said, 0) + 1
+        due = max(due + PACE_S, sent + waited_s)
         number += 1
     return waits
 

@@ -1,22 +1,14 @@
-"""What is asked for next: by whom, with which verb, in which version and encoding.
-
-A `Sent` is a request as a value, so that a run can be played again, or half of it.
-"""
+"""What is asked for next: by whom, with which verb, in which version and encoding."""
 
 import copy
 import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-import yaml
-
-from allot.api import Gates, Kind, Version, custom, kinds, rbac, resource, schema
-
-from . import protobuf
-from .mutating import mutated, without
-from .sound import THING, sound
+from .mutating import mutated
+from .requests import PATCHES, Question, Sent, Target, served
+from .sound import sound
 from .values import Values
 
 Fields = dict[str, Any]
@@ -25,12 +17,6 @@ NAMESPACES = ("team-a", "team-b")
 NAMES = tuple(f"s-{number}" for number in range(12))
 ADMIN, EDITOR, NODE, DRIVER = ACTORS = ("admin", "editor", "node", "driver")
 
-_PATCHES = {
-    "merge": "application/merge-patch+json",
-    "strategic": "application/strategic-merge-patch+json",
-    "json": "application/json-patch+json",
-    "apply": "application/apply-patch+yaml",
-}
 _AUTHORIZATION = "/apis/authorization.k8s.io/v1"
 _TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
 _READS = (
@@ -54,90 +40,14 @@ _NOT_EDITED = (
     "things", "podtemplates",
 )  # fmt: skip
 """Kinds that `edit` does not reach; tried now and then all the same."""
+_NAMED_BY = {
+    "resourceclaims": "resourceClaimName",
+    "resourceclaimtemplates": "resourceClaimTemplateName",
+    "deviceclasses": "deviceClassName",
+    "nodes": "nodeName",
+}
+_REMEMBERED_MAX = 40
 _DRIVERS = ("resourceslices", "resourceslices", "resourceclaims", "events", "deviceclasses")
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    actor: str
-    method: str
-    path: str
-    body: bytes = b""
-    media: str = "application/json"
-
-    def as_json(self) -> Fields:
-        text = self.body.decode("utf-8", "backslashreplace")
-        return {
-            "actor": self.actor,
-            "method": self.method,
-            "path": self.path,
-            "media": self.media,
-            "body": text,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A request that may be sent again with less in it."""
-
-    sent: Sent
-    target: "Target | None" = None
-    fields: Fields = field(default_factory=dict)
-    good: Fields = field(default_factory=dict)
-    kind: str = "create"
-
-    def mended(self, causes: list[str]) -> "Question | None":
-        """Without what was refused; None if nothing of that is there."""
-        fields = copy.deepcopy(self.fields)
-        if not self.fields or not self.target or not without(fields, causes, self.good):
-            return None
-        body, media = self.target.encoded(fields, "json" if self.kind != "apply" else "apply")
-        return replace(self, sent=replace(self.sent, body=body, media=media), fields=fields)
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """One kind in one version."""
-
-    kind: Kind
-    version: Version
-
-    @property
-    def base(self) -> str:
-        group = self.kind.group
-        return f"/apis/{group}/{self.version.name}" if group else f"/api/{self.version.name}"
-
-    def path(self, namespace: str, name: str = "", subresource: str = "") -> str:
-        parts = [
-            self.base,
-            f"namespaces/{namespace}" if namespace else "",
-            self.kind.plural,
-            name,
-            subresource,
-        ]
-        return "/".join(part for part in parts if part)
-
-    def encoded(self, fields: Fields, encoding: str) -> tuple[bytes, str]:
-        """The body, and its media type; JSON where the encoding cannot say it."""
-        if encoding == "yaml":
-            return yaml.safe_dump(fields, allow_unicode=True).encode(), "application/yaml"
-        if encoding == "protobuf" and (body := protobuf.encoded(fields, self.version.schema)) is not None:
-            return body, protobuf.MEDIA
-        media = _PATCHES["apply"] if encoding == "apply" else "application/json"
-        return json.dumps(fields).encode(), media
-
-
-def served() -> list[Target]:
-    """Every kind in every version, with a custom one."""
-    every = (*kinds.ALL, *rbac.KINDS, *resource.served(Gates()), *custom.KINDS)
-    targets = [Target(kind, version) for kind in every for version in kind.versions]
-    names, version = THING["spec"]["names"], THING["spec"]["versions"][0]  # type: ignore[index]
-    shape = schema.from_structural(version["schema"]["openAPIV3Schema"])
-    things = Kind(
-        group="fuzz.example.com", kind=names["kind"], plural=names["plural"],
-        versions=(Version("v1", "", custom=shape),), hub="v1", has_status=True,
-    )  # fmt: skip
-    return [*targets, Target(things, things.versions[0])]
 
 
 class Asker:
@@ -147,14 +57,16 @@ class Asker:
         self.rng = random.Random(seed)
         self._targets = served()
         self._node = nodes[0]
-        names: Mapping[str, Sequence[str]] = {
-            "name": (*NAMES, "default", "nowhere"),
-            "namespace": (*NAMESPACES, ""),
-            "nodeName": (self._node, "s-1", "nowhere"),
-            "uid": (uids := ["00000000-0000-4000-8000-000000000000"]),
+        self._names: dict[str, list[str]] = {
+            "name": [*NAMES, "default", "nowhere"],
+            "namespace": [*NAMESPACES, ""],
+            "nodeName": [self._node, "s-1", "nowhere"],
+            "uid": ["00000000-0000-4000-8000-000000000000"],
+            "resourceClaimName": ["nowhere"],
+            "resourceClaimTemplateName": ["nowhere"],
+            "deviceClassName": ["c-0", "c-1", "gpu.example.com", "nowhere"],
         }
-        self._uids = uids
-        self._values = Values(self.rng, names)
+        self._values = Values(self.rng, self._names)
         self._known: dict[tuple[str, str, str], Fields] = {}  # by plural, namespace and name
 
     def learn(self, question: Question, answer: bytes) -> None:
@@ -165,10 +77,19 @@ class Asker:
             key = (question.target.kind.plural, metadata.get("namespace", ""), metadata["name"])  # type: ignore[union-attr]
         except (ValueError, KeyError, TypeError, AttributeError):
             return
-        if question.kind in ("create", "apply"):
-            self._known[key] = fields
-            if uid := metadata.get("uid"):
-                self._uids[len(self._uids) % 64 :] = [uid]
+        if question.kind not in ("create", "apply"):
+            return
+        self._known[key] = fields
+        self._remember("uid", metadata.get("uid", ""))
+        self._remember("name", metadata["name"])
+        self._remember(_NAMED_BY.get(key[0], ""), metadata["name"])
+
+    def _remember(self, field: str, value: str) -> None:
+        """So that later objects point at it; the latest are enough."""
+        known = self._names.get(field)
+        if known is not None:
+            known.append(value)
+            del known[: max(0, len(known) - _REMEMBERED_MAX)]
 
     def questions(self) -> Iterator[Question]:
         """For ever. Every kind comes first once, then as chance has it."""
@@ -264,7 +185,7 @@ class Asker:
     def _patch(self, actor: str, target: Target, subresource: str = "") -> Question:
         namespace, name, good = self._existing(actor, target)
         rng, shape = self.rng, target.version.shape()
-        path, way = target.path(namespace, name, subresource), rng.choice(list(_PATCHES))
+        path, way = target.path(namespace, name, subresource), rng.choice(list(PATCHES))
         fields: Any = mutated({}, shape, self._values, rng.choice((1, 2, 3)))
         if way == "apply":
             about = {"name": name, **({"namespace": namespace} if namespace else {})}
@@ -281,7 +202,7 @@ class Asker:
             directive = {"$patch": rng.choice(("replace", "delete", "merge"))}
             fields["spec"] = {**directive, **(spec if isinstance(spec, dict) else {})}
         return Question(
-            Sent(actor, "PATCH", path, json.dumps(fields).encode(), _PATCHES[way]), target, kind="patch"
+            Sent(actor, "PATCH", path, json.dumps(fields).encode(), PATCHES[way]), target, kind="patch"
         )
 
     def _step(self) -> Fields:
@@ -347,7 +268,7 @@ class Asker:
             ("POST", _TOKEN_REVIEWS, {"spec": {"token": rng.choice(("", "a.b.c", "x" * 9000))}}),
         ]
         method, path, body = rng.choice(choices)
-        media = _PATCHES["merge"] if method == "PATCH" else "application/json"
+        media = PATCHES["merge"] if method == "PATCH" else "application/json"
         sent = Sent(actor, method, path, b"" if body is None else json.dumps(body).encode(), media)
         return Question(sent, kind="odd")
 

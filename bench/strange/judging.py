@@ -10,7 +10,8 @@ import json
 import time
 from typing import Any
 
-from . import asking
+from .asking import ADMIN, EDITOR
+from .requests import Sent, served
 from .world import Failed, World
 
 WORK_S = 45.0
@@ -48,7 +49,7 @@ def tracebacks(log: str) -> list[str]:
 
 
 async def _lists(world: World) -> None:
-    for target in asking.served():
+    for target in served():
         answer = await world.ask("GET", target.path(""))
         if answer.said != "200":
             raise Failed(f"a list of {target.path('')} was answered {answer.said}: {answer.body[:300]!r}")
@@ -107,19 +108,17 @@ async def _running(world: World, name: str) -> str:
 
 
 async def _may_look(world: World, name: str) -> str:
-    answer = await world.ask("GET", f"/api/v1/namespaces/{name}/pods", actor=asking.EDITOR)
+    answer = await world.ask("GET", f"/api/v1/namespaces/{name}/pods", actor=EDITOR)
     return "" if answer.said == "200" else f"answered {answer.said}"
 
 
 async def _watched(world: World, name: str) -> None:
     """A watch of pods in all namespaces tells of a new one."""
-    connection = await world.connect(asking.ADMIN)
+    connection = await world.connect(ADMIN)
     if connection is None:
         raise Failed("it lets nobody in any more")
     try:
-        await connection.send(
-            world.request(asking.Sent("admin", "GET", "/api/v1/pods?watch=1&timeoutSeconds=60"))
-        )
+        await connection.send(world.request(Sent(ADMIN, "GET", "/api/v1/pods?watch=1&timeoutSeconds=60")))
         head = await connection.head()
         if head.said != "200":
             raise Failed(f"a watch of pods was answered {head.said}")

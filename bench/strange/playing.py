@@ -16,8 +16,9 @@ from typing import Any
 
 from attacks import wire
 
-from .asking import ACTORS, Asker, Question, Sent
+from .asking import ACTORS, Asker
 from .judging import judge, tracebacks
+from .requests import Question, Sent
 from .world import Failed, World
 
 _MENDS_MAX = 4

@@ -25,7 +25,8 @@ from attacks import wire
 
 from allot.apiserver import security
 
-from .asking import ADMIN, DRIVER, EDITOR, NAMESPACES, NODE, Sent
+from .asking import ADMIN, DRIVER, EDITOR, NAMESPACES, NODE
+from .requests import Sent
 from .sound import THING
 
 READY_S = 60.0
