@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,8 +21,10 @@ from allot.api import (
 from allot.base import Clock, Ids, LoopWatch, Metrics, RandomIds, SystemClock
 from allot.store import Store, StoreError
 
-from .admission import Admission
+from .admission import Admission, Plugin, podsecurity
 from .admission import pods as pod_rules
+from .admission.accounts import born_with_account, service_account
+from .admission.limits import limits_of_pods, limits_of_volume_claims
 from .admission.rights import no_escalation, node_restriction
 from .applying import Applier
 from .audit import Auditor
@@ -36,6 +38,7 @@ from .expressions import CelExpressions
 from .finalizing import Finalizer
 from .guard import DeviceGuard
 from .history import Change
+from .limitranges import LimitRanges
 from .logs import Forward, Logs
 from .minting import Minter
 from .occasions import Occasions
@@ -47,7 +50,7 @@ from .podverbs import Binder, Evictor
 from .quotas import Quotas
 from .reading import Reader
 from .registry import Registry
-from .repository import Repository, key_of, object_of
+from .repository import Repository, key_of, object_of, prefix_of
 from .reviewing import REVIEWS, reviews
 from .scaling import Scaling
 from .security import (
@@ -58,7 +61,7 @@ from .security import (
     openid_document,
 )
 from .security.openid import PATHS as OPENID_PATHS
-from .seeding import SERVER, Seeder, namespaces, priority_classes
+from .seeding import SERVER, Seeder, accounts, namespaces, priority_classes
 from .server import Page, Server, Verb
 from .telemetry import Telemetry
 from .watching import Laggards
@@ -143,6 +146,7 @@ class ApiServer:
     async def start(self) -> None:
         """Load what decisions need, plant what every cluster starts with, and begin housekeeping."""
         await self._seeder.plant([*namespaces(), *priority_classes()])
+        await self._seeder.plant(accounts())
         observed = self._observed()
         for kind in observed:
             if (kind.group, kind.plural) in Authorizer.OBSERVED:
@@ -199,9 +203,40 @@ class ApiServer:
 
     def _admission(self) -> Admission:
         escalation = [no_escalation(self.authorizer, SERVER)]
-        pods = [pod_rules.service_account, pod_rules.tolerations, pod_rules.priority(self._priority_class)]
-        for_kind = {(rbac.GROUP, kind.plural): escalation for kind in rbac.KINDS}
-        return Admission([node_restriction(self.look_up)], {**for_kind, ("", "pods"): pods})
+        ranges = LimitRanges(self.caches, self._kind("", "limitranges"))
+        accounts = self._kind("", "serviceaccounts")
+        for_kind: dict[tuple[str, str], list[Plugin]] = {
+            (rbac.GROUP, kind.plural): escalation for kind in rbac.KINDS
+        }
+        for_kind |= {kind: [podsecurity.pod_security] for kind in podsecurity.KINDS}
+        for_kind["", "pods"] = [
+            service_account(self._service_account),
+            pod_rules.tolerations,
+            pod_rules.priority(self._priority_class),
+            limits_of_pods(ranges.of),
+            podsecurity.pod_security,
+        ]
+        for_kind["", "persistentvolumeclaims"] = [limits_of_volume_claims(ranges.of)]
+        for_kind["", "limitranges"] = [ranges.announce]
+        for_kind["", "namespaces"] = [
+            born_with_account(accounts, self.options.ids),
+            podsecurity.labels_of_namespaces(self._pods_of),
+        ]
+        return Admission([node_restriction(self.look_up)], for_kind)
+
+    async def _service_account(self, namespace: str, name: str) -> Mapping[str, Any] | None:
+        """One that was created a moment ago may not have come round yet: the store is asked before no."""
+        kind = self._kind("", "serviceaccounts")
+        key = key_of(kind, namespace, name)
+        found = self.caches.made(kind).objects.get(key)
+        if found is None:
+            entry = await self.store.get(key)
+            found = object_of(entry) if entry else None
+        return found.fields if found is not None else None
+
+    async def _pods_of(self, namespace: str) -> Sequence[Mapping[str, Any]]:
+        page = await self.store.range(prefix_of(self._kind("", "pods"), namespace))
+        return [object_of(entry).fields for entry in page.entries]
 
     async def _priority_class(self, name: str) -> Mapping[str, Any] | None:
         """The class of that name or, with none, the one for pods that name none.
@@ -223,7 +258,8 @@ class ApiServer:
     def _observed(self) -> list[Kind]:
         """Whose objects decide what callers may do, or what tokens are good for."""
         wanted = [*sorted(Authorizer.OBSERVED), ("scheduling.k8s.io", "priorityclasses")]
-        wanted += [("", name) for name in ("nodes", "resourcequotas", "secrets", "serviceaccounts")]
+        core = ("limitranges", "nodes", "resourcequotas", "secrets", "serviceaccounts")
+        wanted += [("", name) for name in core]
         return [kind for key in wanted if (kind := self.registry.kind(*key))]
 
     def _observer(self, kind: Kind) -> Callable[[Change], None]:

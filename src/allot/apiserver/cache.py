@@ -167,7 +167,7 @@ class Caches:
     """One cache a resource, made when somebody first asks."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        self.store = store
         self._budget = Budget()
         self._caches: dict[tuple[str, str], Cache] = {}
 
@@ -182,7 +182,7 @@ class Caches:
         key = kind.storage
         cache = self._caches.get(key)
         if cache is None:
-            cache = self._caches[key] = Cache(self._store, kind, self._budget)
+            cache = self._caches[key] = Cache(self.store, kind, self._budget)
         return cache
 
     async def close(self) -> None:

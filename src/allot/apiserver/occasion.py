@@ -14,7 +14,7 @@ from typing import Protocol, cast
 import msgspec
 
 from allot.api import Action, Decision, FieldErrorText, Fields, Gates, Object, User
-from allot.store import Change, Compare
+from allot.store import Change, Compare, Put
 
 from .repository import Found
 
@@ -65,6 +65,12 @@ class WriteOccasion(msgspec.Struct):
         if compare not in self.compares:
             self.compares.append(compare)
         return found.object
+
+    def announce(self) -> None:
+        """Write the namespace anew, unchanged: every other write that has read it starts over."""
+        found = self.namespace_found
+        if self.namespace() is not None and found is not None and found.object is not None:
+            self.extra_writes.append(Put(found.key, found.object.stored))
 
     def authorize(self, action: Action) -> Decision:
         return self.authorizer(self.user, action)

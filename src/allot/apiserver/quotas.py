@@ -64,7 +64,7 @@ class Quotas:
         if not attempt.kind.namespaced or attempt.subresource or attempt.new is None:
             return False
         if attempt.kind is self._kind and _counts_otherwise(attempt):
-            _announce(attempt.occasion)
+            attempt.occasion.announce()
         return attempt.operation == "CREATE" or quota.can_grow(_source(attempt.kind))
 
     async def _may_have_quotas(self, attempt: Attempt) -> bool:
@@ -227,13 +227,6 @@ def _with_used(found: Object, used: quota.Usage, delta: quota.Usage) -> bytes:
 def _counts_otherwise(attempt: Attempt) -> bool:
     """A quota that is new, or whose terms change."""
     return attempt.old is None or (attempt.new or {}).get("spec") != attempt.old.get("spec")
-
-
-def _announce(occasion: WriteOccasion) -> None:
-    """Every write that has read the namespace, and not this quota, starts over."""
-    found = occasion.namespace_found
-    if occasion.namespace() is not None and found is not None and found.object is not None:
-        occasion.extra_writes.append(Put(found.key, found.object.stored))
 
 
 def _forget_what_is_no_longer_counted(attempt: Attempt) -> None:

@@ -29,6 +29,14 @@ def namespaces() -> list[Fields]:
     return [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in NAMESPACES]
 
 
+def accounts() -> list[Fields]:
+    """Namespaces are born with theirs; those of a store that is older than this rule are not."""
+    return [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": name}}
+        for name in NAMESPACES
+    ]
+
+
 def priority_classes() -> list[Fields]:
     """What the system's own pods are given, so that nobody preempts them."""
     classes = {

@@ -1,4 +1,4 @@
-"""What every new pod is given: a service account, a priority, time on a failing node."""
+"""What every new pod is given: a priority, time on a failing node."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
@@ -12,17 +12,6 @@ _TOLERATED_S = 300
 
 PriorityClass = Callable[[str], Awaitable[Mapping[str, Any] | None]]
 """The class of a name; of "", the one for pods that name none."""
-
-
-async def service_account(attempt: Attempt) -> None:
-    """A pod that names no account runs as the namespace's default one."""
-    if attempt.operation != "CREATE" or attempt.subresource or attempt.new is None:
-        return
-    spec = attempt.new.setdefault("spec", {})
-    if (attempt.new["metadata"].get("annotations") or {}).get("kubernetes.io/config.mirror"):
-        return
-    name = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"
-    spec["serviceAccountName"] = spec["serviceAccount"] = name
 
 
 async def tolerations(attempt: Attempt) -> None:

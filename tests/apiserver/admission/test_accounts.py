@@ -1,0 +1,72 @@
+"""Who a new pod is."""
+
+import pytest
+
+from allot.api import errors
+
+SPEC = {"containers": [{"name": "main", "image": "busybox"}]}
+
+
+def pod(name, namespace="default", **spec):
+    return {"metadata": {"name": name, "namespace": namespace}, "spec": {**SPEC, **spec}}
+
+
+@pytest.fixture
+def core(allot_server):
+    client = allot_server.client()
+    return lambda plural, namespaced=True: client.resource("", "v1", plural, namespaced=namespaced)
+
+
+def test_a_namespace_is_born_with_its_account(allot_server, core):
+    """The first pod needs no luck, and no controller."""
+
+    async def story():
+        for number in range(10):
+            name = f"team-{number}"
+            await core("namespaces", False).create({"metadata": {"name": name}})
+            made = await core("pods").create(pod("p", name))
+            assert made.fields["spec"]["serviceAccountName"] == "default"
+            account = await core("serviceaccounts").get("default", name)
+            assert account.uid and account.metadata.creation_timestamp
+
+    allot_server.run(story())
+
+
+def test_a_dry_run_of_a_namespace_makes_no_account(allot_server, core):
+    api = allot_server.client()
+
+    async def story():
+        await api.send("POST", "/api/v1/namespaces", {"dryRun": "All"}, b'{"metadata": {"name": "never"}}')
+        found = await core("serviceaccounts").list("never")
+        assert not found.objects
+
+    allot_server.run(story())
+
+
+def test_an_account_that_does_not_exist_is_refused_by_name(allot_server, core):
+    wanted = 'error looking up service account default/robot: serviceaccount "robot" not found'
+    with pytest.raises(errors.Forbidden, match=wanted):
+        allot_server.run(core("pods").create(pod("p", serviceAccountName="robot")))
+
+
+def test_an_account_that_was_made_a_moment_ago_will_do(allot_server, core):
+    async def story():
+        for number in range(20):
+            name = f"robot-{number}"
+            await core("serviceaccounts").create({"metadata": {"name": name, "namespace": "default"}})
+            await core("pods").create(pod(f"p-{number}", serviceAccountName=name))
+
+    allot_server.run(story())
+
+
+def test_a_pod_pulls_images_with_the_secrets_of_its_account(allot_server, core):
+    async def story():
+        account = {"metadata": {"name": "robot", "namespace": "default"}}
+        await core("serviceaccounts").create({**account, "imagePullSecrets": [{"name": "registry"}]})
+        made = await core("pods").create(pod("p", serviceAccountName="robot"))
+        assert made.fields["spec"]["imagePullSecrets"] == [{"name": "registry"}]
+        own = [{"name": "mine"}]
+        made = await core("pods").create(pod("q", serviceAccountName="robot", imagePullSecrets=own))
+        assert made.fields["spec"]["imagePullSecrets"] == own
+
+    allot_server.run(story())
