@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from allot.api import Fields, Quantity, errors, kinds, podresources
-from allot.api.quantity import NANO
 
 from . import Attempt, Plugin
 
@@ -22,6 +21,7 @@ Ranges = Callable[[Attempt], Awaitable[Sequence[Mapping[str, Any]]]]
 ANNOTATION = "kubernetes.io/limit-ranger"
 
 _BOTH = ("initContainers", "containers")
+_ONE = Quantity.of(1).nano
 
 
 def limits_of_pods(ranges: Ranges) -> Plugin:
@@ -166,5 +166,5 @@ def _too_far_apart(limit: Mapping[str, Any], type: str, requests: Amounts, limit
             yield f"{rule} no request is specified or request is 0"
         elif name not in limits or not limits[name]:
             yield f"{rule} no limit is specified or limit is 0"
-        elif limits[name].nano * NANO > most.nano * requests[name].nano:
+        elif limits[name].nano * _ONE > most.nano * requests[name].nano:
             yield f"{rule} provided ratio is {limits[name].nano / requests[name].nano:f}"
