@@ -111,16 +111,6 @@ def test_a_patch_for_another_uid_is_refused(api, kind, path):
     assert api("PATCH", path, patch, media=f"application/{kind}+json").status == 200
 
 
-def test_unknown_fields_are_kept_and_told_of(api):
-    """S3: what the server does not know by name is not its to throw away."""
-    made = api("POST", PODS, {**POD, "spec": {**POD["spec"], "fromTheFuture": {"a": [1]}}})
-    assert made.status == 201
-    assert made.warnings == ['299 - "unknown field \\"spec.fromTheFuture\\""']
-    assert api("GET", f"{PODS}/web").body["spec"]["fromTheFuture"] == {"a": [1]}
-    api("PUT", f"{PODS}/web/status", {**made.body, "status": {"phase": "Running"}})
-    assert api("GET", f"{PODS}/web").body["spec"]["fromTheFuture"] == {"a": [1]}
-
-
 def test_strict_clients_are_refused_what_lenient_ones_are_warned_of(api):
     body = {**POD, "spec": {**POD["spec"], "fromTheFuture": 1}}
     strict = api("POST", PODS, body, fieldValidation="Strict")
@@ -272,15 +262,6 @@ def test_an_update_gets_defaults_in_what_it_changes_and_keeps_what_it_says_again
     web["spec"]["template"]["spec"]["containers"] = two
     changed = api("PUT", f"{deployments}/web", web).body
     assert changed["spec"]["template"]["spec"]["containers"][1]["terminationMessagePolicy"] == "File"
-
-
-def test_unknown_fields_that_are_stored_are_told_of_again(api):
-    """That it is there already does not make it known."""
-    odd = {**config(), "dta": {"a": "b"}}
-    assert api("POST", CONFIGS, odd).warnings
-    stored = api("GET", f"{CONFIGS}/a").body
-    assert api("PUT", f"{CONFIGS}/a", {**stored, "data": {"x": "y"}}).warnings
-    assert api("PUT", f"{CONFIGS}/a", stored, fieldValidation="Strict").status == 400
 
 
 def test_a_secret_whose_data_is_sent_along_takes_what_is_said_in_plain_words(api):

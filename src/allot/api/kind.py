@@ -192,6 +192,9 @@ class Kind:
     selects_namespace: bool = True  # whether metadata.namespace is one, too
     stored_as: tuple[str, str] | None = None
     """(group, plural) of the kind whose objects and hub form this one shares; see `storage`."""
+    stored_version: Version | None = None
+    """The version of the hub form, where it is none of `versions`."""
+    is_custom: bool = False  # defined at run time, so that its shape may change under its objects
 
     @property
     def storage(self) -> tuple[str, str]:
@@ -203,6 +206,12 @@ class Kind:
     def stored_kind(self) -> str:
         """The `kind` that stored objects carry. Kinds that share objects share their name."""
         return self.kind
+
+    def stored_shape(self) -> Schema:
+        """The schema of the hub form: what is stored has no other fields (S3)."""
+        version = self.stored_version or self.version(self.hub)
+        assert version is not None, f"{self.resource} is stored in {self.hub}, which is no version of it"
+        return version.shape()
 
     def row(self, fields: Fields, now: datetime) -> Sequence[Any]:
         """The cells of one object in `kubectl get`."""

@@ -2,13 +2,18 @@
 
 Store, watch cache, informers and clients share an `Object` and never change it.
 What it encodes is never narrowed: a view knows some fields, the object keeps all
-of them (S3). Who wants another object lays changes over this one.
+that its kind has (S3). Who wants another object lays changes over this one.
 
 Stored form
     The store keeps the JSON without `metadata.resourceVersion`, which is only
     known once the write has its revision, and with `metadata` first. So the
     version can be written in when an object leaves the server, without decoding
     it: an object that goes to a thousand watchers is encoded once.
+
+    It ends with SEAL, a space, which says that the object was held to the shape of its
+    kind when it was written. What was written before there was a seal may hold fields
+    that its kind does not have (see `apiserver.stored`). A change that takes fields away
+    from shapes needs another seal.
 """
 
 from collections.abc import Mapping
@@ -20,6 +25,7 @@ from .meta import read
 
 View = TypeVar("View", bound=msgspec.Struct)
 
+SEAL = b" "
 _HEAD = b'{"metadata":{'
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder()
@@ -185,7 +191,7 @@ def stored_form(fields: Mapping[str, Any]) -> bytes:
         metadata = {key: value for key, value in metadata.items() if key != "resourceVersion"}
     ordered = {"metadata": metadata, **fields}
     ordered["metadata"] = metadata  # in the first place still
-    return _encoder.encode(ordered)
+    return _encoder.encode(ordered) + SEAL
 
 
 def _laid_over(below: Any, above: Any) -> Any:

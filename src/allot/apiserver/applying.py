@@ -9,7 +9,7 @@ from datetime import datetime
 from allot.api import Fields, Object, Response, errors, field, schema
 
 from .apply import Author, Conflicts, apply
-from .body import Body, completed, converted, refuse_mistyped, settle_type
+from .body import Body, completed, converted, notes_of, refuse_mistyped, settle_type, unknown_notes, warned
 from .call import Call
 from .metadata import timestamp
 from .occasion import WriteOccasion
@@ -41,13 +41,13 @@ class Applier:
         return (await self._writer.change(call, change, missing)).response(call)
 
     def _applied(self, call: Call, old: Object | None, now: datetime) -> Body:
-        config = _configuration(call)
+        config, notes = _configuration(call)
         live = None if old is None else in_version(old, call.served)
         shape = call.served.version.shape()
-        notes, more = _notes(call, config, shape), list[str]()
+        warnings = _warnings(call, config, shape, notes)
 
         def settle(fields: Fields) -> Fields:
-            more.extend(completed(call, fields, now, None if old is None else old.fields))
+            completed(call, fields, now, None if old is None else old.fields)
             return fields
 
         result = apply(
@@ -63,15 +63,16 @@ class Applier:
         if isinstance(result, Conflicts):
             raise result.error()
         if old is not None and not result.changed:
-            return Body(old.fresh(), notes, patched=True, applied=True)
-        body = converted(call, result.fields, more, patched=True)
-        body.warnings = [*notes, *(text for text in body.warnings if text not in notes)]
+            return Body(old.fresh(), warnings, patched=True, applied=True)
+        body = converted(call, result.fields, [], patched=True)
+        body.warnings += warnings
         body.applied = True
         return body
 
 
-def _configuration(call: Call) -> Fields:
-    config = schema.decode_yaml(call.request.body).fields
+def _configuration(call: Call) -> tuple[Fields, list[str]]:
+    decoded = schema.decode_yaml(call.request.body, find_duplicates=call.field_validation != "Ignore")
+    config = decoded.fields
     if not config.get("apiVersion") or not config.get("kind"):
         raise errors.BadRequest("an applied configuration must say its apiVersion and kind")
     settle_type(call.served, config)
@@ -83,16 +84,13 @@ def _configuration(call: Call) -> Fields:
             f"the name of the object ({metadata['name']}) does not match "
             f"the name on the URL ({call.target.name})"
         )
-    return config
+    return config, notes_of(decoded)
 
 
-def _notes(call: Call, config: Fields, shape: schema.Schema) -> list[str]:
-    """What the configuration says that the kind does not know; wrong types end the request."""
+def _warnings(call: Call, config: Fields, shape: schema.Schema, notes: list[str]) -> list[str]:
+    """What the configuration says that the kind does not have is taken out of it, in place."""
     problems = schema.check(config, shape)
     if problems.malformed:
         raise errors.BadRequest(f"the applied configuration cannot be read: {problems.malformed}")
     refuse_mistyped(call, problems)
-    notes = [f'unknown field "{path}"' for path in problems.unknown]
-    if notes and call.field_validation == "Strict":
-        raise errors.BadRequest(f"failed to apply: strict decoding error: {', '.join(notes)}")
-    return notes if call.field_validation == "Warn" else []
+    return warned(call.request, [*notes, *unknown_notes(problems)], lambda why: f"failed to apply: {why}")

@@ -50,7 +50,7 @@ from .podverbs import Binder, Evictor
 from .quotas import Quotas
 from .reading import Reader
 from .registry import Registry
-from .repository import Repository, key_of, object_of, prefix_of
+from .repository import Repository, key_of, prefix_of
 from .reviewing import REVIEWS, reviews
 from .scaling import Scaling
 from .security import (
@@ -63,12 +63,15 @@ from .security import (
 from .security.openid import PATHS as OPENID_PATHS
 from .seeding import SERVER, Seeder, accounts, namespaces, priority_classes
 from .server import Page, Server, Verb
+from .stored import object_of
 from .telemetry import Telemetry
 from .watching import Laggards
 from .writing import Writer
 
 _HOUSEKEEPING_S = 1.0
 _COMPACT_EVERY_S = 300.0
+_TROUBLES_SHOWN_MAX = 8
+_TROUBLE_LENGTH_MAX = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +186,7 @@ class ApiServer:
         kind = self._kind("", resource)
         key = key_of(kind, namespace, name)
         entry = self.store.peek(key)
-        found = object_of(entry) if entry else self.caches.made(kind).objects.get(key)
+        found = object_of(entry, kind) if entry else self.caches.made(kind).objects.get(key)
         return found.fields if found else None
 
     async def close(self) -> None:
@@ -231,12 +234,13 @@ class ApiServer:
         found = self.caches.made(kind).objects.get(key)
         if found is None:
             entry = await self.store.get(key)
-            found = object_of(entry) if entry else None
+            found = object_of(entry, kind) if entry else None
         return found.fields if found is not None else None
 
     async def _pods_of(self, namespace: str) -> Sequence[Mapping[str, Any]]:
-        page = await self.store.range(prefix_of(self._kind("", "pods"), namespace))
-        return [object_of(entry).fields for entry in page.entries]
+        kind = self._kind("", "pods")
+        page = await self.store.range(prefix_of(kind, namespace))
+        return [object_of(entry, kind).fields for entry in page.entries]
 
     async def _priority_class(self, name: str) -> Mapping[str, Any] | None:
         """The class of that name or, with none, the one for pods that name none.
@@ -252,7 +256,7 @@ class ApiServer:
         found = known.get(key)
         if found is None:
             entry = await self.store.get(key)
-            found = object_of(entry) if entry else None
+            found = object_of(entry, kind) if entry else None
         return found.fields if found is not None else None
 
     def _observed(self) -> list[Kind]:
@@ -271,9 +275,12 @@ class ApiServer:
                 # What is decoded anew is so for the moment only: kept, all pods would fill the memory.
                 written = self._repository.recent.at(change.key, change.revision)
                 fields = written.fields if written is not None else change.object.fresh()
-            self.authorizer.observe(
-                kind.group, kind.plural, change.object.namespace, change.object.name, fields
-            )
+            who = kind.group, kind.plural, change.object.namespace, change.object.name
+            try:
+                self.authorizer.observe(*who, fields)
+            except Exception:
+                self.authorizer.observe(*who, None)  # what cannot be read gives nobody any rights
+                raise
 
         return observe
 
@@ -337,7 +344,13 @@ class ApiServer:
         async def started() -> str | None:
             return None if self.ready else "still starting"
 
-        return {"ping": ping, "store": store, "started": started}
+        async def objects() -> str | None:
+            troubles = self.caches.troubles()
+            shown = [f"{key} is passed over: {why[:_TROUBLE_LENGTH_MAX]}" for key, why in troubles.items()]
+            more = len(shown) - _TROUBLES_SHOWN_MAX
+            return "; ".join(shown[:_TROUBLES_SHOWN_MAX]) + (f"; and {more} more" if more > 0 else "") or None
+
+        return {"ping": ping, "store": store, "started": started, "objects": objects}
 
     async def _keep_house(self) -> None:
         """Cut off watchers that do not read; compact history older than a few minutes."""

@@ -1,6 +1,11 @@
-"""From the bytes of a request to an object in the hub form."""
+"""From the bytes of a request to an object in the hub form.
 
-from collections.abc import Mapping
+Every body is held to the shape of its kind here, whatever the verb and the
+encoding: fields that the kind does not have are taken out, and the client is told
+or refused as it asked for (S3).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
@@ -8,7 +13,7 @@ from typing import Any, Protocol
 from allot.api import FieldError, Fields, Path, Request, errors, protobuf, schema
 from allot.api import field as fields_of
 
-from .call import Call
+from .call import Call, field_validation
 from .negotiate import object_media
 from .occasion import WriteOccasion
 from .registry import Served
@@ -47,10 +52,53 @@ def read_body(call: Call, now: datetime, stored: Stored | None = None) -> Body:
     """The body of a create, or of an update of what is `stored`."""
     decoded = decode_body(call.request, find_duplicates=call.field_validation != "Ignore")
     settle_type(call.served, decoded.fields)
-    notes = [f'duplicate field "{path}"' for path in decoded.duplicates]
-    body = settled(call, decoded.fields, now, notes, stored)
+    body = settled(call, decoded.fields, now, notes_of(decoded), stored)
     body.conditional = (body.hub.get("metadata") or {}).get("resourceVersion") not in (None, "", "0")
     return body
+
+
+def read_other(
+    request: Request, shape: schema.Schema, kind: str, meant: Iterable[str]
+) -> tuple[Fields, list[str]]:
+    """The body of a verb that has a shape of its own, such as a binding, and what to warn about.
+
+    `meant` are the API versions that it may say; it may leave out that and its kind.
+    """
+    decoded = decode_body(request, find_duplicates=field_validation(request) != "Ignore")
+    fields, (first, *more) = decoded.fields, meant
+    said = fields.get("apiVersion") or first, fields.get("kind") or kind
+    if said[1] != kind or said[0] not in (first, *more):
+        raise errors.BadRequest(
+            f"the API version in the data ({str(said[0])[:64]}, Kind={str(said[1])[:64]}) does not match "
+            f"the expected API version ({first}, Kind={kind})"
+        )
+    fields["apiVersion"], fields["kind"] = said
+    return fields, held_to(request, fields, shape, kind, notes_of(decoded))
+
+
+def held_to(request: Request, fields: Fields, shape: schema.Schema, kind: str, notes: list[str]) -> list[str]:
+    """Take out of `fields`, in place, what the shape does not have; what to warn about."""
+    problems = schema.check(fields, shape)
+    if problems.malformed:
+        raise errors.BadRequest(f"{kind} cannot be read: {problems.malformed}")
+    return warned(request, [*notes, *unknown_notes(problems)], lambda why: f"{kind} cannot be read: {why}")
+
+
+def warned(request: Request, notes: list[str], refused: Callable[[str], str]) -> list[str]:
+    """Notes become warnings, or a refusal if the client asked for it."""
+    strictness = field_validation(request)
+    if notes and strictness == "Strict":
+        raise errors.BadRequest(refused(f"strict decoding error: {', '.join(notes)}"))
+    return notes if strictness == "Warn" else []
+
+
+def notes_of(decoded: schema.Decoded) -> list[str]:
+    unknown = [f'unknown field "{name}"' for name in decoded.unknown]
+    return [*unknown, *(f'duplicate field "{path}"' for path in decoded.duplicates)]
+
+
+def unknown_notes(problems: schema.Problems) -> list[str]:
+    return [f'unknown field "{path}"' for path in problems.unknown]
 
 
 def decode_body(request: Request, *, find_duplicates: bool = False) -> schema.Decoded:
@@ -60,9 +108,11 @@ def decode_body(request: Request, *, find_duplicates: bool = False) -> schema.De
             return schema.decode_yaml(request.body)
         case "protobuf":
             try:
-                return schema.Decoded(protobuf.decode_object(request.body, _message_name))
+                decoded = protobuf.decode_object(request.body, _message_name)
             except protobuf.Unreadable as wrong:
                 raise errors.UnsupportedMedia(f"{wrong}; send JSON") from None
+            schema.require_bounded(decoded.fields)
+            return decoded
         case _:
             return schema.decode(request.body, find_duplicates=find_duplicates)
 
@@ -109,7 +159,7 @@ def completed(call: Call, fields: Fields, now: datetime, stored: Stored | None) 
     schema.apply_defaults(fields, shape)
     version.default(fields, now)
     fields.update(again)
-    return [f'unknown field "{path}"' for path in problems.unknown]
+    return unknown_notes(problems)
 
 
 def _said_again(served: Served, fields: Fields, stored: Stored) -> Fields:
@@ -127,13 +177,11 @@ def _said_again(served: Served, fields: Fields, stored: Stored) -> Fields:
 
 def converted(call: Call, fields: Fields, notes: list[str], *, patched: bool = False) -> Body:
     """From the client's version to the hub form. Notes become warnings, or a refusal if asked for."""
-    version, strictness = call.served.version, call.field_validation
-    if notes and strictness == "Strict":
-        raise errors.BadRequest(_unreadable(call.served, f"strict decoding error: {', '.join(notes)}"))
+    version = call.served.version
+    warnings = warned(call.request, notes, lambda why: _unreadable(call.served, why))
     hub = version.to_hub(fields)
     hub["apiVersion"] = hub_api_version(call.served)
     hub["kind"] = call.kind.stored_kind
-    warnings = notes if strictness == "Warn" else []
     if version.deprecated:
         warnings = [version.deprecated, *warnings]
     return Body(hub, warnings, patched)

@@ -5,6 +5,9 @@ What it promises
         which revision nothing is missing.
     W2  When the feed breaks and cannot be resumed, the cache loads anew and every
         watcher is told to start over; nobody silently misses a change.
+    W3  An object that cannot be read, or that a listener fails on, ends neither the
+        feed nor the start. It is logged once, and is in `troubles` until it is gone or
+        reads well.
 
 The cache answers watches, and reads that allow an older state. Reads that must
 be current go to the store.
@@ -15,26 +18,31 @@ import contextlib
 import logging
 from collections.abc import Callable
 
-from allot.api import Kind, Object
+from allot.api import Kind, Object, errors
 from allot.store import Compacted, Event, Store, Unavailable, Watch
 
 from .history import Budget, Change, History
-from .repository import object_of, prefix_of
+from .repository import prefix_of
+from .stored import read_stored
 
 log = logging.getLogger(__name__)
 
 _RETRY_S = 0.5
 _POLL_S = 0.01
+_LOADED_AT_ONCE = 1000
+"""Objects of an earlier version are looked at one by one, so that everybody has a turn in between."""
 
 
 class Cache:
     def __init__(self, store: Store, kind: Kind, budget: Budget | None = None) -> None:
+        self.kind = kind
         self.prefix = prefix_of(kind)
         self.objects: dict[str, Object] = {}
         self._budget = budget or Budget()
         self.history = History(complete_after=0, budget=self._budget)
         self.epoch = 0  # grows when the cache had to load anew (W2)
         self.listeners: list[Callable[[Change], None]] = []
+        self.troubles: dict[str, str] = {}  # key -> why (W3)
         self._loaded_revision = 0
         self._store = store
         self._watch: Watch | None = None
@@ -79,6 +87,12 @@ class Cache:
             alarm.cancel()
             self._waiters.pop(waiter, None)
 
+    def reload(self, kind: Kind) -> None:
+        """The kind has another shape now: what is kept is read anew, and watchers start over (W2)."""
+        self.kind = kind
+        if self._watch is not None:
+            self._watch.close()
+
     async def close(self) -> None:
         if self._task is not None:
             self._task.cancel()
@@ -95,11 +109,21 @@ class Cache:
             except Unavailable as away:
                 log.warning("store is away, trying again: %s: %s", self.prefix, away)
                 await asyncio.sleep(_RETRY_S)
+            except Exception:
+                log.exception("the feed of a cache broke, loading anew: %s", self.prefix)
+                await asyncio.sleep(_RETRY_S)
 
     async def _load(self) -> None:
         page = await self._store.range(self.prefix)
         before = self.objects
-        self.objects = {entry.key: object_of(entry) for entry in page.entries}
+        loaded: dict[str, Object] = {}
+        for at, entry in enumerate(page.entries):
+            if at % _LOADED_AT_ONCE == _LOADED_AT_ONCE - 1:
+                await asyncio.sleep(0)
+            found = self._read(entry.key, entry.value, entry.revision)
+            if found is not None:
+                loaded[entry.key] = found
+        self.objects = loaded
         self._loaded_revision = page.revision
         self.history.let_go()
         self.history = History(complete_after=page.revision, budget=self._budget)
@@ -107,8 +131,8 @@ class Cache:
             self.epoch += 1
             self._tell_listeners_what_a_reload_changed(before, page.revision)
         else:
-            for key, loaded in self.objects.items():
-                self._tell(Change("ADDED", key, loaded, None, loaded.revision))
+            for key, one in self.objects.items():
+                self._tell(Change("ADDED", key, one, None, one.revision))
         self._watch = self._store.watch(self.prefix, page.revision)
         self._ready.set()
         self._wake()
@@ -119,7 +143,7 @@ class Cache:
             return
         try:
             async for events in watch:
-                changes = [self._apply(event) for event in events]
+                changes = [change for event in events if (change := self._apply(event)) is not None]
                 self.history.append(changes)
                 self._wake()
                 for change in changes:
@@ -127,15 +151,33 @@ class Cache:
         finally:
             watch.close()
 
-    def _apply(self, event: Event) -> Change:
-        previous = self.objects.get(event.key)
-        if event.value is None:
-            self.objects.pop(event.key, None)
-            last = previous.stored if previous else event.previous or b"{}"
-            return Change("DELETED", event.key, Object(last, event.revision), previous, event.revision)
-        current = Object(event.value, event.revision)
-        self.objects[event.key] = current
-        return Change("MODIFIED" if previous else "ADDED", event.key, current, previous, event.revision)
+    def _apply(self, event: Event) -> Change | None:
+        """What the event means to watchers. An object that cannot be read is not there for them."""
+        key, revision = event.key, event.revision
+        previous = self.objects.get(key)
+        current = None if event.value is None else self._read(key, event.value, revision)
+        if current is None:
+            if event.value is None:
+                self.troubles.pop(key, None)
+            if previous is None:
+                return None
+            del self.objects[key]
+            return Change("DELETED", key, Object(previous.stored, revision), previous, revision)
+        self.objects[key] = current
+        return Change("MODIFIED" if previous else "ADDED", key, current, previous, revision)
+
+    def _read(self, key: str, value: bytes, revision: int) -> Object | None:
+        try:
+            return read_stored(key, value, revision, self.kind)
+        except errors.Internal as unreadable:
+            self._note(key, unreadable)
+            return None
+
+    def _note(self, key: str, why: Exception) -> None:
+        """W3."""
+        if key not in self.troubles:
+            log.error("a stored object is passed over: %s", key, exc_info=why)
+        self.troubles[key] = f"{type(why).__name__}: {why}"
 
     def _wake(self) -> None:
         waiters, self._waiters = self._waiters, {}
@@ -143,8 +185,15 @@ class Cache:
             _end(waiter)
 
     def _tell(self, change: Change) -> None:
+        is_well = True
         for listener in self.listeners:
-            listener(change)
+            try:
+                listener(change)
+            except Exception as failed:
+                self._note(change.key, failed)
+                is_well = False
+        if self.troubles and (is_well or change.type == "DELETED"):
+            self.troubles.pop(change.key, None)
 
     def _tell_listeners_what_a_reload_changed(self, before: dict[str, Object], revision: int) -> None:
         for key, old in before.items():
@@ -184,6 +233,16 @@ class Caches:
         if cache is None:
             cache = self._caches[key] = Cache(self.store, kind, self._budget)
         return cache
+
+    def reload(self, kind: Kind) -> None:
+        """See `Cache.reload`. Without a cache there is nothing to do."""
+        cache = self._caches.get(kind.storage)
+        if cache is not None:
+            cache.reload(kind)
+
+    def troubles(self) -> dict[str, str]:
+        """What of all that is cached is passed over, by key, and why (W3)."""
+        return {key: why for cache in self._caches.values() for key, why in cache.troubles.items()}
 
     async def close(self) -> None:
         for cache in self._caches.values():

@@ -28,13 +28,7 @@ class Call(msgspec.Struct, frozen=True):
 
     @property
     def field_validation(self) -> str:
-        said = self.request.query.get("fieldValidation", "") or "Warn"
-        if said not in ("Ignore", "Warn", "Strict"):
-            raise errors.BadRequest(
-                f'fieldValidation: Unsupported value: "{said[:64]}": '
-                'supported values: "Ignore", "Strict", "Warn"'
-            )
-        return said
+        return field_validation(self.request)
 
     @property
     def manager(self) -> str:
@@ -48,3 +42,13 @@ class Call(msgspec.Struct, frozen=True):
             return said
         agent = self.request.headers.get("user-agent", "")
         return agent.partition("/")[0][:MANAGER_LENGTH_MAX] or "unknown"
+
+
+def field_validation(request: Request) -> str:
+    """What becomes of fields that a kind does not have, and of keys given twice: Ignore, Warn or Strict."""
+    said = request.query.get("fieldValidation", "") or "Warn"
+    if said not in ("Ignore", "Warn", "Strict"):
+        raise errors.BadRequest(
+            f'fieldValidation: Unsupported value: "{said[:64]}": supported values: "Ignore", "Strict", "Warn"'
+        )
+    return said

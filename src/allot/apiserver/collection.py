@@ -8,8 +8,9 @@ from .call import Call
 from .deleting import Deleter, delete_options
 from .listing import PIECE
 from .pieces import list_response
-from .repository import Repository, object_of, prefix_of
+from .repository import Repository, prefix_of
 from .selection import parse_selection
+from .stored import object_of
 
 
 class CollectionDeleter:
@@ -23,7 +24,8 @@ class CollectionDeleter:
         options = delete_options(call)
         page = await self._repository.store.range(prefix_of(call.kind, call.target.namespace))
         items = []
-        for at, object in enumerate(map(object_of, page.entries)):
+        for at, entry in enumerate(page.entries):
+            object = object_of(entry, call.kind)
             if at % PIECE == PIECE - 1:
                 await asyncio.sleep(0)
             if not selection.accepts(object):

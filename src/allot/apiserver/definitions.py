@@ -22,8 +22,9 @@ from .negotiate import WHOLE
 from .occasion import WriteOccasion
 from .registry import Registry
 from .render import Renderer
-from .repository import Repository, object_of, prefix_of
+from .repository import Repository, prefix_of
 from .seeding import SERVER
+from .stored import object_of
 from .target import Target
 from .writing import Writer
 
@@ -65,6 +66,8 @@ class Definitions:
             kind = replace(kind, verbs=tuple(verb for verb in kind.verbs if verb != "create"))
             self._end(change.object, kind)
         self._registry.add(kind)
+        if change.previous is not None and _versions(change.previous) != _versions(change.object):
+            self._caches.reload(kind)
 
     def _clashes(self, kind: Kind) -> bool:
         """Another kind of the group has one of the names: the one that was first keeps it."""
@@ -96,7 +99,7 @@ class Definitions:
 
     async def _empty(self, kind: Kind) -> bool:
         page = await self._repository.store.range(prefix_of(kind))
-        for object in map(object_of, page.entries):
+        for object in (object_of(entry, kind) for entry in page.entries):
             if not object.metadata.deletion_timestamp:
                 call = _call(self._registry, kind, object.namespace, object.name, "delete")
                 with contextlib.suppress(errors.NotFound):
@@ -118,6 +121,11 @@ class Definitions:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
+
+
+def _versions(definition: Object) -> object:
+    """Where the shapes of a kind are."""
+    return definition.fields["spec"].get("versions")
 
 
 def _call(registry: Registry, kind: Kind, namespace: str, name: str, verb: str) -> Call:

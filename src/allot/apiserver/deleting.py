@@ -22,7 +22,8 @@ from .metadata import timestamp
 from .occasions import Occasions
 from .reading import not_found
 from .repository import Found, Repository
-from .writing import ATTEMPTS, conflict, warning_headers
+from .warnings import warning_headers
+from .writing import ATTEMPTS, conflict
 
 _POLICIES = ("Orphan", "Background", "Foreground")
 _LASTING_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")

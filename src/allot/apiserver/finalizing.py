@@ -1,11 +1,13 @@
 """PUT namespaces/NAME/finalize: who has emptied a namespace takes its finalizer off."""
 
-from allot.api import Object, Response
+from allot.api import Object, Response, schema
 
-from .body import Body, decode_body
+from .body import Body, read_other
 from .call import Call
 from .occasion import WriteOccasion
 from .writing import Writer
+
+_SHAPE = "io.k8s.api.core.v1.Namespace"
 
 
 class Finalizer:
@@ -13,12 +15,12 @@ class Finalizer:
         self._writer = writer
 
     async def finalize(self, call: Call) -> Response:
-        wanted = decode_body(call.request).fields
+        wanted, warnings = read_other(call.request, schema.get(_SHAPE), "Namespace", ("v1",))
         finalizers = (wanted.get("spec") or {}).get("finalizers") or []
 
         def build(old: Object, occasion: WriteOccasion) -> Body:
             new = old.fresh()
             new.setdefault("spec", {})["finalizers"] = finalizers
-            return Body(new, patched=True, trusted=True)
+            return Body(new, warnings, patched=True, trusted=True)
 
         return (await self._writer.change(call, build)).response(call)

@@ -13,7 +13,8 @@ from allot.api import Kind
 from .admission import Attempt
 from .cache import Caches
 from .history import Change
-from .repository import object_of, prefix_of
+from .repository import prefix_of
+from .stored import object_of
 
 
 class LimitRanges:
@@ -31,7 +32,7 @@ class LimitRanges:
         if cache.revision >= found.object.revision:
             return tuple(self._known.get(attempt.namespace, {}).values())
         page = await self._caches.store.range(prefix_of(self._kind, attempt.namespace))
-        return [object_of(entry).fields for entry in page.entries]
+        return [object_of(entry, self._kind).fields for entry in page.entries]
 
     async def announce(self, attempt: Attempt) -> None:
         """A plugin for limit ranges: pods that were decided without this one start over."""

@@ -17,8 +17,9 @@ from allot.store import Compacted, Entry, Page, Store
 
 from .cache import Caches
 from .listoptions import REVISION_MAX, ListOptions
-from .repository import object_of, prefix_of
+from .repository import prefix_of
 from .selection import Selection
+from .stored import object_of
 
 PIECE = 1000
 _REVISION_WAIT_S = 3.0
@@ -81,7 +82,7 @@ class Lister:
             page = await self._page(prefix, after, options.limit, at)
             at = page.revision
             room = options.limit - len(found) if options.limit else len(page.entries)
-            taken, used = await _take(page.entries, selection, room)
+            taken, used = await _take(page.entries, kind, selection, room)
             found += taken
             left = len(page.entries) - used + page.remaining
             if options.limit and len(found) == options.limit and left:
@@ -103,13 +104,15 @@ class Lister:
             raise too_large(at, await self._store.revision()) from None
 
 
-async def _take(entries: Sequence[Entry], selection: Selection, most: int) -> tuple[list[Object], int]:
+async def _take(
+    entries: Sequence[Entry], kind: Kind, selection: Selection, most: int
+) -> tuple[list[Object], int]:
     """At most `most` of the entries that are wanted, and how many were looked at."""
     taken: list[Object] = []
     for at, entry in enumerate(entries):
         if len(taken) == most:
             return taken, at
-        object = object_of(entry)
+        object = object_of(entry, kind)
         if not selection or selection.accepts(object):
             taken.append(object)
         if at % PIECE == PIECE - 1:

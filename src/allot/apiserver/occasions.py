@@ -83,7 +83,7 @@ class Occasions:
         seen = occasion.namespace_found
         if seen is None or seen.compare not in occasion.compares:
             return False
-        return (await self._repository.find_key(seen.key)).compare != seen.compare
+        return (await self._repository.find_key(seen.key, self._namespaces)).compare != seen.compare
 
     async def _namespace(self, name: str, fresh: bool) -> Found:
         key = key_of(self._namespaces, "", name)
@@ -91,4 +91,4 @@ class Occasions:
             known = (await self._caches.of(self._namespaces)).objects.get(key)
             if known is not None:
                 return Found(key, known)
-        return await self._repository.find_key(key)
+        return await self._repository.find_key(key, self._namespaces)

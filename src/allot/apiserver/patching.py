@@ -7,7 +7,7 @@ comes out takes the path of every update (`writing`). An apply may also create.
 from allot.api import Fields, Object, Response, errors, schema
 
 from .applying import Applier
-from .body import Body, settle_type, settled
+from .body import Body, notes_of, settle_type, settled
 from .call import Call
 from .negotiate import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, body_type
 from .occasion import WriteOccasion
@@ -29,9 +29,9 @@ class Patcher:
 
         def build(old: Object, occasion: WriteOccasion) -> Body:
             current = in_version(old, call.served)
-            wanted = patched(call, current, call.served.version.shape())
+            wanted, notes = patched(call, current, call.served.version.shape())
             settle_type(call.served, wanted)
-            return settled(call, wanted, occasion.now, [], old.fields, patched=True)
+            return settled(call, wanted, occasion.now, notes, old.fields, patched=True)
 
         return (await self._writer.change(call, build)).response(call)
 
@@ -50,16 +50,18 @@ def check_media(call: Call) -> str:
     return media
 
 
-def patched(call: Call, current: Fields, shape: schema.Schema) -> Fields:
-    """`current` after the patch in the body; both in the client's version."""
+def patched(call: Call, current: Fields, shape: schema.Schema) -> tuple[Fields, list[str]]:
+    """`current` after the patch in the body, both in the client's version; and notes on the patch."""
     media = check_media(call)
+    notes: list[str] = []
     if media == JSON_PATCH:
         result = json_patch(current, schema.decode_value(call.request.body))
     else:
-        patch = schema.decode(call.request.body).fields
+        decoded = schema.decode(call.request.body, find_duplicates=call.field_validation != "Ignore")
+        patch, notes = decoded.fields, notes_of(decoded)
         result = (
             merge_patch(current, patch) if media == MERGE_PATCH else strategic_merge(current, patch, shape)
         )
     if not isinstance(result, dict):
         raise errors.Invalid("the patched object is no object")
-    return result
+    return result, notes

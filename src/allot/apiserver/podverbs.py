@@ -7,14 +7,16 @@ from allot.base import Clock
 from allot.store import Committed, Put
 
 from . import disruption
-from .body import Body, decode_body
+from .body import Body, read_other
 from .call import Call
 from .deleting import DeleteOptions, Deleter, check_preconditions, options_of
 from .metadata import timestamp
 from .occasion import WriteOccasion
 from .reading import not_found
-from .repository import Repository, object_of, prefix_of
+from .repository import Repository, prefix_of
 from .security import refuse_node
+from .stored import object_of
+from .warnings import warning_headers
 from .writing import Writer
 
 _SUCCESS = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
@@ -22,23 +24,15 @@ ATTEMPTS = 8
 """How often an eviction starts over when others are faster."""
 
 
-def _read(call: Call, shape: str, *api_versions: str) -> Fields:
+def _read(call: Call, shape: str, *api_versions: str) -> tuple[Fields, list[str]]:
     """The body of a verb on the pod of the URL: that much may be left out, and not be contradicted."""
-    fields, kind = decode_body(call.request).fields, shape.rpartition(".")[2]
-    api_version, said = fields.get("apiVersion") or api_versions[0], fields.get("kind") or kind
-    if said != kind or api_version not in api_versions:
-        raise errors.BadRequest(
-            f"the API version in the data ({str(api_version)[:64]}, Kind={str(said)[:64]}) does not match "
-            f"the expected API version ({api_versions[0]}, Kind={kind})"
-        )
-    problems = schema.check(fields, schema.get(shape))
-    if problems.malformed:
-        raise errors.BadRequest(f"{kind} cannot be read: {problems.malformed}")
+    kind = shape.rpartition(".")[2]
+    fields, warnings = read_other(call.request, schema.get(shape), kind, api_versions)
     metadata = fields.get("metadata") or {}
     for part, meant in (("name", call.target.name), ("namespace", call.target.namespace)):
         if (metadata.get(part) or meant) != meant:
             raise errors.BadRequest(f"the {part} in the {kind} does not match the {part} on the URL")
-    return fields
+    return fields, warnings
 
 
 class Binder:
@@ -49,7 +43,7 @@ class Binder:
         self._clock = clock
 
     async def bind(self, call: Call) -> Response:
-        binding = _read(call, "io.k8s.api.core.v1.Binding", "v1")
+        binding, warnings = _read(call, "io.k8s.api.core.v1.Binding", "v1")
         target = binding.get("target") or {}
         node = target.get("name") or ""
         if not node or target.get("kind", "Node") not in ("", "Node"):
@@ -70,7 +64,7 @@ class Binder:
             return Body(new, patched=True, trusted=True)
 
         await self._writer.change(call, build)
-        return Response(201, encode(_SUCCESS))
+        return Response(201, encode(_SUCCESS), headers=warning_headers(warnings))
 
 
 def _check_bindable(call: Call, pod: Fields, metadata: Fields) -> None:
@@ -109,12 +103,12 @@ class Evictor:
         self._clock = clock
 
     async def evict(self, call: Call) -> Response:
-        eviction = _read(call, "io.k8s.api.policy.v1.Eviction", "policy/v1", "policy/v1beta1")
+        eviction, warnings = _read(call, "io.k8s.api.policy.v1.Eviction", "policy/v1", "policy/v1beta1")
         asked = options_of(eviction.get("deleteOptions") or {}, {})
         asked = replace(asked, dry_run=asked.dry_run or call.dry_run)
         for _ in range(ATTEMPTS):
             if await self._attempt(call, eviction, asked):
-                return Response(201, encode(_SUCCESS))
+                return Response(201, encode(_SUCCESS), headers=warning_headers(warnings))
         raise errors.TooManyRequests("the pod is being changed by many", retry_after_s=1)
 
     async def _attempt(self, call: Call, eviction: Fields, asked: DeleteOptions) -> bool:
@@ -146,9 +140,8 @@ class Evictor:
             return False
         page = await self._repository.store.range(prefix_of(self._budgets, namespace))
         labels = view.metadata.labels
-        covering = [
-            o for o in map(object_of, page.entries) if o.view(core.PodDisruptionBudget).covers(labels)
-        ]
+        budgets = (object_of(entry, self._budgets) for entry in page.entries)
+        covering = [one for one in budgets if one.view(core.PodDisruptionBudget).covers(labels)]
         if len(covering) > 1:
             raise errors.Internal(
                 "This pod has more than one PodDisruptionBudget, which eviction does not support."

@@ -27,7 +27,8 @@ from .admission import Attempt
 from .cache import Caches
 from .history import Change
 from .occasion import WriteOccasion
-from .repository import Found, Repository, object_of, prefix_of
+from .repository import Found, Repository, prefix_of
+from .stored import object_of
 
 FindKind = Callable[[str, str], Kind]
 
@@ -79,7 +80,7 @@ class Quotas:
     async def _charge(self, attempt: Attempt) -> None:
         assert attempt.new is not None
         page = await self._repository.store.range(prefix_of(self._kind, attempt.namespace))
-        quotas = [Found(entry.key, object_of(entry)) for entry in page.entries]
+        quotas = [Found(entry.key, object_of(entry, self._kind)) for entry in page.entries]
         if not quotas:
             return
         source = _source(attempt.kind)
@@ -125,7 +126,7 @@ class Quotas:
         """Of every class: any of them may have the name that a pod uses. They are not compared; when
         a class takes another name, the controller counts anew."""
         page = await self._repository.store.range(prefix_of(self._classes))
-        classes = (object_of(entry) for entry in page.entries)
+        classes = (object_of(entry, self._classes) for entry in page.entries)
         return {one.name: name for one in classes if (name := _extended_name(one))}
 
     @property
@@ -143,7 +144,7 @@ class Quotas:
             return None
         kind = self._find_kind("resource.k8s.io", "resourceclaims")
         page = await self._repository.store.range(prefix_of(kind, namespace))
-        claims = [dict(object_of(entry).fields) for entry in page.entries]
+        claims = [dict(object_of(entry, kind).fields) for entry in page.entries]
         return quota.Owner(dict(pod.fields), quota.claims_for(reference.get("uid") or "", claims))
 
     def _observe(self, change: Change) -> None:

@@ -12,9 +12,10 @@ from collections.abc import Iterable
 import msgspec
 
 from allot.api import Kind, Object
-from allot.store import Change, Committed, Compare, Entry, Refused, Revise, Store
+from allot.store import Change, Committed, Compare, Refused, Revise, Store
 
 from .recent import Recent
+from .stored import object_of
 
 ROOT = "/objects/"
 
@@ -27,10 +28,6 @@ def prefix_of(kind: Kind, namespace: str = "") -> str:
 
 def key_of(kind: Kind, namespace: str, name: str) -> str:
     return f"{prefix_of(kind, namespace)}{name}"
-
-
-def object_of(entry: Entry) -> Object:
-    return Object(entry.value, entry.revision)
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -50,13 +47,14 @@ class Repository:
         self.recent = Recent()
 
     async def find(self, kind: Kind, namespace: str, name: str) -> Found:
-        return await self.find_key(key_of(kind, namespace, name))
+        return await self.find_key(key_of(kind, namespace, name), kind)
 
-    async def find_key(self, key: str) -> Found:
+    async def find_key(self, key: str, kind: Kind) -> Found:
         entry = await self.store.get(key)
         if entry is None:
             return Found(key, None)
-        return Found(key, self.recent.at(key, entry.revision) or object_of(entry))
+        written = None if kind.is_custom else self.recent.at(key, entry.revision)
+        return Found(key, written or object_of(entry, kind))
 
     async def commit(self, compares: Iterable[Compare], changes: Iterable[Change]) -> Committed | Refused:
         return await self.store.transact(list(compares), list(changes))

@@ -2,10 +2,10 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from allot.api import Fields, Request, Response, User, encode, errors, schema
+from allot.api import Fields, Request, Response, User, encode, schema
 from allot.base import Clock
 
-from .body import decode_body
+from .body import read_other
 from .security import (
     Authorizer,
     Tokens,
@@ -17,6 +17,7 @@ from .security import (
     token_review,
 )
 from .target import Target
+from .warnings import warning_headers
 
 AUTHENTICATION, AUTHORIZATION = "authentication.k8s.io", "authorization.k8s.io"
 
@@ -64,14 +65,8 @@ def _review(ask: Ask, api_version: str, kind: str) -> Review:
     shape = f"io.k8s.api.{api_version.partition('.')[0]}.v1.{kind}"
 
     async def answer(target: Target, request: Request, user: User) -> Response:
-        body = decode_body(request).fields
-        body.setdefault("apiVersion", api_version)
-        body.setdefault("kind", kind)
-        if (body["apiVersion"], body["kind"]) != (api_version, kind):
-            raise errors.BadRequest(f"the body must be a {kind} of {api_version}")
-        problems = schema.check(body, schema.get(shape))
-        if problems.malformed:
-            raise errors.BadRequest(f"{kind} cannot be read: {problems.malformed}")
-        return Response(201, encode(ask(body, user, target.namespace)))
+        body, warnings = read_other(request, schema.get(shape), kind, (api_version,))
+        answered = encode(ask(body, user, target.namespace))
+        return Response(201, answered, headers=warning_headers(warnings))
 
     return answer

@@ -1,16 +1,18 @@
 """The scale subresource: replicas of anything that has them, in one shape."""
 
+from collections.abc import Callable
 from typing import Any
 
 from allot.api import Fields, Object, Response, Scale, encode, errors, schema
 
-from .body import Body, decode_body
+from .body import Body, held_to, read_other
 from .call import Call
 from .occasion import WriteOccasion
 from .patching import patched
 from .reading import not_found
 from .repository import Repository
-from .writing import Writer, warning_headers
+from .warnings import warning_headers
+from .writing import Writer
 
 _SCHEMA = "io.k8s.api.autoscaling.v1.Scale"
 
@@ -27,19 +29,21 @@ class Scaling:
         return Response(200, encode(scale_of(call, found.object)))
 
     async def update(self, call: Call) -> Response:
-        wanted = decode_body(call.request).fields
-        return await self._write(call, lambda current: wanted)
+        wanted, warnings = read_other(call.request, schema.get(_SCHEMA), "Scale", ("autoscaling/v1",))
+        return await self._write(call, lambda current: (wanted, warnings))
 
     async def patch(self, call: Call) -> Response:
-        return await self._write(call, lambda current: patched(call, current, schema.get(_SCHEMA)))
+        shape = schema.get(_SCHEMA)
 
-    async def _write(self, call: Call, wanted_from: Any) -> Response:
+        def wanted_from(current: Fields) -> tuple[Fields, list[str]]:
+            wanted, notes = patched(call, current, shape)
+            return wanted, held_to(call.request, wanted, shape, "Scale", notes)
+
+        return await self._write(call, wanted_from)
+
+    async def _write(self, call: Call, wanted_from: Callable[[Fields], tuple[Fields, list[str]]]) -> Response:
         def build(old: Object, occasion: WriteOccasion) -> Body:
-            current = scale_of(call, old)
-            wanted = wanted_from(current)
-            problems = schema.check(wanted, schema.get(_SCHEMA))
-            if problems.malformed:
-                raise errors.BadRequest(problems.malformed)
+            wanted, warnings = wanted_from(scale_of(call, old))
             replicas = (wanted.get("spec") or {}).get("replicas") or 0
             if replicas < 0:
                 raise errors.Invalid(
@@ -56,7 +60,8 @@ class Scaling:
             said = (wanted.get("metadata") or {}).get("resourceVersion")
             if said:
                 new["metadata"]["resourceVersion"] = said
-            return Body(new, patched=True, conditional=bool(said) and said != old.resource_version)
+            is_conditional = bool(said) and said != old.resource_version
+            return Body(new, warnings, patched=True, conditional=is_conditional)
 
         outcome = await self._writer.change(call, build)
         body = encode(scale_of(call, outcome.object))

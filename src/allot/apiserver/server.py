@@ -21,7 +21,7 @@ from .security.authorizer import Authorizer, refusal
 from .security.impersonation import read_impersonation
 from .target import Target, find_target
 from .telemetry import Telemetry
-from .writing import warning_headers
+from .warnings import warning_headers
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from allot.api import Object, Told, encode, errors
+from allot.api import Kind, Object, Told, encode, errors
 from allot.store import Compacted, Event, Store, Watch
 
 from .cache import Cache
@@ -23,6 +23,7 @@ from .pieces import pieces
 from .recent import Recent
 from .render import Renderer
 from .selection import Selection
+from .stored import read_stored
 
 _BATCH = 256
 _GATHER_S_PER_STREAM = 0.0001
@@ -247,7 +248,7 @@ async def _catch_up(
             events = arriving.result()
             if events is None:
                 return
-            chunk = sight.changes([_change(event) for event in events])
+            chunk = sight.changes([_change(event, cache.kind) for event in events])
             seen.revision = events[-1].revision
             if chunk:
                 yield chunk
@@ -255,10 +256,10 @@ async def _catch_up(
         watch.close()
 
 
-def _change(event: Event) -> Change:
-    previous = Object(event.previous, event.revision) if event.previous else None
+def _change(event: Event, kind: Kind) -> Change:
+    key, revision = event.key, event.revision
+    previous = read_stored(key, event.previous, revision, kind) if event.previous else None
     if event.value is None:
-        last = Object(event.previous or b"{}", event.revision)
-        return Change("DELETED", event.key, last, previous, event.revision)
+        return Change("DELETED", key, previous or Object(b"{}", revision), previous, revision)
     type = "MODIFIED" if previous else "ADDED"
-    return Change(type, event.key, Object(event.value, event.revision), previous, event.revision)
+    return Change(type, key, read_stored(key, event.value, revision, kind), previous, revision)

@@ -31,6 +31,7 @@ from .quotas import Quotas
 from .reading import not_found
 from .repository import Found, Repository, key_of
 from .security import refusal
+from .warnings import warning_headers
 
 ATTEMPTS = 16
 """How often a write without a resourceVersion starts over when others are faster."""
@@ -54,11 +55,6 @@ class Outcome:
         status = 201 if self.created else 200
         headers = warning_headers(self.warnings) if self.warnings else ()
         return call.renderer.answer(self.object, status, headers)
-
-
-def warning_headers(warnings: list[str]) -> tuple[tuple[str, str], ...]:
-    quoted = (text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") for text in warnings)
-    return tuple(("Warning", f'299 - "{text}"') for text in quoted)
 
 
 class Writer:
@@ -99,7 +95,7 @@ class Writer:
             this = Attempt(call.kind, "CREATE", "", call.target.namespace, name, new, None, occasion)
             async with await self._quotas.charged(this):
                 if call.dry_run:
-                    if (await self._repository.find_key(key)).object is not None:
+                    if (await self._repository.find_key(key, call.kind)).object is not None:
                         raise already_exists(call.kind, name)
                     return Outcome(Object(encode(new)), True, occasion.warnings)
                 stored = stored_form(new)

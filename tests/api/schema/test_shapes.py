@@ -173,7 +173,7 @@ def test_custom_resources_are_checked_like_built_in_ones():
     apply_defaults(fields, widget)
     assert problems.unknown == ("metadata.nmae", "spec.parts[1].nmae", "spec.colour")
     assert fields["spec"]["size"] == 3
-    assert fields["spec"]["parts"] == [{"name": ""}, {"nmae": 1, "name": ""}]
+    assert fields["spec"]["parts"] == [{"name": ""}, {"name": ""}]
     assert fields["spec"]["tags"] == {"a": None}
 
 

@@ -312,23 +312,27 @@ async def test_a_claim_made_twice_is_reduced_to_the_recorded_one(here: World):
 
 @story
 async def test_what_the_controller_does_not_know_survives_it(here: World):
-    """S3: unknown fields of pod, template and claim."""
+    """S3: fields of pod, template and claim that no view of the controller has."""
     wanted = template()
-    wanted["spec"]["spec"]["devices"]["fromTheFuture"] = {"deep": [1]}
+    config = [{"opaque": {"driver": "d.example.com", "parameters": {"deep": [1]}}}]
+    wanted["spec"]["spec"]["devices"]["config"] = config
     await here.templates.create(wanted)
-    sent = pod(fromTheFuture={"x": 1}, nodeName="n")
+    sent = pod(dnsConfig={"searches": ["x"]}, nodeName="n")
     await here.pods.create(sent)
     claim = await generated(here)
-    assert claim.fields["spec"]["devices"]["fromTheFuture"] == {"deep": [1]}
-    await here.claims.patch(claim.name, {"status": {"fromTheFuture": 2}}, NS, subresource="status")
+    assert claim.fields["spec"]["devices"]["config"] == config
+    annotated = {"metadata": {"annotations": {"seen": "by somebody"}}}
+    await here.claims.patch(claim.name, annotated, NS)
     await allocate(here, claim)
 
     async def is_reserved():
         return reserved(await here.claims.get(claim.name, NS)) == ["p"]
 
     await here.until(is_reserved)
-    assert (await here.claims.get(claim.name, NS)).fields["status"]["fromTheFuture"] == 2
-    assert (await here.pods.get("p", NS)).fields["spec"]["fromTheFuture"] == {"x": 1}
+    kept = (await here.claims.get(claim.name, NS)).fields
+    assert kept["spec"]["devices"]["config"] == config
+    assert kept["metadata"]["annotations"]["seen"] == "by somebody"
+    assert (await here.pods.get("p", NS)).fields["spec"]["dnsConfig"] == {"searches": ["x"]}
 
 
 @pytest.mark.parametrize(

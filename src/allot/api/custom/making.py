@@ -6,9 +6,8 @@ from typing import Any
 
 from ..field import FieldError
 from ..kind import Fields, Kind, Occasion, Rules, Scale, Version
-from ..schema import Schema, from_structural
+from ..schema import Schema, from_structural, prune
 from .printing import columns_of, read, row_of
-from .prune import prune
 from .validate import validate
 
 
@@ -38,6 +37,8 @@ def kind_of(definition: Mapping[str, Any]) -> Kind | None:
             for version in versions
         ),
         hub=stored["name"],
+        stored_version=Version(stored["name"], "", custom=shape),
+        is_custom=True,
         namespaced=spec["scope"] == "Namespaced",
         short_names=tuple(names.get("shortNames") or ()),
         categories=tuple(names.get("categories") or ()),
@@ -60,6 +61,8 @@ def _shape(version: Mapping[str, Any]) -> Schema:
 
 
 def _pruner(shape: Schema) -> Callable[[Fields, datetime], None]:
+    """What is assumed may itself say more than its schema."""
+
     def default(fields: Fields, now: datetime) -> None:
         prune(fields, shape)
 

@@ -173,6 +173,7 @@ NEW_EVENT = Kind(
     versions=(Version("v1", "io.k8s.api.events.v1.Event", to_hub=to_core, from_hub=from_core),),
     hub="v1",
     stored_as=("", "events"),
+    stored_version=EVENT.versions[0],
     rules=Rules(validate_create=_validate_new, validate_update=_validate_new_update),
     columns=COLUMNS,
     cells_at=_cells,

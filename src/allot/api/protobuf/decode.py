@@ -6,8 +6,8 @@ What differs from JSON
     for one JSON value (quantities, times), and some are laid into the message
     around them (a field without a JSON name).
 
-A field whose number the table does not know is refused: to drop it would lose
-what the client said (S3).
+A field whose number the table does not know is left out, as one that JSON names and
+the kind does not have would be, and noted for the client (S3).
 """
 
 import base64
@@ -21,6 +21,8 @@ from typing import Any, Final
 
 import msgspec
 
+from ..schema import NOTED_MAX, Decoded
+
 MAGIC: Final = b"k8s\x00"
 _DEPTH_MAX = 100
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -30,7 +32,7 @@ class Unreadable(ValueError):
     """The bytes are not such an object. The message says where."""
 
 
-def decode_object(body: bytes, types: Callable[[str, str], str | None]) -> dict[str, Any]:
+def decode_object(body: bytes, types: Callable[[str, str], str | None]) -> Decoded:
     """The object in the envelope. `types` finds a message's name from apiVersion and kind."""
     if not body.startswith(MAGIC):
         raise Unreadable("the body does not begin like a Kubernetes protobuf object")
@@ -41,10 +43,11 @@ def decode_object(body: bytes, types: Callable[[str, str], str | None]) -> dict[
         name = types(api_version, kind)
         if name is None or name not in _table():
             raise Unreadable(f"no protobuf form is known for {api_version}, Kind={kind}")
-        fields = _message(_bytes(envelope.get(2, b"")), name, 0)
-    except (struct.error, IndexError, UnicodeDecodeError, OverflowError) as error:
+        unknown: Notes = {}
+        fields = _message(_bytes(envelope.get(2, b"")), name, 0, unknown)
+    except (struct.error, IndexError, TypeError, UnicodeDecodeError, OverflowError) as error:
         raise Unreadable(f"the body is not valid protobuf: {error}") from None
-    return {"apiVersion": api_version, "kind": kind, **fields}
+    return Decoded({"apiVersion": api_version, "kind": kind, **fields}, unknown=tuple(unknown))
 
 
 Field = tuple[str, str]  # JSON name ("" is laid into the message around it), type
@@ -62,50 +65,56 @@ def _message_fields(name: str) -> dict[int, Field]:
     return {int(number): (json_name, type_) for number, (json_name, _, type_) in split}
 
 
-def _message(data: memoryview, name: str, depth: int) -> dict[str, Any]:
+Notes = dict[str, None]  # in the order in which they were found, each once
+
+
+def _message(data: memoryview, name: str, depth: int, unknown: Notes) -> dict[str, Any]:
     if depth > _DEPTH_MAX:
         raise Unreadable(f"messages nest deeper than {_DEPTH_MAX} levels")
     known: dict[int, Field] = _message_fields(name)
     result: dict[str, Any] = {}
     for number, value in _fields(data):
-        if number not in known:
-            raise Unreadable(f"{name.rpartition('.')[2]} has no field number {number} that is known here")
-        json_name, type_ = known[number]
-        _put(result, json_name, type_, value, depth)
+        if number in known:
+            json_name, type_ = known[number]
+            _put(result, json_name, type_, value, depth, unknown)
+        elif len(unknown) < NOTED_MAX:
+            unknown[f"{name.rpartition('.')[2]}.#{number}"] = None
     return result
 
 
-def _put(result: dict[str, Any], name: str, type_: str, value: Any, depth: int) -> None:
+def _put(result: dict[str, Any], name: str, type_: str, value: Any, depth: int, unknown: Notes) -> None:
     match type_[0]:
         case "[":
             items = result.setdefault(name, [])
             if type_[1] in "bi" and not isinstance(value, int):
                 items.extend(_packed(_bytes(value)))
             else:
-                items.append(_value(type_[1:], value, depth))
+                items.append(_value(type_[1:], value, depth, unknown))
         case "{":
             entry = dict(_fields(_bytes(value)))
             inner = type_[1:]
             empty: Any = b"" if inner[0] not in "bif" else 0
-            result.setdefault(name, {})[_text(entry.get(1, b""))] = _value(inner, entry.get(2, empty), depth)
+            result.setdefault(name, {})[_text(entry.get(1, b""))] = _value(
+                inner, entry.get(2, empty), depth, unknown
+            )
         case "*":
-            result[name] = _value(type_[1:], value, depth)
+            result[name] = _value(type_[1:], value, depth, unknown)
         case "@" if not name:
-            result.update(_message(_bytes(value), type_[1:], depth + 1))
+            result.update(_message(_bytes(value), type_[1:], depth + 1, unknown))
         case _:
-            read = _value(type_, value, depth)
+            read = _value(type_, value, depth, unknown)
             if read not in ("", 0, False, None, {}) or (type_ == "q" and value):
                 result[name] = read
 
 
-def _value(type_: str, value: Any, depth: int) -> Any:
+def _value(type_: str, value: Any, depth: int, unknown: Notes) -> Any:
     match type_[0]:
         case "s":
             return _text(value)
         case "b":
             return bool(value)
         case "i":
-            return value - (1 << 64) if value >= 1 << 63 else value
+            return _integer(value)
         case "f":
             return struct.unpack("<d", _bytes(value))[0]
         case "y":
@@ -119,17 +128,27 @@ def _value(type_: str, value: Any, depth: int) -> Any:
         case "r" | "F":
             return _json(dict(_fields(_bytes(value))).get(1, b""))
         case "(":
-            return [_value(type_[1:], item, depth) for number, item in _fields(_bytes(value)) if number == 1]
+            return [
+                _value(type_[1:], item, depth, unknown)
+                for number, item in _fields(_bytes(value))
+                if number == 1
+            ]
         case "@":
-            return _message(_bytes(value), type_[1:], depth + 1)
+            return _message(_bytes(value), type_[1:], depth + 1, unknown)
     raise Unreadable(f"unknown type {type_}")
+
+
+def _integer(value: Any) -> int:
+    """Two's complement of 64 bits."""
+    number: int = value
+    return number - (1 << 64) if number >= 1 << 63 else number
 
 
 def _time(data: memoryview, *, micro: bool) -> str | None:
     fields = dict(_fields(data))
     if not fields:
         return None
-    seconds = _value("i", fields.get(1, 0), 0)
+    seconds = _integer(fields.get(1, 0))
     moment = _EPOCH + timedelta(seconds=seconds, microseconds=fields.get(2, 0) // 1000)
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if micro else "%Y-%m-%dT%H:%M:%SZ")
 
@@ -138,8 +157,7 @@ def _int_or_string(data: memoryview) -> int | str:
     fields = dict(_fields(data))
     if fields.get(1, 0) == 1:
         return _text(fields.get(3, b""))
-    number: int = _value("i", fields.get(2, 0), 0)
-    return number
+    return _integer(fields.get(2, 0))
 
 
 def _json(data: Any) -> Any:
@@ -156,7 +174,7 @@ def _packed(data: memoryview) -> list[int]:
     at, values = 0, []
     while at < len(data):
         value, at = _varint(data, at)
-        values.append(_value("i", value, 0))
+        values.append(_integer(value))
     return values
 
 

@@ -47,18 +47,16 @@ def _nothing(fields: Fields, now: datetime) -> None:
 def _versions(
     kind: str,
     *,
-    to_hub: Convert = _keep,
     from_v1beta1: Convert = _keep,
     to_v1beta1: Convert = _keep,
     default: Default = _nothing,
     default_v1beta1: Default = _nothing,
 ) -> tuple[Version, ...]:
     return (
-        Version("v1", _schema("v1", kind), to_hub, default=default, defaults_by_part=True),
+        Version("v1", _schema("v1", kind), default=default, defaults_by_part=True),
         Version(
             "v1beta2",
             _schema("v1beta2", kind),
-            to_hub,
             default=default,
             deprecated=_deprecated("v1beta2", kind, "1.36", "1.39"),
         ),
@@ -79,7 +77,6 @@ RESOURCE_CLAIM = Kind(
     "resourceclaims",
     _versions(
         "ResourceClaim",
-        to_hub=versions.claim_to_hub,
         from_v1beta1=versions.claim_from_v1beta1,
         to_v1beta1=versions.claim_to_v1beta1,
         default=defaults.claim,
@@ -106,7 +103,6 @@ RESOURCE_CLAIM_TEMPLATE = Kind(
     "resourceclaimtemplates",
     _versions(
         "ResourceClaimTemplate",
-        to_hub=versions.template_to_hub,
         from_v1beta1=versions.template_from_v1beta1,
         to_v1beta1=versions.template_to_v1beta1,
         default=defaults.template,
@@ -145,7 +141,6 @@ RESOURCE_SLICE = Kind(
     "resourceslices",
     _versions(
         "ResourceSlice",
-        to_hub=versions.slice_to_hub,
         from_v1beta1=versions.slice_from_v1beta1,
         to_v1beta1=versions.slice_to_v1beta1,
         default=defaults.slice_,

@@ -20,11 +20,26 @@ COMPLETE, FAILED = "Complete", "Failed"
 
 _SPEC, _STATUS = Path("spec"), Path("status")
 
-_TEXT, _COUNT, _ANYTHING = (
-    {"type": "string"},
-    {"type": "integer", "format": "int32"},
-    {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-)
+_TEXT, _COUNT = {"type": "string"}, {"type": "integer", "format": "int32"}
+_AMOUNT = {"x-kubernetes-int-or-string": True}
+_PARTITIONS: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        **dict.fromkeys(("attribute", "type"), _TEXT),
+        **dict.fromkeys(("total", "allocatable"), _COUNT),
+    },
+}
+_SHARED_CAPACITY: dict[str, Any] = {
+    "type": "object",
+    "properties": {"name": _TEXT, **dict.fromkeys(("total", "consumed", "available"), _AMOUNT)},
+}
+_SHARED: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        **dict.fromkeys(("fullyAvailableDevices", "partiallyAvailableDevices"), _COUNT),
+        "capacity": {"type": "array", "items": _SHARED_CAPACITY},
+    },
+}
 _POOL: dict[str, Any] = {
     "type": "object",
     "required": ["driver", "poolName", "generation"],
@@ -35,8 +50,8 @@ _POOL: dict[str, Any] = {
             ("resourceSliceCount", "totalDevices", "allocatedDevices", "availableDevices"), _COUNT
         ),
         "unavailableDevices": _COUNT,
-        "partitionSummary": {"type": "array", "items": _ANYTHING},
-        "shareableSummary": _ANYTHING,
+        "partitionSummary": {"type": "array", "items": _PARTITIONS},
+        "shareableSummary": _SHARED,
     },
 }
 _CONDITION: dict[str, Any] = {

@@ -104,12 +104,24 @@ def _shape(expression: str, trait: Trait = NO_TRAIT) -> Schema:
             merge_key=trait.merge_key,
             strategies=trait.strategies,
         )
+    if trait.is_bare:
+        return Schema(Type.OBJECT)
     if start == "{":
-        return Schema(Type.MAP, element=_shape(rest), atomic=bool(trait.atomic))
+        element = _chosen(trait.choices) if trait.choices else _shape(rest)
+        return Schema(Type.MAP, element=element, atomic=bool(trait.atomic))
     if trait is NO_TRAIT:
         return _scalar(start)
+    if trait.choices:
+        return _chosen(trait.choices)
     type_, format_ = _SCALARS[start]
     return Schema(type_, format=format_, default=trait.default)
+
+
+_JSON_TYPES = {"#": dict, "{": dict, "[": list, "b": bool, "s": str}
+
+
+def _chosen(expressions: tuple[str, ...]) -> Schema:
+    return Schema(Type.ANY, choices={_JSON_TYPES[one[0]]: _shape(one) for one in expressions})
 
 
 @cache

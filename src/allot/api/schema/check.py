@@ -14,9 +14,9 @@ from .walk import Malformed, Mistyped, Walk
 
 @dataclass(frozen=True, slots=True)
 class Problems:
-    """What does not fit. `malformed` is a 400 whatever the client asked for; unknown fields are
-    kept, and refused or warned about as the client asked (fieldValidation); `mistyped` fields of
-    a custom resource are a 422."""
+    """What does not fit. `malformed` is a 400 whatever the client asked for; `unknown` fields have
+    been taken out, and are warned about or a 400 as the client asked (fieldValidation); `mistyped`
+    fields of a custom resource are a 422."""
 
     malformed: str = ""
     unknown: tuple[str, ...] = ()

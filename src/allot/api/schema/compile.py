@@ -7,6 +7,7 @@ null, a quantity that could be shorter or a time with an offset also answers no,
 
 A type that contains itself cannot be written down without a name in some module;
 the inner occurrence is therefore a marker class that msgspec hands back to `_again`.
+So is a value that may have one of several shapes, of which msgspec unites only some.
 """
 
 from collections.abc import Mapping
@@ -49,13 +50,18 @@ def compiled(schema: Schema) -> Any:
 
 
 class _Within:
-    """Stands for a type inside itself."""
+    """Stands for a type inside itself, or for one of several shapes."""
 
     schema: Schema
 
 
 def _again(marker: type, value: Any) -> Any:
-    msgspec.convert(value, compiled(marker.schema), dec_hook=_again)  # type: ignore[attr-defined]
+    schema: Schema | None = marker.schema  # type: ignore[attr-defined]
+    if schema is not None and schema.choices:
+        schema = schema.choices.get(type(value))
+    if schema is None:
+        raise msgspec.ValidationError
+    msgspec.convert(value, compiled(schema), dec_hook=_again)
     return marker()
 
 
@@ -63,6 +69,8 @@ def _type(schema: Schema, outside: tuple[Schema, ...]) -> Any:
     match schema.type:
         case Type.OBJECT if any(schema is one for one in outside):
             return type("Within", (_Within,), {"schema": schema})
+        case Type.ANY if schema.choices:
+            return type("Chosen", (_Within,), {"schema": schema})
         case Type.OBJECT:
             return _struct(schema, (*outside, schema))
         case Type.MAP:

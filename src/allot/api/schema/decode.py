@@ -6,7 +6,8 @@ What it promises
     D2  Values nest at most DEPTH_MAX deep, so that recursion over them is safe.
     D3  Every number can be written as JSON again: no NaN and no infinity. Integers
         of any field that has a type are held to its width by `check`.
-    D4  A key given twice is named by its path; the last one counts.
+    D4  A key given twice is named by its path, up to NOTED_MAX of them; the last one counts.
+    D5  There are at most VALUES_MAX values, and no key is longer than KEY_LENGTH_MAX.
 
 How duplicates are found
     msgspec does not report them, and parsing twice would cost more than everything
@@ -17,13 +18,23 @@ How duplicates are found
 
 import json
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from ..errors import BadRequest
+from .where import NOTED_MAX, Where, written
 
 DEPTH_MAX: Final = 200
+
+VALUES_MAX: Final = 200_000
+"""How many values a body may have. The largest objects that are stored have a tenth of that; each
+value takes fifty times the memory that the shortest ones take in the body."""
+
+KEY_LENGTH_MAX: Final = 16 * 1024
+"""How long a key may be. The longest that anybody needs are those of managedFields, which hold the
+value of an element of a set."""
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -32,6 +43,7 @@ _decode = msgspec.json.Decoder().decode
 class Decoded(NamedTuple):
     fields: dict[str, Any]
     duplicates: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()  # what the encoding itself cannot name, and so was left out
 
 
 def decode(body: bytes, *, find_duplicates: bool = True) -> Decoded:
@@ -54,8 +66,8 @@ def decode_value(body: bytes) -> Any:
         raise too_deep() from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise BadRequest(f"the body of the request is not valid JSON: {error}") from None
-    if body.count(b"{") + body.count(b"[") > DEPTH_MAX:
-        require_shallow(value)
+    if len(body) > KEY_LENGTH_MAX or body.count(b"{") + body.count(b"[") > DEPTH_MAX:
+        require_bounded(value)
     return value
 
 
@@ -71,13 +83,41 @@ def require_shallow(value: Any) -> None:
 
 def depth_of(value: Any) -> int:
     """How many containers are inside each other, counted up to one more than DEPTH_MAX."""
+    return sum(1 for _ in _levels(value))
+
+
+def require_bounded(value: Any) -> None:
+    """D2, D5. Bodies that are too short to break them are not looked at."""
+    depth, count = 0, 1
+    for level in _levels(value):
+        depth += 1
+        count += sum(map(len, level))
+        longest = max((max(map(len, one)) for one in level if type(one) is dict and one), default=0)
+        if longest > KEY_LENGTH_MAX:
+            raise key_too_long(longest)
+        if count > VALUES_MAX:
+            raise too_many()
+    if depth > DEPTH_MAX:
+        raise too_deep()
+
+
+def key_too_long(length: int) -> BadRequest:
+    return BadRequest(f"the body of the request has a key of {length} characters, more than {KEY_LENGTH_MAX}")
+
+
+def too_many() -> BadRequest:
+    return BadRequest(f"the body of the request has more than {VALUES_MAX} values")
+
+
+def _levels(value: Any) -> Iterator[list[Any]]:
+    """The containers in a value, those of one depth at a time; one level more than DEPTH_MAX at most."""
     level = [value]
-    for depth in range(DEPTH_MAX + 1):
+    for _ in range(DEPTH_MAX + 1):
         level = [one for one in level if type(one) is dict or type(one) is list]
         if not level:
-            return depth
+            return
+        yield level
         level = [inner for one in level for inner in (one.values() if type(one) is dict else one)]
-    return DEPTH_MAX + 1
 
 
 class _Pairs(list[tuple[str, Any]]):
@@ -86,18 +126,21 @@ class _Pairs(list[tuple[str, Any]]):
 
 def _duplicates(body: bytes) -> Iterator[str]:
     """D4. The body is known to be JSON of bounded depth."""
-    yield from _doubled(json.loads(body, object_pairs_hook=_Pairs), "")
+    doubled = _doubled(json.loads(body, object_pairs_hook=_Pairs), None)
+    return (written(where) for where in islice(doubled, NOTED_MAX))
 
 
-def _doubled(value: Any, path: str) -> Iterator[str]:
+def _doubled(value: Any, path: Where | None) -> Iterator[Where]:
     if isinstance(value, _Pairs):
         seen: set[str] = set()
         for key, member in value:
-            where = f"{path}.{key}" if path else key
+            where = Where(path, key)
             if key in seen:
                 yield where
             seen.add(key)
-            yield from _doubled(member, where)
-    elif isinstance(value, list):
+            if isinstance(member, list):
+                yield from _doubled(member, where)
+    else:
         for i, member in enumerate(value):
-            yield from _doubled(member, f"{path}[{i}]")
+            if isinstance(member, list):
+                yield from _doubled(member, Where(path, i))

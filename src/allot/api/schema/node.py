@@ -52,9 +52,10 @@ class Schema:
     """One shape. Only the attributes that belong to its type mean anything."""
 
     __slots__ = (
-        "__weakref__", "_fields", "_find_fields", "atomic", "compiled", "default", "defaulter", "edge",
-        "element", "embedded", "format", "is_free", "is_leaf", "keys", "list_type", "merge_key", "name",
-        "nullable", "preserves_unknown", "required", "strategies", "type", "validation",
+        "__weakref__", "_fields", "_find_fields", "atomic", "choices", "compiled", "default", "defaulter",
+        "edge", "element", "embedded", "format", "is_free", "is_leaf", "keys", "list_type", "merge_key",
+        "name", "nullable", "preserves_unknown", "required", "strategies", "takes_null", "type",
+        "validation",
     )  # fmt: skip
 
     def __init__(
@@ -76,6 +77,7 @@ class Schema:
         preserves_unknown: bool = False,
         embedded: bool = False,
         validation: Mapping[str, Any] = {},
+        choices: Mapping[type, "Schema"] = {},
     ) -> None:
         self.type = type
         self.name = name  # of a Kubernetes type, e.g. io.k8s.api.core.v1.Pod
@@ -94,6 +96,9 @@ class Schema:
         self.preserves_unknown = preserves_unknown
         self.embedded = embedded  # holds apiVersion, kind and metadata of its own
         self.validation = validation  # keywords of a CRD that only its validator reads
+        # Of a value that may have one of several shapes, which one by its JSON type; merged as a whole.
+        self.choices = choices
+        self.takes_null = type is Type.ANY and not choices
         # Whatever a custom resource puts here; objects in it are merged field by field.
         self.is_free = type is Type.ANY and preserves_unknown
         # Owned and replaced as a whole: a scalar, an atomic container, JSON that is not ours to read.

@@ -23,6 +23,8 @@ class Trait:
     strategies: frozenset[str] = frozenset()
     atomic: bool | None = None  # None: as the type itself says
     default: Any = MISSING
+    choices: tuple[str, ...] = ()  # expressions of the table, where any JSON is in truth one of a few shapes
+    is_bare: bool = False  # an object that says all by being there: it has no fields
 
 
 _MERGE = frozenset({"merge"})
@@ -43,6 +45,9 @@ def retaining(trait: Trait) -> Trait:
 def default(value: Any) -> Trait:
     return Trait(default=value)
 
+
+_SCHEMA = "#apiextensions_v1.JSONSchemaProps"
+_BARE = Trait(is_bare=True)
 
 _SET = Trait(SET)
 _MERGED_SET = Trait(SET, strategies=_MERGE)
@@ -164,9 +169,18 @@ _WORKLOADS: Mapping[str, Mapping[str, Trait]] = {
 
 _MACHINERY: Mapping[str, Mapping[str, Trait]] = {
     "apiextensions_v1.CustomResourceDefinitionStatus": {"conditions": _PLAIN_CONDITIONS},
-    "apiextensions_v1.JSONSchemaProps": {"x-kubernetes-validations": by("rule")},
+    "apiextensions_v1.CustomResourceSubresources": {"status": _BARE},
+    "apiextensions_v1.JSONSchemaProps": {
+        "additionalItems": Trait(choices=(_SCHEMA, "b")),
+        "additionalProperties": Trait(choices=(_SCHEMA, "b")),
+        "dependencies": Trait(choices=(_SCHEMA, "[s")),
+        "items": Trait(choices=(_SCHEMA, f"[{_SCHEMA}")),
+        "x-kubernetes-validations": by("rule"),
+    },
     "discovery_v1.Endpoint": {"addresses": _SET},
     "meta_v1.ObjectMeta": {"finalizers": _MERGED_SET, "ownerReferences": by("uid")},
+    "scheduling_v1alpha3.WorkloadPodGroupDisruptionMode": {"all": _BARE, "single": _BARE},
+    "scheduling_v1alpha3.WorkloadPodGroupSchedulingPolicy": {"basic": _BARE},
     "storage_v1.CSIDriverSpec": {"volumeLifecycleModes": _SET},
     "storage_v1.CSINodeSpec": {"drivers": by("name")},
 }

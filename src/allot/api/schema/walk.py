@@ -3,21 +3,20 @@
 Called by `check` for the few objects that `compile.fits` does not wave through.
 The object is changed in place where JSON allows a spelling that the API does not
 keep: a null for "not given", a quantity that has a shorter form, a time with an
-offset. Unknown fields stay where they are and are only reported.
+offset. Fields that the shape does not have are taken out and named (S3): nothing
+that has no type goes further than this.
 """
 
 import base64
 import binascii
 import re
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from ..quantity import Quantity
 from .compile import INT_RANGE
 from .node import MISSING, Schema, Type
-
-UNKNOWN_MAX: Final = 100
-"""More unknown fields than this are not listed: nobody reads them, and the list is an answer's header."""
+from .where import NOTED_MAX, Where, written
 
 _RFC_3339 = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2})\Z"
@@ -70,9 +69,9 @@ class Mistyped(NamedTuple):
 class Walk:
     """One look at one object.
 
-    `unknown` fills with paths. A wrong type in a Kubernetes type ends it with `Malformed`: such a
-    body cannot be read. In the schema of a custom resource it is noted in `mistyped`, and nulls are
-    left for its validator, unless there is a default to take their place.
+    `unknown` fills with the paths of what is taken out. A wrong type in a Kubernetes type ends it
+    with `Malformed`: such a body cannot be read. In the schema of a custom resource it is noted in
+    `mistyped`, and nulls are left for its validator, unless there is a default to take their place.
     """
 
     def __init__(self, drop_nulls: bool) -> None:
@@ -80,21 +79,21 @@ class Walk:
         self.mistyped: list[Mistyped] = []
         self._drop_nulls = drop_nulls
 
-    def visit(self, value: Any, schema: Schema, path: str = "", owner: str = "") -> Any:
+    def visit(self, value: Any, schema: Schema, path: Where | None = None, owner: str = "") -> Any:
         """The value in its usual form. `owner` is the type whose field this is, "" in custom ones."""
         try:
             return self._visited(value, schema, path, owner)
         except _Mismatch as error:
-            if owner or not path:
+            if owner or path is None:
                 raise Malformed(str(error)) from None
-            if len(self.mistyped) < UNKNOWN_MAX:
-                self.mistyped.append(Mistyped(path, schema.type.value, _json_name(value)))
+            if len(self.mistyped) < NOTED_MAX:
+                self.mistyped.append(Mistyped(written(path), schema.type.value, _json_name(value)))
             return value
 
-    def _visited(self, value: Any, schema: Schema, path: str, owner: str) -> Any:
+    def _visited(self, value: Any, schema: Schema, path: Where | None, owner: str) -> Any:
         match schema.type:
             case Type.ANY:
-                return value
+                return self._chosen(value, schema, path, owner) if schema.choices else value
             case Type.OBJECT:
                 return self._object(value, schema, path, owner)
             case Type.MAP:
@@ -104,7 +103,13 @@ class Walk:
             case _:
                 return _scalar(value, schema, path, owner)
 
-    def _object(self, value: Any, schema: Schema, path: str, owner: str) -> Any:
+    def _chosen(self, value: Any, schema: Schema, path: Where | None, owner: str) -> Any:
+        choice = schema.choices.get(type(value))
+        if choice is None:
+            raise _mismatch(value, schema, path, owner)
+        return self._visited(value, choice, path, owner)
+
+    def _object(self, value: Any, schema: Schema, path: Where | None, owner: str) -> Any:
         if type(value) is not dict:
             raise _mismatch(value, schema, path, owner)
         fields = schema.fields
@@ -113,11 +118,11 @@ class Walk:
             field = fields.get(key)
             if field is not None and _AS_IT_IS.get(field.type) is type(member):
                 continue
-            where = f"{path}.{key}" if path else key
+            where = Where(path, key)
             if field is None:
-                if not schema.preserves_unknown and len(self.unknown) < UNKNOWN_MAX:
-                    self.unknown.append(where)
-            elif member is None and field.type is not Type.ANY:
+                if not schema.preserves_unknown:
+                    self._take_out(value, key, where)
+            elif member is None and not field.takes_null:
                 replaceable = schema.name or field.default is not MISSING
                 if self._drop_nulls and not field.nullable and replaceable:
                     del value[key]
@@ -125,29 +130,34 @@ class Walk:
                 value[key] = self.visit(member, field, where, inner)
         return value
 
-    def _map(self, value: Any, schema: Schema, path: str, owner: str) -> Any:
+    def _take_out(self, value: dict[str, Any], key: str, where: Where) -> None:
+        del value[key]
+        if len(self.unknown) < NOTED_MAX:
+            self.unknown.append(written(where))
+
+    def _map(self, value: Any, schema: Schema, path: Where | None, owner: str) -> Any:
         if type(value) is not dict:
             raise _mismatch(value, schema, path, owner)
         assert schema.element is not None
         as_it_is = _AS_IT_IS.get(schema.element.type)
         for key, member in value.items():
             if type(member) is not as_it_is:
-                value[key] = self._member(member, schema.element, f"{path}.{key}", owner)
+                value[key] = self._member(member, schema.element, Where(path, key), owner)
         return value
 
-    def _list(self, value: Any, schema: Schema, path: str, owner: str) -> Any:
+    def _list(self, value: Any, schema: Schema, path: Where | None, owner: str) -> Any:
         if type(value) is not list:
             raise _mismatch(value, schema, path, owner)
         assert schema.element is not None
         as_it_is = _AS_IT_IS.get(schema.element.type)
         for i, member in enumerate(value):
             if type(member) is not as_it_is:
-                value[i] = self._member(member, schema.element, f"{path}[{i}]", owner)
+                value[i] = self._member(member, schema.element, Where(path, i), owner)
         return value
 
-    def _member(self, value: Any, schema: Schema, path: str, owner: str) -> Any:
+    def _member(self, value: Any, schema: Schema, path: Where | None, owner: str) -> Any:
         """A member of a list or map cannot be left out, so a null there is the empty value."""
-        if value is not None or schema.type is Type.ANY:
+        if value is not None or schema.takes_null or schema.choices:
             return self.visit(value, schema, path, owner)
         if schema.nullable or not self._drop_nulls or not owner:
             return None
@@ -160,7 +170,7 @@ class Walk:
                 return _ZERO.get(schema.type)
 
 
-def _scalar(value: Any, schema: Schema, path: str, owner: str) -> Any:
+def _scalar(value: Any, schema: Schema, path: Where | None, owner: str) -> Any:
     match schema.type, value:
         case Type.STRING, str():
             return value
@@ -219,11 +229,11 @@ def _cut(text: str) -> str:
     return text if len(text) <= 40 else text[:40] + "..."
 
 
-def _mismatch(value: Any, schema: Schema, path: str, owner: str) -> _Mismatch:
+def _mismatch(value: Any, schema: Schema, path: Where | None, owner: str) -> _Mismatch:
     found = _KIND_OF_JSON.get(type(value), "null")
     if found == "number" and schema.type in (Type.INTEGER, Type.INT_OR_STRING):
         found = f"number {_cut(repr(value))}"
-    plain = re.sub(r"\[\d+\]", "", path)
+    plain = re.sub(r"\[\d+\]", "", written(path))
     where = f"Go struct field {owner}.{plain}" if path else "Go value"
     return _Mismatch(f"json: cannot unmarshal {found} into {where} of type {go_name(schema)}")
 

@@ -7,20 +7,23 @@ base-60 numbers, `yes` and `off` are booleans, keys become strings.
 
 The promises of `decode` hold here as well. An alias stands for a copy of what it
 names, so each is counted at its full size: a body may not unfold to more than
-NODES_MAX values.
+VALUES_MAX values, nor to more than UNFOLDED_MAX characters, however short it is. A
+merge costs what it adds.
 """
 
 import math
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import yaml
 
 from ..errors import BadRequest
-from .decode import DEPTH_MAX, Decoded, decode, too_deep
+from .decode import DEPTH_MAX, KEY_LENGTH_MAX, VALUES_MAX, Decoded, decode, key_too_long, too_deep
+from .where import NOTED_MAX, Where, written
 
-NODES_MAX: Final = 200_000
+UNFOLDED_MAX: Final = 3 * 1024 * 1024
+"""As much text as a body can have without aliases: the largest request that is read."""
 
 _NULLS = {"", "~", "null", "Null", "NULL"}
 _BOOLEANS = {
@@ -61,13 +64,21 @@ def _one_line(error: yaml.YAMLError) -> str:
     return " ".join(str(error).split())[:300]
 
 
+class _Size(NamedTuple):
+    """What a value unfolds to."""
+
+    values: int
+    characters: int
+
+
 class _Composer:
     """Builds one document. Everything it makes goes through `_count`, aliases included."""
 
     def __init__(self, events: Iterator[Any]) -> None:
         self._events = events
-        self._nodes = 0
-        self._anchors: dict[str, tuple[Any, int]] = {}
+        self._values = 0
+        self._characters = 0
+        self._anchors: dict[str, tuple[Any, _Size]] = {}
         self.duplicates: list[str] = []
 
     def document(self) -> Any:
@@ -78,29 +89,33 @@ class _Composer:
                 documents += 1
                 if documents > 1:
                     raise BadRequest("the body of the request has more than one YAML document")
-                value = self._value(next(self._events), "", 0)
+                value = self._value(next(self._events), None, 0)
         return value
 
-    def _count(self, more: int) -> None:
-        self._nodes += more
-        if self._nodes > NODES_MAX:
-            raise BadRequest(f"the body of the request unfolds to more than {NODES_MAX} YAML values")
+    def _count(self, values: int, characters: int) -> None:
+        self._values += values
+        self._characters += characters
+        if self._values > VALUES_MAX:
+            raise BadRequest(f"the body of the request unfolds to more than {VALUES_MAX} YAML values")
+        if self._characters > UNFOLDED_MAX:
+            raise BadRequest(f"the body of the request unfolds to more than {UNFOLDED_MAX} characters")
 
-    def _value(self, event: Any, path: str, depth: int) -> Any:
+    def _value(self, event: Any, path: Where | None, depth: int) -> Any:
         if depth > DEPTH_MAX:
             raise too_deep()
         if isinstance(event, yaml.AliasEvent):
             return self._alias(str(event.anchor), depth)
-        before = self._nodes
-        self._count(1)
+        before = self._values, self._characters
         if isinstance(event, yaml.ScalarEvent):
+            self._count(1, len(event.value))
             value: Any = _scalar(event)
-        elif isinstance(event, yaml.SequenceStartEvent):
-            value = self._sequence(path, depth)
         else:
-            value = self._mapping(path, depth)
+            self._count(1, 0)
+            is_sequence = isinstance(event, yaml.SequenceStartEvent)
+            value = self._sequence(path, depth) if is_sequence else self._mapping(path, depth)
         if event.anchor is not None:
-            self._anchors[event.anchor] = (value, self._nodes - before)
+            size = _Size(self._values - before[0], self._characters - before[1])
+            self._anchors[event.anchor] = (value, size)
         return value
 
     def _alias(self, anchor: str, depth: int) -> Any:
@@ -109,32 +124,33 @@ class _Composer:
                 f"the body of the request uses the YAML alias {anchor[:40]!r} before it is complete"
             )
         value, size = self._anchors[anchor]
-        self._count(size)
+        self._count(*size)
         return _copied(value, depth)
 
-    def _sequence(self, path: str, depth: int) -> list[Any]:
+    def _sequence(self, path: Where | None, depth: int) -> list[Any]:
         members: list[Any] = []
         while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
-            members.append(self._value(event, f"{path}[{len(members)}]", depth + 1))
+            members.append(self._value(event, Where(path, len(members)), depth + 1))
         return members
 
-    def _mapping(self, path: str, depth: int) -> dict[str, Any]:
+    def _mapping(self, path: Where | None, depth: int) -> dict[str, Any]:
         members: dict[str, Any] = {}
         merged: list[Any] = []
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             key = _key(self._value(event, path, depth + 1))
-            where = f"{path}.{key}" if path else key
+            where = Where(path, key)
             value = self._value(next(self._events), where, depth + 1)
             if key == "<<" and isinstance(event, yaml.ScalarEvent) and event.implicit[0]:
                 merged.extend(value if type(value) is list else [value])
                 continue
-            if key in members:
-                self.duplicates.append(where)
+            if key in members and len(self.duplicates) < NOTED_MAX:
+                self.duplicates.append(written(where))
             members[key] = value
         for source in merged:
             if type(source) is not dict:
                 raise BadRequest("the body of the request merges (<<) something that is not a YAML mapping")
-            members = source | members
+            for key, value in source.items():
+                members.setdefault(key, value)
         return members
 
 
@@ -150,6 +166,8 @@ def _copied(value: Any, depth: int) -> Any:
 
 def _key(value: Any) -> str:
     if type(value) is str:
+        if len(value) > KEY_LENGTH_MAX:
+            raise key_too_long(len(value))
         return value
     if type(value) is bool:
         return "true" if value else "false"

@@ -1,16 +1,16 @@
-"""Away with what the schema does not mention.
+"""Away with what a shape does not mention, whatever the rest looks like.
 
-Built-in kinds keep unknown fields; custom ones lose them, as everywhere in
-Kubernetes, because the author of the schema has the last word on its kind.
+For what nobody sent just now: objects of the store, and the defaults of a custom
+resource. What a client sends goes through `check`, which also names what it takes out.
 """
 
 from typing import Any
 
-from ..schema import Schema, Type
+from .node import Schema, Type
 
 
 def prune(value: Any, schema: Schema) -> None:
-    """Remove unknown fields in place. `check` has already named them to the client."""
+    """Remove unknown fields in place."""
     match schema.type:
         case Type.OBJECT if isinstance(value, dict):
             for name in list(value):
@@ -25,5 +25,9 @@ def prune(value: Any, schema: Schema) -> None:
         case Type.LIST if isinstance(value, list) and schema.element is not None:
             for member in value:
                 prune(member, schema.element)
+        case Type.ANY:
+            choice = schema.choices.get(type(value))
+            if choice is not None:
+                prune(value, choice)
         case _:
             return

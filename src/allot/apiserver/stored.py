@@ -1,0 +1,46 @@
+"""From the bytes of the store to an object.
+
+What this server writes has been held to the shape of its kind, and says so at its
+end (`SEAL`): it is taken as it is. What an earlier version wrote may hold fields
+that its kind does not have, and the code that reads objects relies on types; such
+an object is rid of them whenever it is read, until somebody writes it anew (S3).
+
+The shape of a custom resource may change after its objects were written, so these
+are compared with it each time.
+"""
+
+import msgspec
+
+from allot.api import SEAL, Kind, Object, errors, schema, stored_form
+from allot.store import Entry
+
+_decode = msgspec.json.Decoder().decode
+
+
+def object_of(entry: Entry, kind: Kind) -> Object:
+    return read_stored(entry.key, entry.value, entry.revision, kind)
+
+
+def read_stored(key: str, value: bytes, revision: int, kind: Kind) -> Object:
+    """The object that lies under `key`. Raises `Internal` where that is no object at all."""
+    is_sealed = value.endswith(SEAL)
+    if is_sealed and not kind.is_custom:
+        return Object(value, revision)
+    return Object(_tidied(key, value, is_sealed, kind.stored_shape()), revision)
+
+
+def _tidied(key: str, value: bytes, is_sealed: bool, shape: schema.Schema) -> bytes:
+    try:
+        fields = _decode(value)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise _unreadable(key, f"it is no JSON: {error}") from None
+    if type(fields) is not dict or type(fields.get("metadata")) is not dict:
+        raise _unreadable(key, "it is no object with metadata")
+    if is_sealed and schema.fits(fields, shape):
+        return value
+    schema.prune(fields, shape)
+    return stored_form(fields)
+
+
+def _unreadable(key: str, why: str) -> errors.Internal:
+    return errors.Internal(f"the record {key} of the store cannot be read: {why}")
