@@ -25,7 +25,7 @@ from .admission import Admission, Plugin, podsecurity
 from .admission import pods as pod_rules
 from .admission.accounts import born_with_account, service_account
 from .admission.limits import limits_of_pods, limits_of_volume_claims
-from .admission.rights import no_escalation, node_restriction
+from .admission.rights import no_escalation, node_restriction, own_pools
 from .applying import Applier
 from .audit import Auditor
 from .cache import Caches
@@ -221,6 +221,7 @@ class ApiServer:
         ]
         for_kind["", "persistentvolumeclaims"] = [limits_of_volume_claims(ranges.of)]
         for_kind["", "limitranges"] = [ranges.announce]
+        for_kind[resource.RESOURCE_SLICE.storage] = [own_pools(self._guard.pools, self.look_up)]
         for_kind["", "namespaces"] = [
             born_with_account(accounts, self.options.ids),
             podsecurity.labels_of_namespaces(self._pods_of),

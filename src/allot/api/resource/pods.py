@@ -14,7 +14,7 @@ from . import gated
 from .reading import objects
 
 _STATUS = Path("status")
-_MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
+MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 _HEALTH = ("Healthy", "Unhealthy", "Unknown")
 _HEALTH_MESSAGE_MAX = 1024
 _CONTAINERS = ("initContainers", "containers")
@@ -69,7 +69,7 @@ def spec_errors(spec: Fields, path: Path, annotations: Mapping[str, str] | None 
 def _claim_errors(
     claims: Sequence[Fields], path: Path, annotations: Mapping[str, str]
 ) -> Iterator[FieldError]:
-    if claims and _MIRROR_ANNOTATION in annotations:
+    if claims and MIRROR_ANNOTATION in annotations:
         yield field.forbidden(path, "static pods do not support resource claims")
     seen = set()
     for at, claim in enumerate(claims):

@@ -1,8 +1,9 @@
 """What a caller may not write although the request line is theirs to send."""
 
-from allot.api import Action, User
+from allot.api import Action, User, errors
 
-from ..security import Authorizer, refuse_escalation, refuse_node
+from ..pools import Pools, pool_of
+from ..security import Authorizer, owner_of_pool, refuse_escalation, refuse_node
 from ..security.identities import node_of
 from ..security.tokens import Lookup
 from . import Attempt, Plugin
@@ -31,6 +32,29 @@ def node_restriction(lookup: Lookup) -> Plugin:
         refused = refuse_node(attempt.occasion.user, _action(attempt), attempt.new, attempt.old, lookup)
         if refused is not None:
             raise refused
+
+    return admit
+
+
+def own_pools(pools: Pools, lookup: Lookup) -> Plugin:
+    """Nodes publish in their own pools (S5). Whose a pool is holds until the slice is stored."""
+
+    async def admit(attempt: Attempt) -> None:
+        node = node_of(attempt.occasion.user)
+        if not node or attempt.new is None:
+            return
+        driver, pool = pool_of(attempt.new)
+        attempt.occasion.compares.append(pools.unchanged((driver, pool)))
+        owner = owner_of_pool(node, pool, pools.publishers((driver, pool)), lookup)
+        if owner is not None:
+            what = f'{attempt.kind.resource} "{attempt.name}"'
+            where = f'pool "{pool}" of driver "{driver}"'
+            raise errors.Forbidden(
+                f'{what} is forbidden: node "{node}" cannot publish in {where}, which belongs to {owner}',
+                group=attempt.kind.group,
+                kind=attempt.kind.plural,
+                name=attempt.name,
+            )
 
     return admit
 

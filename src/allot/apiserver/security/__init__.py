@@ -35,7 +35,7 @@ from .keyfiles import (
     write_file,
 )
 from .kubeconfig import Kubeconfig
-from .node_restriction import refuse_node
+from .node_restriction import owner_of_pool, refuse_node
 from .openid import openid_document
 from .reviews import (
     local_subject_access_review,
@@ -71,6 +71,7 @@ __all__ = [
     "open_authority",
     "open_serving",
     "openid_document",
+    "owner_of_pool",
     "private_directory",
     "read_authority",
     "read_impersonation",

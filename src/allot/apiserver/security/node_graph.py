@@ -50,7 +50,7 @@ class NodeGraph:
                 "volumeattachments",
             ):
                 self._replace_owner(
-                    Ref(resource, "", name), None if fields is None else node_named_by(fields)
+                    Ref(resource, "", name), None if fields is None else node_named_by(resource, fields)
                 )
 
     def reaches(self, node: str, ref: Ref) -> bool:
@@ -116,9 +116,13 @@ class NodeGraph:
                 self._volumes_with.setdefault(secret, set()).add(name)
 
 
-def node_named_by(fields: Mapping[str, Any]) -> str | None:
-    """The node that a slice, a capacity or an attachment belongs to; some belong to none."""
-    return (fields.get("spec") or {}).get("nodeName") or fields.get("nodeName")
+def node_named_by(resource: str, fields: Mapping[str, Any]) -> str | None:
+    """The node that a slice, a capacity or an attachment belongs to; some belong to none.
+
+    Each has one field that says so. A field of the same name elsewhere means nothing.
+    """
+    where = fields if resource == "noderesourcecapacities" else fields.get("spec") or {}
+    return where.get("nodeName") or None
 
 
 def _read_pod(pod: Mapping[str, Any]) -> _Pod | None:

@@ -3,13 +3,13 @@
 `node_authorizer` has let the request line pass; here every write of a node is
 held against the object: its own Node without the labels and taints that would
 draw other people's pods to it, its own pods and nothing a pod refers to, its own
-slices, prepared claims, lease and CSINode, tokens for its own pods.
+slices in pools of its own, prepared claims, lease and CSINode, tokens for its own pods.
 
 `refuse_node` is asked after defaulting and before storing, for each object that
 a write touches (also for each one of a deletecollection).
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from allot.api import Action, User, errors
@@ -113,7 +113,7 @@ def _check(
             if name != node:
                 raise _No("can only access PreparedClaims with the same name as the requesting node")
         case "resource.k8s.io", "resourceslices" | "noderesourcecapacities", _:
-            _check_published(node, operation, new, old)
+            _check_published(node, action.resource, operation, new, old)
 
 
 def _check_pod(node: str, operation: str, new: Fields, old: Fields, lookup: Lookup) -> None:
@@ -270,12 +270,31 @@ def _check_token(node: str, namespace: str, request: Fields, lookup: Lookup) -> 
             raise _No(f'audience "{audience}" not found in pod spec volume')
 
 
-def _check_published(node: str, operation: str, new: Fields, old: Fields) -> None:
+def _check_published(node: str, resource: str, operation: str, new: Fields, old: Fields) -> None:
     """Every side of a write that exists must be of this node, so that nothing moves in or out."""
     sides = {"CREATE": [new], "UPDATE": [new, old], "DELETE": [old]}[operation]
-    if any(node_named_by(side) != node for side in sides):
+    if any(node_named_by(resource, side) != node for side in sides):
         verb = operation.lower()
         raise _No(f"can only {verb} ResourceSlice with the same NodeName as the requesting node")
+
+
+def owner_of_pool(node: str, pool: str, publishers: Collection[str], lookup: Lookup) -> str | None:
+    """Who keeps `node` from publishing in the pool, or None.
+
+    A newer generation outdates every slice of its pool, so a node must not write into a pool of others.
+    A pool that bears the name of a node (or begins with it and a slash) is that node's, so that nobody can
+    be there before it. Any other is theirs whose slices make it up: nodes, or, for devices of the network,
+    no node at all.
+    """
+    named = pool.partition("/")[0]
+    if named == node:
+        return None
+    if lookup("nodes", "", named) is not None:
+        return f'node "{named}"'
+    others = sorted(set(publishers) - {node})
+    if not others:
+        return None
+    return f'node "{others[-1]}"' if others[-1] else "a driver, and to no node"
 
 
 def _found(lookup: Lookup, resource: str, namespace: str, name: str) -> Fields:

@@ -7,9 +7,11 @@ name nothing; both look here, so there is one answer to what a pod refers to.
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from allot.api import resource
+
 Fields = Mapping[str, Any]
 
-MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
+MIRROR_ANNOTATION = resource.pods.MIRROR_ANNOTATION
 
 
 class Ref(NamedTuple):

@@ -23,6 +23,7 @@ GATED = {
     "reason": "SchedulingGated",
     "message": "Scheduling is blocked due to non-empty scheduling gates",
 }
+_METADATA = Path("metadata")
 _SPEC = Path("spec")
 _STATUS = Path("status")
 
@@ -62,11 +63,21 @@ def _validate_create(pod: Fields, occasion: Occasion) -> list[FieldError]:
 
 
 def _validate_update(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
-    return validate_pod_update(new, old)
+    return [*_validate_mirror(new, old), *validate_pod_update(new, old)]
+
+
+def _validate_mirror(new: Fields, old: Fields) -> list[FieldError]:
+    """A mirror pod is one from the first moment to the last: what a node may do to it depends on that."""
+    key = claims.MIRROR_ANNOTATION
+    was, now = obj(old, "metadata", "annotations").get(key), obj(new, "metadata", "annotations").get(key)
+    if was == now:
+        return []
+    change = "add" if was is None else "remove or update"
+    return [forbidden((_METADATA / "annotations")[key], f"may not {change} the annotation of mirror pods")]
 
 
 def _validate_status(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
-    found = claims.status_errors(new)
+    found = [*_validate_mirror(new, old), *claims.status_errors(new)]
     was, now = text(old, "status", "qosClass"), text(new, "status", "qosClass")
     if was and now != was:
         found.append(invalid(_STATUS / "qosClass", now, "field is immutable"))
