@@ -32,12 +32,12 @@ _OFTEN = (
     "jobs",
     "resourceclaimtemplates",
 )
-_NODES_OWN = (
-    "nodes", "pods", "events", "resourceslices", "csinodes", "leases", "preparedclaims", "serviceaccounts",
-)  # fmt: skip
+_NAMED_AFTER_NODE = ("nodes", "csinodes", "leases", "preparedclaims")
+"""One of each a node, of its name."""
+_NODES = (*_NAMED_AFTER_NODE, "pods", "events", "resourceslices")
 _NOT_EDITED = (
     "roles", "rolebindings", "limitranges", "resourcequotas", "csistoragecapacities", "controllerrevisions",
-    "things", "podtemplates",
+    "things", "podtemplates", "endpoints", "endpointslices", "events",
 )  # fmt: skip
 """Kinds that `edit` does not reach; tried now and then all the same."""
 _NAMED_BY = {
@@ -47,7 +47,7 @@ _NAMED_BY = {
     "nodes": "nodeName",
 }
 _REMEMBERED_MAX = 40
-_DRIVERS = ("resourceslices", "resourceslices", "resourceclaims", "events", "deviceclasses")
+_DRIVERS = ("resourceslices", "resourceclaims", "events")
 
 
 class Asker:
@@ -103,8 +103,12 @@ class Asker:
         actor = rng.choices(ACTORS, (4, 4, 2, 2))[0]
         target = self._target(actor)
         draw = rng.random()
+        if self._is_there(actor, target):
+            draw = 0.55 + 0.45 * draw  # to create it anew would be refused
         if draw < 0.55 or not self._known:
             return self._create(actor, target, rng.choice((0, 1, 1, 2, 3, 5)))
+        if actor == DRIVER and target.kind.has_status and draw < 0.94:
+            return self._status(actor, target)
         if draw < 0.66:
             return self._put(actor, target)
         if draw < 0.80:
@@ -117,15 +121,22 @@ class Asker:
             return self._delete(actor, target)
         return self._read(actor, target)
 
+    def _is_there(self, actor: str, target: Target) -> bool:
+        """What these people change, and others make."""
+        if actor == DRIVER:
+            return target.kind.plural == "resourceclaims"
+        return actor == NODE and target.kind.plural in _NAMED_AFTER_NODE and self.rng.random() < 0.9
+
     def _target(self, actor: str) -> Target:
         rng = self.rng
         wanted: Sequence[str] = _OFTEN if rng.random() < 0.45 else ()
         if actor in (NODE, DRIVER):
-            wanted = _NODES_OWN if actor == NODE else _DRIVERS
+            wanted = _NODES if actor == NODE else _DRIVERS
         found = [one for one in self._targets if not wanted or one.kind.plural in wanted]
         if actor == EDITOR and rng.random() < 0.95:
             found = [one for one in found if one.kind.namespaced and one.kind.plural not in _NOT_EDITED]
-        return rng.choice(found)
+        kind = rng.choice(list(dict.fromkeys(one.kind.resource for one in found)))
+        return rng.choice([one for one in found if one.kind.resource == kind])
 
     def _place(self, actor: str, target: Target) -> tuple[str, str]:
         """(namespace, name) of something to write."""
@@ -133,7 +144,7 @@ class Asker:
         namespace = rng.choice(NAMESPACES) if actor == ADMIN else NAMESPACES[0]
         if not target.kind.namespaced:
             namespace = ""
-        if actor == NODE and target.kind.plural in ("nodes", "csinodes", "preparedclaims", "leases"):
+        if actor == NODE and target.kind.plural in _NAMED_AFTER_NODE:
             return ("kube-node-lease" if target.kind.namespaced else ""), self._node
         return namespace, rng.choice(NAMES)
 
@@ -162,16 +173,18 @@ class Asker:
 
     def _existing(self, actor: str, target: Target) -> tuple[str, str, Fields]:
         """(namespace, name, object) of something that was stored, or may have been."""
-        plural = target.kind.plural
+        plural, version = target.kind.plural, target.api_version
         reach = NAMESPACES if actor == ADMIN else NAMESPACES[:1]
-        known = [key for key in self._known if key[0] == plural and (not key[1] or key[1] in reach)]
-        if not known:
+        known = [
+            key
+            for key, fields in self._known.items()
+            if key[0] == plural and (not key[1] or key[1] in reach) and fields["apiVersion"] == version
+        ]
+        if not known or (actor == NODE and plural in _NAMED_AFTER_NODE):
             namespace, name = self._place(actor, target)
             return namespace, name, self._sound(target, namespace, name, actor)
         _, namespace, name = key = self.rng.choice(known)
-        fields = copy.deepcopy(self._known[key])
-        fields["apiVersion"] = target.base.removeprefix("/apis/").removeprefix("/api/")
-        return namespace, name, fields
+        return namespace, name, copy.deepcopy(self._known[key])
 
     def _put(self, actor: str, target: Target) -> Question:
         namespace, name, good = self._existing(actor, target)

@@ -70,9 +70,12 @@ class Target:
     version: Version
 
     @property
+    def api_version(self) -> str:
+        return f"{self.kind.group}/{self.version.name}" if self.kind.group else self.version.name
+
+    @property
     def base(self) -> str:
-        group = self.kind.group
-        return f"/apis/{group}/{self.version.name}" if group else f"/api/{self.version.name}"
+        return f"/apis/{self.api_version}" if self.kind.group else f"/api/{self.api_version}"
 
     def path(self, namespace: str, name: str = "", subresource: str = "") -> str:
         parts = [
