@@ -69,8 +69,19 @@ def read(server, name):
     return secrets_of(server, use)
 
 
-def start(tmp_path, store, *more):
-    return ServerProcess(tmp_path / "d", store, 0, *more)
+@pytest.fixture
+def start(tmp_path):
+    """Starts servers, and leaves none behind."""
+    servers = []
+
+    def started(store, *more, folder="d"):
+        servers.append(ServerProcess(tmp_path / folder, store, 0, *more))
+        return servers[-1]
+
+    yield started
+    for server in servers:
+        if server.process.poll() is None:
+            server.stop()
 
 
 def refused_start(tmp_path, store, *more):
@@ -93,10 +104,10 @@ def encoded(text):
     return base64.b64encode(text.encode()).decode()
 
 
-def test_a_secret_is_not_found_where_it_is_stored_and_only_the_key_opens_it(tmp_path, place):
+def test_a_secret_is_not_found_where_it_is_stored_and_only_the_key_opens_it(tmp_path, place, start):
     store, folder = place
     key = new_key(tmp_path / "key")
-    server = start(tmp_path, store, "--encryption-key", str(key))
+    server = start(store, "--encryption-key", str(key))
     write(server, "one", HIDDEN)
 
     async def use_maps():
@@ -115,41 +126,41 @@ def test_a_secret_is_not_found_where_it_is_stored_and_only_the_key_opens_it(tmp_
     other = new_key(tmp_path / "other")
     says = refused_start(tmp_path, store, "--encryption-key", str(other))
     assert "is encrypted with key" in says and "the key file has" in says
-    server = start(tmp_path, store, "--encryption-key", str(key))
+    server = start(store, "--encryption-key", str(key))
     assert read(server, "one") == HIDDEN
     server.stop()
 
 
-def test_what_was_plain_is_rewritten_and_a_key_is_replaced(tmp_path, place):
+def test_what_was_plain_is_rewritten_and_a_key_is_replaced(tmp_path, place, start):
     store, folder = place
-    server = start(tmp_path, store)
+    server = start(store)
     write(server, "one", HIDDEN)
     server.stop()
     assert files_with(folder, encoded(HIDDEN))
     first = new_key(tmp_path / "first")
-    server = start(tmp_path, store, "--encryption-key", str(first), "--encryption-rewrite")
+    server = start(store, "--encryption-key", str(first), "--encryption-rewrite")
     assert read(server, "one") == HIDDEN
     write(server, "two", HIDDEN)
     server.stop()
     if store == "sqlite":  # of etcd's files etcd takes care: etcdctl defrag
         assert not files_with(folder, encoded(HIDDEN))
     both = new_key(tmp_path / "both", first)
-    server = start(tmp_path, store, "--encryption-key", str(both), "--encryption-rewrite")
+    server = start(store, "--encryption-key", str(both), "--encryption-rewrite")
     server.stop()
     assert "is encrypted with key" in refused_start(tmp_path, store, "--encryption-key", str(first))
     second = tmp_path / "second"
     second.write_bytes(both.read_bytes().splitlines()[0])
     second.chmod(0o600)
-    server = start(tmp_path, store, "--encryption-key", str(second))
+    server = start(store, "--encryption-key", str(second))
     assert (read(server, "one"), read(server, "two")) == (HIDDEN, HIDDEN)
     server.stop()
 
 
-def test_two_servers_share_secrets_and_the_authority_in_etcd(tmp_path):
+def test_two_servers_share_secrets_and_the_authority_in_etcd(tmp_path, start):
     key = new_key(tmp_path / "key")
     with etcd() as cluster:
         url = cluster.url()
-        servers = [ServerProcess(tmp_path / name, url, 0, "--encryption-key", str(key)) for name in "ab"]
+        servers = [start(url, "--encryption-key", str(key), folder=name) for name in "ab"]
         write(servers[0], "one", HIDDEN)
         assert read(servers[1], "one") == HIDDEN
         assert not files_with(cluster.home, "PRIVATE KEY") and not files_with(cluster.home, encoded(HIDDEN))

@@ -20,9 +20,10 @@ from .assembly import ApiServer, Options
 from .audit import AuditSettings, Level
 from .logs import Forward, NodeAddress
 from .security import Authority, identities
-from .serving import Encryption, Serving, ServingOptions, serve
+from .serving import SOCKET_NAME, Encryption, Serving, ServingOptions, serve
 
 __all__ = [
+    "SOCKET_NAME",
     "ApiServer",
     "AuditSettings",
     "Authority",

@@ -56,6 +56,7 @@ from .scaling import Scaling
 from .security import (
     Authority,
     Authorizer,
+    Revocations,
     Tokens,
     bootstrap_objects,
     openid_document,
@@ -103,6 +104,7 @@ class ApiServer:
         self.registry = Registry((*kinds.ALL, *rbac.KINDS, *devices, *custom.KINDS))
         self.caches = Caches(store)
         self.authorizer = Authorizer()
+        self.revocations = Revocations()
         self.metrics = Metrics()
         self.laggards = Laggards()
         self._loop_watch = LoopWatch()
@@ -158,7 +160,9 @@ class ApiServer:
         self._guard.pools.follow(self.caches.made(slices))
         definitions = Definitions(self.registry, self.caches, self._repository, self.deleter, self.writer)
         self.caches.made(custom.DEFINITION).listeners.append(definitions.observe)
-        await asyncio.gather(*(self.caches.of(kind) for kind in (*observed, custom.DEFINITION)))
+        revoked = kinds.CREDENTIAL_REVOCATION
+        self.caches.made(revoked).listeners.append(self._observe_revocation)
+        await asyncio.gather(*(self.caches.of(kind) for kind in (*observed, custom.DEFINITION, revoked)))
         self._definitions = definitions
         await self._seeder.plant(bootstrap_objects())
         self._tasks.append(asyncio.create_task(self._keep_house(), name="housekeeping"))
@@ -284,6 +288,10 @@ class ApiServer:
                 raise
 
         return observe
+
+    def _observe_revocation(self, change: Change) -> None:
+        fields = None if change.type == "DELETED" else change.object.fields
+        self.revocations.observe(change.object.name, fields)
 
     def _verbs(self) -> Mapping[str, Verb]:
         async def create(call: Call) -> Response:

@@ -84,7 +84,7 @@ class Connection(HttpToolsProtocol):
         self._arriving_since: float | None = self.loop.time()
         self._look_again = self.loop.call_later(ARRIVAL_S, self._look)
         address = transport.get_extra_info("peername") or ("",)
-        self._peer = Peer(
+        self.peer = Peer(
             transport.get_extra_info("ssl_object"),
             address[0],
             lambda: self._all.strangers.leave(self._name),
@@ -133,7 +133,7 @@ class Connection(HttpToolsProtocol):
         super().on_message_begin()
         self._all.idle.pop(self, None)
         self._arriving_since = self.loop.time()
-        self.scope["extensions"] = {"allot.peer": self._peer, "allot.connection": self}  # type: ignore[dict-item]
+        self.scope["extensions"] = {"allot.peer": self.peer, "allot.connection": self}  # type: ignore[dict-item]
 
     def on_url(self, url: bytes) -> None:
         self._arrival.url(len(url))

@@ -17,6 +17,7 @@ from allot.api import Request, Response, User, errors
 
 from .accepting import Accepting
 from .connection import Connection, Connections, Peer
+from .security import Certified
 from .server import error_response
 from .unread import PIECE_BYTES
 
@@ -212,6 +213,13 @@ class Listener:
     async def open(self, host: str, port: int) -> None:
         """Raises OSError when it cannot listen there."""
         self.port = await self._accepting.open(host, port)
+
+    def end(self, revoked: Callable[[Certified], bool]) -> None:
+        """Cut every connection, with its streams, whose certificate is revoked."""
+        for connection in list(self.connections.state.connections):
+            certified = cast(Connection, connection).peer.certified()
+            if certified is not None and revoked(certified):
+                cast(Connection, connection).abort()
 
     async def close(self) -> None:
         """Stop listening, end streams, and let what is being answered finish."""

@@ -40,6 +40,7 @@ from .security import (
     open_authority,
     open_serving,
     private_directory,
+    record_issued,
     server_context,
     write_file,
 )
@@ -136,6 +137,7 @@ async def serve(options: ServingOptions) -> Serving:
         local = SocketListener(api.handle, listener.connections.unread)
         await _listen(listener, local, options)
         held.push_async_callback(_close_both, listener, local)
+        api.revocations.when_revoked = lambda: listener.end(api.revocations.covers)
         renewal = asyncio.create_task(
             keep_renewed(context, data_dir, authority, names, options.server.clock),
             name="certificate renewal",
@@ -219,7 +221,9 @@ def _read_shared(record: bytes) -> Authority:
 def _write_kubeconfig(serving: Serving) -> None:
     authority, admin = serving.authority, identities.ADMIN
     groups = identities.well_known_groups(admin.name)
-    pair = authority.client(admin.name, groups, serving.api.clock.now())
+    now = serving.api.clock.now()
+    pair = authority.client(admin.name, groups, now)
+    record_issued(serving.options.data_dir, pair, admin.name, groups, now)
     text = Kubeconfig(serving.url, authority.ca.certificate, admin.name, pair).text()
     write_file(serving.kubeconfig, text.encode())
 
@@ -238,7 +242,9 @@ def _opened_audit(options: ServingOptions) -> Auditor | None:
 
 def _authenticate(api: ApiServer, audit: Auditor | None) -> Authenticate:
     """Who is calling: by the certificate of the connection, else by the token of the request."""
-    authenticator = Authenticator(api.tokens(), anonymous_health=api.options.anonymous_health)
+    authenticator = Authenticator(
+        api.tokens(), api.revocations, anonymous_health=api.options.anonymous_health
+    )
 
     def who(request: Request, peer: Peer) -> User:
         try:

@@ -1,4 +1,9 @@
-"""allot credentials: a kubeconfig for a user or a component.
+"""allot credentials: a kubeconfig for a user or a component; which there are; taking them back.
+
+    allot credentials [issue] USER     make one
+    allot credentials list             which were made here, and which are revoked
+    allot credentials revoke USER      or --serial S: certificates that count no more, at once
+    allot credentials restore USER     or --serial S: they count again
 
 Whoever can read the data directory holds the keys of the cluster and may name
 anybody; what that user may then do is up to roles and bindings. Well-known names
@@ -11,8 +16,8 @@ bring their groups along:
     system:node:NAME                         the agent of a node
 
 Break-glass: when the roles themselves are broken, `--group system:masters` makes
-a credential that is above all roles. Such a credential cannot be taken back, so
-it lives for an hour unless told otherwise, and never longer than a day.
+a credential that is above all roles. It lives for an hour unless told otherwise, and
+never longer than a day.
 """
 
 import argparse
@@ -24,11 +29,13 @@ from pathlib import Path
 from allot.apiserver import security
 from allot.base import SystemClock
 
-from . import flags
+from . import flags, revoking
+from .revoking import Unusable
 from .wording import plain
 
-HELP = "write a kubeconfig for a user or component"
+HELP = "write a kubeconfig for a user or component, or take one back"
 
+_VERBS = ("issue", "list", "revoke", "restore")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "": "seconds"}
 _LIFETIME = timedelta(days=365)
 _LIFETIME_MAX = timedelta(days=3650)
@@ -37,7 +44,18 @@ _MASTERS_LIFETIME_MAX = timedelta(days=1)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("user", metavar="USER", help="a name, e.g. ann or system:node:NAME")
+    parser.add_argument(
+        "words",
+        nargs="+",
+        metavar="[issue] USER | list | revoke [USER] | restore [USER]",
+        help="a user is a name, e.g. ann or system:node:NAME",
+    )
+    parser.add_argument(
+        "--serial", type=revoking.serial, metavar="S", help="revoke, restore: one certificate"
+    )
+    parser.add_argument(
+        "--reason", default="", metavar="TEXT", help="revoke: why, for those who see the list"
+    )
     parser.add_argument("--group", action="append", default=[], metavar="G", help="a group; may be repeated")
     parser.add_argument(
         "--data-dir", type=flags.path, default=Path("allot-data"), help="default: ./allot-data"
@@ -52,26 +70,46 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     try:
-        return _write(options)
-    except (_Unusable, security.BadKeyFiles, OSError) as error:
+        return _run(options)
+    except (Unusable, security.BadKeyFiles, OSError) as error:
         print(f"allot credentials: {plain(error)}", file=sys.stderr)
         return 1
 
 
-class _Unusable(Exception):
-    """The command cannot be carried out. The message says what is missing."""
+def _run(options: argparse.Namespace) -> int:
+    verb, users = options.words[0], options.words[1:]
+    if verb not in _VERBS:
+        verb, users = "issue", options.words
+    if len(users) > 1 or not all(user.strip() for user in users):
+        raise Unusable(f"one USER is wanted, not {' '.join(map(repr, users))}")
+    user = users[0] if users else ""
+    if verb in ("revoke", "restore") and bool(user) == bool(options.serial):
+        raise Unusable(f"{verb} USER, or {verb} --serial S")
+    match verb:
+        case "list":
+            if user:
+                raise Unusable("list shows the credentials of everybody: it takes no USER")
+            return revoking.show(options.data_dir)
+        case "revoke":
+            return revoking.revoke(options.data_dir, user, options.serial or "", options.reason)
+        case "restore":
+            return revoking.restore(options.data_dir, user, options.serial or "")
+    if not user:
+        raise Unusable("issue USER: whose credential?")
+    options.user = user
+    return _write(options)
 
 
 def _write(options: argparse.Namespace) -> int:
-    if not options.user.strip():
-        raise _Unusable("USER must not be empty")
     authority = security.read_authority(options.data_dir)
     if authority is None:
-        raise _Unusable(f"{options.data_dir} has no keys: start `allot apiserver` there first")
+        raise Unusable(f"{options.data_dir} has no keys: start `allot apiserver` there first")
     groups = tuple(dict.fromkeys([*security.identities.well_known_groups(options.user), *options.group]))
     lifetime = _lifetime(options, groups)
-    pair = authority.client(options.user, groups, SystemClock().now(), lifetime)
     server = options.server or _known_server(options.data_dir)
+    now = SystemClock().now()
+    pair = authority.client(options.user, groups, now, lifetime)
+    security.record_issued(options.data_dir, pair, options.user, groups, now)
     text = security.Kubeconfig(server, authority.ca.certificate, options.user, pair, options.namespace).text()
     if options.out == "-":
         sys.stdout.write(text)
@@ -88,7 +126,7 @@ def _lifetime(options: argparse.Namespace, groups: tuple[str, ...]) -> timedelta
         return wanted or _LIFETIME
     lifetime = wanted or _MASTERS_LIFETIME
     if lifetime > _MASTERS_LIFETIME_MAX:
-        raise _Unusable("a credential above all roles may live for a day at most (--duration 24h)")
+        raise Unusable("a credential above all roles may live for a day at most (--duration 24h)")
     print(
         f"allot credentials: {options.user} will be above all roles until this runs out in {lifetime}",
         file=sys.stderr,
@@ -105,13 +143,13 @@ def _known_server(data_dir: Path) -> str:
     """The address that the server wrote into the administrator's kubeconfig."""
     path = data_dir / "kubeconfig"
     if not path.exists():
-        raise _Unusable(f"{path} is missing, so the server's address is not known: use --server")
+        raise Unusable(f"{path} is missing, so the server's address is not known: use --server")
     import yaml
 
     try:
         return str(yaml.safe_load(path.read_text())["clusters"][0]["cluster"]["server"])
     except (yaml.YAMLError, UnicodeDecodeError, LookupError, TypeError):
-        raise _Unusable(f"{path} does not say where the server is: use --server") from None
+        raise Unusable(f"{path} does not say where the server is: use --server") from None
 
 
 def _duration(text: str) -> timedelta:

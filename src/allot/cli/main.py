@@ -18,7 +18,7 @@ COMMANDS: dict[str, str] = {
     "bench": "measure how many pods a second are placed, end to end",
     "capacity": "how many more claims of a kind fit, by node and in all",
     "controllers": "run the control loops until interrupted",
-    "credentials": "write a kubeconfig for a user or component",
+    "credentials": "write a kubeconfig for a user or component, list them, take them back",
     "explain": "why a pod or claim waits, or what it got",
     "scheduler": "place pods until interrupted",
     "sim": "run made-up hours of a cluster, with faults of every kind",

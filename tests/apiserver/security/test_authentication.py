@@ -10,6 +10,7 @@ from allot.apiserver.security import (
     Authority,
     Authorizer,
     Certified,
+    Revocations,
     Tokens,
     bootstrap_objects,
     identities,
@@ -40,9 +41,9 @@ TOKEN = make_token(TOKENS, lookup, RandomIds(), NOW, "dev", "bot", {})["status"]
 
 
 def who(user=None, authorization="", path="/api", anonymous_health=False, until=NOW + timedelta(hours=1)):
-    certified = Certified(user, until) if user else None
+    certified = Certified(user, until, "1a") if user else None
     headers = {"authorization": authorization} if authorization else {}
-    authenticator = Authenticator(TOKENS, anonymous_health=anonymous_health)
+    authenticator = Authenticator(TOKENS, Revocations(), anonymous_health=anonymous_health)
     try:
         return authenticator.authenticate(certified, headers, path, NOW).name
     except errors.Unauthorized as error:

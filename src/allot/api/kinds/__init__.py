@@ -4,16 +4,24 @@
 an entry has no rules, its schema says all there is to say.
 """
 
-from . import apps, batch, coordination, core, discovery, policy, prepared, scheduling, storage
+from . import apps, batch, coordination, core, discovery, policy, prepared, revocation, scheduling, storage
 from .amounts import is_extended as is_extended_resource
 from .core.pod_columns import summary as pod_summary
 from .event import EVENT, NEW_EVENT
 from .podspec import qos_class
 from .prepared import PREPARED_CLAIMS
+from .revocation import CREDENTIAL_REVOCATION
 
 ALL = (
     *core.KINDS, EVENT, *apps.KINDS, *batch.KINDS, *coordination.KINDS, *discovery.KINDS, NEW_EVENT,
-    *policy.KINDS, *prepared.KINDS, *scheduling.KINDS, *storage.KINDS,
+    *policy.KINDS, *prepared.KINDS, *revocation.KINDS, *scheduling.KINDS, *storage.KINDS,
 )  # fmt: skip
 
-__all__ = ["ALL", "PREPARED_CLAIMS", "is_extended_resource", "pod_summary", "qos_class"]
+__all__ = [
+    "ALL",
+    "CREDENTIAL_REVOCATION",
+    "PREPARED_CLAIMS",
+    "is_extended_resource",
+    "pod_summary",
+    "qos_class",
+]

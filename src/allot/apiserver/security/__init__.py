@@ -3,13 +3,13 @@
 A request passes through here in this order; each step is a pure function or a
 small index that the server tells of every stored object (`Authorizer.observe`).
 
-    certificates, tokens   ->  authentication   who is it?
+    certificates, tokens   ->  authentication   who is it? revocations: does it still count?
     impersonation                               on whose behalf?
     rbac, node_authorizer  ->  authorizer       may they?
     node_restriction, escalation                may they write *this*?
     reviews, token_requests                     questions about all that
 
-Beside the path lie `authority` and `keyfiles` (keys and certificates),
+Beside the path lie `authority`, `keyfiles` and `issued` (keys and certificates),
 `kubeconfig`, `identities` (the names of our components) and `bootstrap` (the
 roles that a cluster starts with).
 """
@@ -24,6 +24,7 @@ from .certificates import Certified, certified, user_of_der
 from .certificates import user_of as user_of_certificate
 from .escalation import refuse_escalation
 from .impersonation import Impersonation, read_impersonation
+from .issued import Issued, issued_from, record_issued
 from .keyfiles import (
     BadKeyFiles,
     ServingFiles,
@@ -45,6 +46,7 @@ from .reviews import (
     subject_access_review,
     token_review,
 )
+from .revocations import Revocations
 from .tls import server_context
 from .token_requests import make_token
 from .tokens import TokenRefused, Tokens
@@ -57,14 +59,17 @@ __all__ = [
     "BadKeyFiles",
     "Certified",
     "Impersonation",
+    "Issued",
     "KeyPair",
     "Kubeconfig",
+    "Revocations",
     "ServingFiles",
     "TokenRefused",
     "Tokens",
     "bootstrap_objects",
     "certified",
     "identities",
+    "issued_from",
     "keep_authority",
     "local_subject_access_review",
     "make_token",
@@ -76,6 +81,7 @@ __all__ = [
     "read_authority",
     "read_impersonation",
     "reconciled",
+    "record_issued",
     "refusal",
     "refuse_escalation",
     "refuse_node",

@@ -13,6 +13,7 @@ from allot.api import User, errors
 from .certificates import Certified
 from .identities import UNAUTHENTICATED
 from .impersonation import ANONYMOUS
+from .revocations import Revocations
 from .tokens import Tokens
 
 HEALTH_PATHS = frozenset(["/healthz", "/livez", "/readyz"])
@@ -20,8 +21,9 @@ NOBODY = User(ANONYMOUS, (UNAUTHENTICATED,))
 
 
 class Authenticator:
-    def __init__(self, tokens: Tokens, *, anonymous_health: bool = False) -> None:
+    def __init__(self, tokens: Tokens, revocations: Revocations, *, anonymous_health: bool = False) -> None:
         self._tokens = tokens
+        self._revocations = revocations
         self._open_paths = HEALTH_PATHS if anonymous_health else frozenset()
 
     def authenticate(
@@ -33,7 +35,7 @@ class Authenticator:
         nobody on a path that is open to nobody.
         """
         if certified is not None:
-            if now < certified.until:
+            if now < certified.until and not self._revocations.covers(certified):
                 return certified.user
             raise errors.Unauthorized("Unauthorized")
         given = headers.get("authorization", "")

@@ -23,6 +23,7 @@ CREDENTIAL = "authentication.kubernetes.io/credential-id"
 class Certified(NamedTuple):
     user: User
     until: datetime
+    serial: str  # hexadecimal, lower case, without leading zeros
 
 
 def certified(peer: Mapping[str, Any] | None) -> Certified | None:
@@ -30,7 +31,8 @@ def certified(peer: Mapping[str, Any] | None) -> Certified | None:
     user = user_of(peer)
     if peer is None or user is None:
         return None
-    return Certified(user, datetime.fromtimestamp(ssl.cert_time_to_seconds(peer["notAfter"]), UTC))
+    until = datetime.fromtimestamp(ssl.cert_time_to_seconds(peer["notAfter"]), UTC)
+    return Certified(user, until, str(peer.get("serialNumber", "")).lower().lstrip("0"))
 
 
 def user_of(peer: Mapping[str, Any] | None, der: bytes | None = None) -> User | None:

@@ -100,6 +100,11 @@ def expiry(certificate: bytes) -> datetime:
     return x509.load_pem_x509_certificate(certificate).not_valid_after_utc
 
 
+def serial(certificate: bytes) -> str:
+    """Hexadecimal, lower case, without leading zeros."""
+    return f"{x509.load_pem_x509_certificate(certificate).serial_number:x}"
+
+
 def is_issued_by(certificate: bytes, ca: bytes) -> bool:
     try:
         leaf, issuer = x509.load_pem_x509_certificate(certificate), x509.load_pem_x509_certificate(ca)

@@ -3,6 +3,7 @@
     D/pki/authority.json           the CA and the token keys (`Authority.to_bytes`)
     D/pki/ca.crt                   a copy of the CA's certificate, for tools
     D/pki/server.crt, server.key   made anew when they run out or the names change
+    D/pki/issued.json              which client certificates were made (`issued`)
 
 Directories are 0700 and keys 0600 from the first moment; a file appears whole or
 not at all; two processes that start at once on one data directory agree.
@@ -31,7 +32,7 @@ class BadKeyFiles(ValueError):
 def open_authority(data_dir: Path, now: datetime) -> Authority:
     """The authority of a data directory, created at the first call."""
     pki = private_directory(private_directory(data_dir) / "pki")
-    with _locked(pki):
+    with locked(pki):
         found = read_authority(data_dir)
         if found is None:
             found = Authority.create(now)
@@ -61,7 +62,7 @@ def read_authority(data_dir: Path) -> Authority | None:
 def keep_authority(data_dir: Path, authority: Authority) -> None:
     """Write a changed authority, or one that came from a shared store."""
     pki = private_directory(private_directory(data_dir) / "pki")
-    with _locked(pki):
+    with locked(pki):
         write_file(pki / "authority.json", authority.to_bytes())
         write_file(pki / "ca.crt", authority.ca.certificate)
 
@@ -71,7 +72,7 @@ def open_serving(data_dir: Path, authority: Authority, names: Iterable[str], now
     pki = private_directory(private_directory(data_dir) / "pki")
     files = ServingFiles(pki / "server.crt", pki / "server.key")
     wanted = list(names)
-    with _locked(pki):
+    with locked(pki):
         if files.key.exists():
             _require_private(files.key)
         if not all(file.exists() for file in files) or not authority.still_serves(
@@ -124,7 +125,8 @@ def _write_whole(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def _locked(directory: Path) -> Iterator[None]:
+def locked(directory: Path) -> Iterator[None]:
+    """Nobody else changes the files there meanwhile."""
     handle = os.open(directory / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
