@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from allot.allocation import Features
+from allot.api import errors
 from allot.base import Metrics, RandomIds, SystemClock
 from allot.client import Client
 from allot.informers import Events, Telemetry
@@ -270,5 +271,33 @@ def test_a_pod_that_went_is_not_told_nor_the_next_of_its_name(at_a_desk, again: 
         await asyncio.sleep(EVERY_S)
         assert desk.patches == 1
         assert not again or not await desk.message()
+
+    at_a_desk(story)
+
+
+def test_words_that_the_server_refuses_for_good_are_not_written_again_and_again(at_a_desk):
+    """A status that somebody else has made invalid: every further write of it is refused."""
+
+    async def story(desk: Desk) -> None:
+        desk.wire.refuse_all("PATCH", errors.Invalid("the status is invalid, whatever is written"))
+        desk.unplaced("too small")
+        await asyncio.sleep(1.0)
+        assert 1 <= desk.patches < 15  # after a wait that doubles each time
+        desk.wire.refuse_all("", None)
+        await desk.until("too small")
+
+    at_a_desk(story)
+
+
+def test_a_pod_that_changes_all_the_time_is_told_in_the_end(at_a_desk):
+    async def story(desk: Desk) -> None:
+        async def change() -> None:
+            labels = {"labels": {"written": str(desk.patches)}}
+            await desk.here.resource("pods").patch("p", {"metadata": labels}, NS)
+
+        for _ in range(2 * explaining.CHANGES_MAX):
+            desk.wire.before("PATCH", change)
+        desk.unplaced("too small")
+        await desk.until("too small")
 
     at_a_desk(story)

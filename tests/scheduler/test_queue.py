@@ -298,3 +298,22 @@ def test_an_attempt_that_nobody_made_cannot_fail():
     queue.add(pod("a"), 0.0)
     with pytest.raises(InvariantBroken, match="U1"):
         queue.failed(uid("a"), "g", FIT, 0.0)
+
+
+def test_what_is_remembered_does_not_grow_while_the_queue_is_never_empty():
+    """U7: with a storm of important pods, one that fails again and again left a trace each time."""
+    queue = Queue(EVENTS)
+    for number in range(5000):
+        now_s = number * 20.0
+        queue.add(pod("storm", priority=9, uid=f"storm-{number}"), now_s)
+        queue.add(pod("waits", labels={"edition": str(number)}), now_s)
+        found = queue.take(now_s)
+        assert found is not None and found.pod.key.name == "storm"
+        queue.add(pod("keeps it busy", priority=5, uid=f"busy-{number}"), now_s)
+        queue.failed(found.pod.uid, "g", FIT, now_s)
+        queue.happened(Event.POD_GONE, now_s)  # it may hurry, and never gets to
+        queue.remove(f"storm-{number}", now_s)
+        queue.remove(f"busy-{number - 1}", now_s)
+    queue.check()
+    kept = len(queue._hurrying) + len(queue._active) + len(queue._backoff)
+    assert len(queue) == 2 and kept < 200

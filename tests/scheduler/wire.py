@@ -20,6 +20,7 @@ class Wire:
         self._transport = transport
         self.writes: list[str] = []
         self.down = False
+        self._refused: tuple[str, errors.ApiError | None] = ("", None)
         self._before: list[tuple[Callable[[Request, int], bool], Meet]] = []
 
     @classmethod
@@ -34,6 +35,9 @@ class Wire:
                 if meets(request, len(self.writes)):
                     self._before.remove((meets, act))
                     await act(request)
+            text, error = self._refused
+            if error is not None and text in what(request):
+                raise error
         if self.down:
             raise errors.Unavailable("connection refused")
         return await self._transport.send(request)
@@ -68,6 +72,10 @@ class Wire:
             raise error
 
         self._before.append((lambda request, count: count == number, meet))
+
+    def refuse_all(self, text: str, error: errors.ApiError | None) -> None:
+        """Every write whose path or method says so, until there is no error to refuse it with."""
+        self._refused = text, error
 
     def fail_for(self, seconds: float) -> Callable[[], Awaitable[None]]:
         """An act: the server is away from now on, for so long."""

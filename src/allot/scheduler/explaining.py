@@ -33,6 +33,8 @@ ALIKE_AFTER_S = 1.0
 ALIKE_WITHIN_S = 3.0
 """With the two waits before it: less than the ten seconds of P3."""
 ALIKE_EVERY_S, ALIKE_EVERY_S_MIN = 0.01, 0.002
+CHANGES_MAX = 8
+"""How often a pod may change while it is told something, before that waits a moment."""
 REASONS_MAX = 12
 MESSAGE_MAX = 1024
 UNSCHEDULABLE, FAILED, AWAITED = "Unschedulable", "SchedulerError", "BindingConditionsPending"
@@ -219,22 +221,34 @@ class Explainer:
                 self._writing.add_after(alike, ALIKE_AFTER_S)
 
     async def _patch(self, pod: PodInfo, reason: str, message: str) -> Object | None:
-        """None when the pod is gone, another, or bound by now: a binding must not be denied afterwards."""
+        """None when the pod is gone, another, or bound by now: a binding must not be denied afterwards.
+
+        What is refused for another reason than that the pod changed is an error, and is tried again after
+        a wait that grows: the same words would be refused again.
+        """
         now = pod.object
-        while now.uid == pod.uid and not now.view(core.Pod).spec.node_name:
-            patch = self._condition(now, reason, message)
+        for _ in range(CHANGES_MAX):
+            if now.uid != pod.uid or now.view(core.Pod).spec.node_name:
+                return None
             try:
                 return await self._pods.patch(
-                    now.name, patch, now.namespace, type=Patch.STRATEGIC, subresource="status"
+                    now.name,
+                    self._condition(now, reason, message),
+                    now.namespace,
+                    type=Patch.STRATEGIC,
+                    subresource="status",
                 )
             except errors.NotFound:
                 return None
-            except (errors.Conflict, errors.Invalid):  # it changed since, or is another
+            except (errors.Conflict, errors.Invalid) as refused:  # it changed since, or is another
                 try:
-                    now = await self._pods.get(pod.key.name, pod.key.namespace)
+                    read = await self._pods.get(pod.key.name, pod.key.namespace)
                 except errors.NotFound:
                     return None
-        return None
+                if isinstance(refused, errors.Invalid) and read.resource_version == now.resource_version:
+                    raise
+                now = read
+        raise errors.Conflict(f"pod {pod.key} changes faster than it can be told why it waits")
 
     def _condition(self, pod: Object, reason: str, message: str) -> dict[str, Any]:
         condition = {

@@ -25,10 +25,10 @@ What it promises
         about; never the number of pods. Many events wake a group once.
     U6  A pod that slept for `leftover_s` is tried again whatever happened, so that a missing
         hint costs time and not the pod.
+    U7  What is remembered follows the number of pods, however long the queue is never empty.
 """
 
 import heapq
-from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -42,6 +42,8 @@ from .pod import PodInfo, claims_of
 
 ALL_EVENTS = frozenset(Event)
 TELLING = frozenset({Event.NODE_GONE})
+STALE_MAX = 64
+"""Entries that count no more and that a heap may keep besides as many as there are pods on it."""
 
 
 class Where(Enum):
@@ -96,7 +98,7 @@ class Queue:
         self._counts = dict.fromkeys(Where, 0)
         self._active: list[tuple[Rank, int, str]] = []
         self._backoff: list[tuple[float, int, str]] = []
-        self._hurrying: deque[tuple[int, str]] = deque()  # in backoff, and taken when nobody else is due
+        self._hurrying: dict[str, None] = {}  # in backoff, and taken when nobody else is due; in order
         self._asleep = Asleep()
         self._users: dict[Key, dict[str, None]] = {}  # of a claim
         self._waiting: dict[Key, dict[str, None]] = {}  # gated, by what they wait for
@@ -186,12 +188,8 @@ class Queue:
             entry = self._entries.get(uid)
             if entry is not None and entry.ticket == ticket:
                 return self._taken(entry)
-        while self._hurrying:
-            ticket, uid = self._hurrying.popleft()
-            entry = self._entries.get(uid)
-            if entry is not None and entry.ticket == ticket:
-                return self._taken(entry)
-        return None
+        first = next(iter(self._hurrying), None)
+        return self._taken(self._entries[first]) if first is not None else None
 
     def _taken(self, entry: _Entry) -> Queued:
         self._move(entry, Where.TAKEN)
@@ -278,6 +276,7 @@ class Queue:
         active = {uid for _, ticket, uid in self._active if self._is_current(ticket, uid)}
         backoff = {uid for _, ticket, uid in self._backoff if self._is_current(ticket, uid)}
         gated = {uid for uids in self._waiting.values() for uid in uids}
+        require(self._hurrying.keys() <= backoff, "U7: somebody hurries who is not in backoff")
         counts = dict.fromkeys(Where, 0)
         for uid, entry in self._entries.items():
             counts[entry.where] += 1
@@ -314,11 +313,14 @@ class Queue:
             self._move(entry, Where.BACKOFF)
             heapq.heappush(self._backoff, (entry.not_before_s, self._tickets, entry.pod.uid))
             if not entry.must_wait:
-                self._hurrying.append((self._tickets, entry.pod.uid))
+                self._hurrying[entry.pod.uid] = None
         else:
             self._move(entry, Where.ACTIVE)
             heapq.heappush(self._active, (entry.rank, self._tickets, entry.pod.uid))
         entry.ticket = self._tickets
+        if len(self._active) > 2 * self._counts[Where.ACTIVE] + STALE_MAX:
+            self._active = [one for one in self._active if self._is_current(*one[1:])]
+            heapq.heapify(self._active)
 
     def _move(self, entry: _Entry, where: Where) -> None:
         self._leave(entry)
@@ -330,6 +332,7 @@ class Queue:
     def _leave(self, entry: _Entry) -> None:
         if entry.pod.uid in self._asleep:
             self._asleep.leave(entry.pod.uid)
+        self._hurrying.pop(entry.pod.uid, None)
         self._unlink(self._waiting, entry.waits_for, entry.pod.uid)
         entry.waits_for = frozenset()
 
