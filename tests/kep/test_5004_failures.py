@@ -58,6 +58,46 @@ async def is_well(here: Place, devices: int = 1) -> None:
     assert len(claim.fields["status"]["allocation"]["devices"]["results"]) == devices
 
 
+# -- the order of writes ---------------------------------------------------------------------------
+
+
+@to_a_cluster()
+async def test_the_writes_come_in_the_order_in_which_each_may_rely_on_those_before(here: Place):
+    """5004-PREB-01: create claim, finalizer, allocation with reservation, pod status, binding. Whoever sees
+    the pod name a claim finds it allocated and reserved, and a node never meets a pod that names none."""
+    await of_dra(here)
+    await here.put(pod())
+    await is_well(here)
+    writes = [request for request in here.wire.requests if request.method != "GET"]
+    order = [
+        [step for step in STEPS if is_step(step, request)][-1] for request in writes if _is_ours(request)
+    ]
+    assert order == list(STEPS)
+    (allocating,) = [request for request in writes if is_step("allocating the claim", request)]
+    assert b'"reservedFor"' in allocating.body and b'"results"' in allocating.body
+
+
+def _is_ours(request: Request) -> bool:
+    """One of the steps: no event, and no condition."""
+    return any(is_step(step, request) for step in STEPS)
+
+
+@to_a_cluster()
+async def test_what_an_earlier_attempt_made_is_named_before_the_pod_is_bound(here: Place):
+    """5004-PREB-01, of whoever comes later."""
+    await of_dra(here)
+    refuse(here, "telling the pod", times=1)
+    await here.put(pod())
+    await is_well(here)
+    last = [
+        step
+        for request in here.wire.requests
+        for step in ("telling the pod", "binding the pod")
+        if is_step(step, request)
+    ]
+    assert last[-2:] == ["telling the pod", "binding the pod"]
+
+
 # -- writes that fail ------------------------------------------------------------------------------
 
 
