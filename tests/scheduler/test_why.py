@@ -10,7 +10,7 @@ from allot.informers import Key
 from allot.scheduler import Why, names_of, read, why_claim, why_pod
 from allot.scheduler.why import EXPLAINED_MAX
 
-from .cluster import NS, Cluster, slice_of, tell
+from .cluster import NS, Cluster, claim_spec, slice_of, tell
 from .test_preemption import is_waiting, leave, priorities
 
 
@@ -37,6 +37,34 @@ async def furnish(here: Cluster) -> None:
     await here.node("plain")
     await here.device_class(extendedResourceName="example.com/gpu")
     await here.template()
+
+
+def test_the_condition_and_the_answer_say_the_same_of_devices():
+    """One wants more than any node has, one wants what cannot be had together."""
+
+    async def story(here: Cluster) -> None:
+        for name, count in (("a", 3), ("b", 2)):
+            await here.node(name)
+            roots = [{"pcieRoot": {"string": f"p{at}"}} for at in range(count)]
+            devices = [{"name": f"gpu-{at}", "attributes": one} for at, one in enumerate(roots)]
+            await here.create("resourceslices", slice_of(name, devices))
+        await here.device_class(extendedResourceName="example.com/gpu")
+        rule = {"matchAttribute": "gpu.example.com/pcieRoot"}
+        (request,) = claim_spec(2)["devices"]["requests"]
+        spec = {"devices": {"requests": [request], "constraints": [rule]}}
+        await here.create("resourceclaims", {"metadata": {"name": "c"}, "spec": spec})
+        await here.pod("many", requests={"example.com/gpu": "4"})
+        await here.pod("near", claim="c")
+        for name, words in (
+            ("many", "wants 4, and of 5 devices at most 3 free on one node (5 in all)."),
+            ("near", "2 devices with one value of gpu.example.com/pcieRoot are needed"),
+        ):
+            told, message = await why(here, name), (await here.condition(name))["message"]
+            assert words in told.devices
+            assert message.endswith(told.devices)
+            assert told.devices in told.text()
+
+    tell(story)
 
 
 # -- pods that wait -----------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ ledger can be forked (`fork()`): what-if questions pay for what they change.
 
 from .answer import Answer, NoFit, Pick, Plan, Refused, Undecided
 from .demand import Alternative, ClaimDemand, Clause, Constraint, Demand, Request, Want, read_demand
-from .explanation import Explanation, Group, explain
+from .explanation import Explanation, Group, RequestReport, explain
 from .features import FIELD_BY_NAME, Features
 from .inventory import Inventory, NodeView
 from .kind import BadSlice, Device, DeviceId, Kind, PoolId
@@ -102,6 +102,7 @@ __all__ = [
     "Reason",
     "Refused",
     "Request",
+    "RequestReport",
     "Row",
     "Solved",
     "Standing",

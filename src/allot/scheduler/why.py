@@ -17,11 +17,12 @@ from allot.base import RandomIds
 from . import plugins
 from .board import first_rejection
 from .claim import ClaimInfo
-from .cycle import Cycle
+from .cycle import EXAMPLES_MAX, Cycle
 from .extended import in_words, owner_of, read_asked
 from .framework import CycleState, Rejection
 from .intake import CLAIMS, NODES, PODS
-from .plugins.devices import Readiness, alike, attempts, awaited, places, readiness
+from .plugins.devices import Readiness, alike, attempts, awaited, examples, places, readiness
+from .plugins.devices import told as told_devices
 from .pod import DEFAULT_SCHEDULER, PodInfo, claims_of
 from .reading import Reading
 from .settings import Settings
@@ -56,6 +57,7 @@ class Why:
     about: str
     verdict: str
     claims: tuple[str, ...] = ()  # a line each
+    devices: str = ""  # what is the matter with them over all nodes, as the pod's condition says it
     nodes: tuple[NodeStory, ...] = ()
     notes: tuple[str, ...] = ()
     is_certain: bool = True  # else it depends on what may not be read
@@ -66,13 +68,14 @@ class Why:
             "verdict": self.verdict,
             "certain": self.is_certain,
             "claims": list(self.claims),
+            "devices": self.devices,
             "nodes": [one.as_json() for one in self.nodes],
             "notes": list(self.notes),
         }
 
     def text(self) -> str:
         lines = [f"{self.about}: {self.verdict}"]
-        lines += [f"  {line}" for line in self.claims]
+        lines += [f"  {line}" for line in (*self.claims, self.devices) if line]
         for story in self.nodes:
             lines.append(f"  {_counted(story.nodes)}: {story.reason or 'would take it'}")
             if story.devices is not None:
@@ -138,7 +141,18 @@ def why_pod(
         notes = (f"its claims or its spec leave {left}", *notes)
     unsure = reading.hides_use if any(not story.reason for story in told) else ()
     verdict = _room(pod, snapshot) + _verdict(told) + (", as far as can be seen" if unsure else "")
-    return Why(about, verdict, claims, told, (*notes, *unsure), is_certain=not unsure)
+    fits_nowhere = all(story.reason for story in told)
+    devices_told = _short_of_devices(state, snapshot, rejections) if fits_nowhere else ""
+    return Why(about, verdict, claims, devices_told, told, (*notes, *unsure), is_certain=not unsure)
+
+
+def _short_of_devices(
+    state: CycleState, snapshot: Snapshot, rejections: Mapping[str, Rejection | None]
+) -> str:
+    """The sentence that the scheduler would write into the condition of the pod."""
+    lacking = ((name, why) for name, why in rejections.items() if why is not None)
+    looked_at = (snapshot.node(name) for name in examples(state, lacking, EXAMPLES_MAX))
+    return told_devices(state, snapshot, (node for node in looked_at if node is not None))
 
 
 def _untold(pod: PodInfo, about: str, claims: tuple[str, ...], hidden: tuple[str, ...]) -> Why:

@@ -121,6 +121,61 @@ def test_a_device_that_another_node_may_use_counts_where_it_came_furthest():
     assert "of 2 devices 2 in use" in explained(refused(snapshot), snapshot)
 
 
+def test_what_is_free_is_told_by_the_node_that_has_most_of_it():
+    """Ten are free over all nodes, and nine are wanted: that must not read like a contradiction."""
+    snapshot = cluster(claim("c", 1, 9))
+    for name, free in (("a", 8), ("b", 2)):
+        furnish(snapshot, name, *({"name": f"gpu-{at}"} for at in range(free)))
+    furnish(snapshot, "c", *({"name": f"gpu-{at}"} for at in range(3)), used=True)
+    assert explained(refused(snapshot), snapshot).endswith(
+        "request gpu wants 9, and of 13 devices at most 8 free on one node (10 in all), 3 in use."
+    )
+
+
+ROOT = f"{DRIVER}/pcieRoot"
+
+
+def on_one_root(count: int, *, distinct: bool = False) -> Object:
+    rule = {"distinctAttribute" if distinct else "matchAttribute": ROOT}
+    (request,) = claim_spec(count)["devices"]["requests"]
+    return claim("c", 1, 1).changed({"spec": {"devices": {"requests": [request], "constraints": [rule]}}})
+
+
+def rooted(*roots: str) -> list[dict[str, Any]]:
+    return [
+        {"name": f"gpu-{at}", "attributes": {"pcieRoot": {"string": root}}} for at, root in enumerate(roots)
+    ]
+
+
+def test_the_constraint_that_keeps_free_devices_apart_is_named():
+    snapshot = cluster(on_one_root(2))
+    furnish(snapshot, "a", *rooted("p0", "p1"))
+    furnish(snapshot, "b", *rooted("p0", "p1", "p2"))
+    assert explained(refused(snapshot), snapshot).endswith(
+        "request gpu wants 2, and of 5 devices at most 3 free on one node (5 in all); "
+        f"2 devices with one value of {ROOT} are needed, no value has more than 1 free."
+    )
+
+
+def test_where_nodes_differ_in_what_keeps_devices_apart_each_is_counted():
+    snapshot = cluster(on_one_root(3))
+    furnish(snapshot, "a", *rooted("p0", "p1", "p2"))
+    furnish(snapshot, "b", *rooted("p0", "p0", "p1"))
+    furnish(snapshot, "c", *rooted("p0", "p1", "p2"))
+    needed = f"3 devices with one value of {ROOT} are needed, no value has more than"
+    assert explained(refused(snapshot), snapshot).endswith(
+        f"{needed} 1 free (on 2 nodes); {needed} 2 free (on 1 node)."
+    )
+
+
+def test_values_that_must_differ_are_told_too():
+    snapshot = cluster(on_one_root(2, distinct=True), features=["ConsumableCapacity"])
+    furnish(snapshot, "a", *rooted("p0", "p0"))
+    assert explained(refused(snapshot), snapshot).endswith(
+        f"of 2 devices 2 free; 2 different values of {ROOT} are needed, 1 can be had."
+    )
+
+
 def test_what_is_left_out_is_counted_in_good_english():
     for extra, words in ((1, "and 1 more request."), (2, "and 2 more requests.")):
         snapshot = cluster(several("c", REQUESTS_MAX + extra))

@@ -1,17 +1,31 @@
-"""Why the devices of so many nodes do not do, in a sentence: for conditions and events.
+"""Why the devices of so many nodes do not do, in a sentence: for conditions, events and `allot explain`.
 
 Counts over nodes and devices, from the allocator's own explanation of each node, and no
 names of holders: other namespaces' claims are nobody's business here. The whole tree, with
 what would help, is what `allot explain` recomputes with the rights of whoever asks.
+
+A pod has one node, so what is free is told by the node that has most of it, and where
+enough is free on a node, what keeps those devices from being had together.
 """
 
+import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import nsmallest
 from itertools import islice
 
-from allot.allocation import Attempt, DeviceId, Group, NoFit, Reason, Undecided, explain
+from allot.allocation import (
+    Attempt,
+    DeviceId,
+    Explanation,
+    Group,
+    NoFit,
+    Reason,
+    RequestReport,
+    Undecided,
+    explain,
+)
 
 from ...extended import Lacking
 from ...framework import CycleState, Rejection
@@ -21,7 +35,10 @@ from .checking import NAME, NO_FIT, UNDECIDED, DeviceCheck
 
 NODES_MAX = 32
 REQUESTS_MAX = 3
+CONFLICTS_MAX = 2
 DETAIL_MAX = 240
+VALUES = re.compile(r" \([^()]*(?:\([^()]*\)[^()]*)*\)$")
+"""At the end of a conflict: how many devices have which value of an attribute."""
 ORDER = {reason: at for at, reason in enumerate(Reason)}
 UNKNOWN_NEAR = 1_000
 """Of nodes that a closer look turned down, or could not decide on: they may be the nearest of all."""
@@ -98,19 +115,28 @@ class _Tally:
     one device, and counts where it came furthest."""
 
     wanted: str
+    most_free: int = 0  # on one node
     furthest: dict[DeviceId, Group] = field(default_factory=dict)
 
-    def add(self, group: Group) -> None:
-        for id in group.ids:
-            before = self.furthest.get(id)
-            if before is None or _progress(group) > _progress(before):
-                self.furthest[id] = group
+    def add(self, report: RequestReport) -> None:
+        """What one node says of the request."""
+        self.most_free = max(self.most_free, report.free)
+        for group in report.groups:
+            for id in group.ids:
+                before = self.furthest.get(id)
+                if before is None or _progress(group) > _progress(before):
+                    self.furthest[id] = group
 
     def text(self, request: str) -> str:
         counts = Counter(group.reason for group in self.furthest.values())
-        parts = [f"{count} {self._because(reason, count)}" for reason, count in counts.most_common()]
+        parts = [self._part(reason, count) for reason, count in counts.most_common()]
         offered = f"of {_counted(len(self.furthest), 'device')} {', '.join(parts)}"
         return f"request {request} wants {self.wanted}, and {offered if parts else 'none is offered'}"
+
+    def _part(self, reason: Reason, count: int) -> str:
+        if reason is Reason.FREE and self.most_free < count:
+            return f"at most {self.most_free} free on one node ({count} in all)"
+        return f"{count} {self._because(reason, count)}"
 
     def _because(self, reason: Reason, count: int) -> str:
         words: str = reason.value
@@ -131,21 +157,35 @@ def _progress(group: Group) -> tuple[int, int]:
 def told(state: CycleState, snapshot: Snapshot, nodes: Iterable[NodeInfo]) -> str:
     """Empty where devices are not the trouble."""
     found: dict[tuple[str, str], _Tally] = {}
+    together: Counter[str] = Counter()  # nodes, by what keeps their free devices from being had together
     looked_at = 0
     for attempt, answer in islice(attempts(state, snapshot, nodes), NODES_MAX):
         looked_at += 1
-        for report in explain(attempt, answer, suggest=False).requests:
+        explained = explain(attempt, answer, suggest=False)
+        for report in explained.requests:
             wanted = "all" if report.wanted is None else str(report.wanted)
-            tally = found.setdefault((report.claim, report.request), _Tally(wanted))
-            for group in report.groups:
-                tally.add(group)
+            found.setdefault((report.claim, report.request), _Tally(wanted)).add(report)
+        together.update(tuple(dict.fromkeys(_anonymous(explained))))
     if not found:
         return ""
     parts = [tally.text(request) for (_, request), tally in islice(found.items(), REQUESTS_MAX)]
     left = len(found) - REQUESTS_MAX
     more = [f"and {_counted(left, 'more request')}"] if left > 0 else []
     where = f"on the {looked_at} nodes looked at" if looked_at > 1 else "on the node looked at"
-    return f"Devices {where}: {'; '.join([*parts, *more])}."
+    conflicts = [
+        words if count == looked_at else f"{words} (on {_counted(count, 'node')})"
+        for words, count in together.most_common(CONFLICTS_MAX)
+    ]
+    return f"Devices {where}: {'; '.join([*parts, *more, *conflicts])}."
+
+
+def _anonymous(explained: Explanation) -> Iterator[str]:
+    """The conflicts of a node without what only one pod, or one node, would say: claims, and values."""
+    labels = {report.claim for report in explained.requests}
+    for line in explained.conflicts:
+        for label in labels:
+            line = line.removeprefix(f"{label}: ")
+        yield VALUES.sub("", line)
 
 
 def _counted(number: int, noun: str) -> str:
