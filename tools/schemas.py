@@ -29,7 +29,9 @@ TARGET = Path(__file__).parents[1] / "src/allot/api/schema/kubernetes-1.37.json"
 MODULES = (
     "core_v1", "apps_v1", "batch_v1", "policy_v1", "coordination_v1", "events_v1", "scheduling_v1", "rbac_v1",
     "authentication_v1", "authorization_v1", "apiextensions_v1", "storage_v1", "discovery_v1", "node_v1",
-    "autoscaling_v1", "resource_v1", "resource_v1beta2", "resource_v1beta1", "meta_v1",
+    "autoscaling_v1", "autoscaling_v2", "networking_v1", "certificates_v1", "admissionregistration_v1",
+    "flowcontrol_v1", "scheduling_v1beta1", "storagemigration_v1", "resource_v1", "resource_v1beta2",
+    "resource_v1beta1", "meta_v1",
 )  # fmt: skip
 """Every type of these is kept, and whatever those refer to."""
 
@@ -66,6 +68,10 @@ INT64_OF_TYPE = frozenset(
 
 BYTES = frozenset({
     "core_v1.ConfigMap.binaryData", "core_v1.Secret.data", "apiextensions_v1.WebhookClientConfig.caBundle",
+    "admissionregistration_v1.WebhookClientConfig.caBundle",
+    "certificates_v1.CertificateSigningRequestSpec.request",
+    "certificates_v1.CertificateSigningRequestStatus.certificate",
+    "certificates_v1.PodCertificateRequestSpec.stubPKCS10Request",
 })  # fmt: skip
 
 QUANTITY_MAPS = frozenset({
@@ -93,6 +99,7 @@ MAP_VALUES = {
     "apiextensions_v1.JSONSchemaProps.properties": "#apiextensions_v1.JSONSchemaProps",
     "apiextensions_v1.JSONSchemaProps.dependencies": "*",
     "authentication_v1.UserInfo.extra": "[s",
+    "certificates_v1.CertificateSigningRequestSpec.extra": "[s",
     "authorization_v1.SubjectAccessReviewSpec.extra": "[s",
     "policy_v1.PodDisruptionBudgetStatus.disruptedPods": "t",
 } | {

@@ -4,7 +4,19 @@
 an entry has no rules, its schema says all there is to say.
 """
 
-from . import apps, batch, coordination, core, discovery, policy, prepared, revocation, scheduling, storage
+from . import (
+    apps,
+    batch,
+    coordination,
+    core,
+    discovery,
+    policy,
+    prepared,
+    revocation,
+    scheduling,
+    storage,
+    stored,
+)
 from .amounts import is_extended as is_extended_resource
 from .core.pod_columns import summary as pod_summary
 from .event import EVENT, NEW_EVENT
@@ -14,7 +26,7 @@ from .revocation import CREDENTIAL_REVOCATION
 
 ALL = (
     *core.KINDS, EVENT, *apps.KINDS, *batch.KINDS, *coordination.KINDS, *discovery.KINDS, NEW_EVENT,
-    *policy.KINDS, *prepared.KINDS, *revocation.KINDS, *scheduling.KINDS, *storage.KINDS,
+    *policy.KINDS, *prepared.KINDS, *revocation.KINDS, *scheduling.KINDS, *storage.KINDS, *stored.KINDS,
 )  # fmt: skip
 
 __all__ = [

@@ -167,6 +167,33 @@ _WORKLOADS: Mapping[str, Mapping[str, Trait]] = {
     "policy_v1.PodDisruptionBudgetStatus": {"conditions": _CONDITIONS},
 }
 
+_STORED: Mapping[str, Mapping[str, Trait]] = {
+    **{
+        f"admissionregistration_v1.{kind}WebhookConfiguration": {"webhooks": by("name")}
+        for kind in ("Validating", "Mutating")
+    },
+    **{
+        f"admissionregistration_v1.{kind}Webhook": {"matchConditions": by("name")}
+        for kind in ("Validating", "Mutating")
+    },
+    **{
+        f"admissionregistration_v1.{kind}AdmissionPolicySpec": {
+            "matchConditions": by("name"),
+            "variables": by("name"),
+        }
+        for kind in ("Validating", "Mutating")
+    },
+    "admissionregistration_v1.ValidatingAdmissionPolicyStatus": {"conditions": _PLAIN_CONDITIONS},
+    "autoscaling_v2.HorizontalPodAutoscalerStatus": {"conditions": _CONDITIONS},
+    "certificates_v1.CertificateSigningRequestStatus": {"conditions": _PLAIN_CONDITIONS},
+    "certificates_v1.PodCertificateRequestStatus": {"conditions": _CONDITIONS},
+    "flowcontrol_v1.FlowSchemaStatus": {"conditions": _CONDITIONS},
+    "flowcontrol_v1.PriorityLevelConfigurationStatus": {"conditions": _CONDITIONS},
+    "networking_v1.ServiceCIDRStatus": {"conditions": _CONDITIONS},
+    "scheduling_v1beta1.PodGroupStatus": {"conditions": _CONDITIONS},
+    "storagemigration_v1.StorageVersionMigrationStatus": {"conditions": _CONDITIONS},
+}
+
 _MACHINERY: Mapping[str, Mapping[str, Trait]] = {
     "apiextensions_v1.CustomResourceDefinitionStatus": {"conditions": _PLAIN_CONDITIONS},
     "apiextensions_v1.CustomResourceSubresources": {"status": _BARE},
@@ -206,6 +233,7 @@ FIELD_TRAITS: Mapping[str, Mapping[str, Trait]] = {
     **_CORE,
     **_WORKLOADS,
     **_MACHINERY,
+    **_STORED,
     "resource_v1.DeviceTaintRuleStatus": {"conditions": _CONDITIONS},
     "resource_v1beta2.DeviceTaintRuleStatus": {"conditions": _CONDITIONS},
     **_resource("resource_v1"),
