@@ -11,7 +11,7 @@ from .field import FieldError, Path
 from .gates import GATES, Gates, UnknownGate
 from .http import SOCKET, Request, Response, Told, Transport
 from .kind import NAME_AND_AGE, Column, FieldErrorText, Fields, Kind, Occasion, Rules, Scale, Version
-from .object import SEAL, Metadata, Object, encode, stored_form
+from .object import OBJECT_BYTES_MAX, SEAL, Metadata, Object, encode, stored_form
 from .quantity import Format as QuantityFormat
 from .quantity import Quantity
 from .semver import Semver
@@ -21,6 +21,7 @@ from .user import Action, Decision, User
 __all__ = [
     "GATES",
     "NAME_AND_AGE",
+    "OBJECT_BYTES_MAX",
     "SEAL",
     "SOCKET",
     "Action",

@@ -25,6 +25,10 @@ from .meta import read
 
 View = TypeVar("View", bound=msgspec.Struct)
 
+OBJECT_BYTES_MAX = 1536 * 1024 - 32 * 1024
+"""How large the stored form may be: what etcd takes in one request, less room for the keys and the
+other writes of the transaction. All stores have the same bound, so that objects can move."""
+
 SEAL = b" "
 _HEAD = b'{"metadata":{'
 _encoder = msgspec.json.Encoder()

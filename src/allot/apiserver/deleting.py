@@ -10,7 +10,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
-from allot.api import Fields, Kind, Object, Response, encode, errors, field, schema, stored_form
+from allot.api import (
+    OBJECT_BYTES_MAX,
+    Fields,
+    Kind,
+    Object,
+    Response,
+    encode,
+    errors,
+    field,
+    schema,
+    stored_form,
+)
 from allot.store import Committed, Delete, Put, StoreError
 
 from . import storetrouble
@@ -139,7 +150,9 @@ class Deleter:
         write = Put(found.key, stored) if held else Delete(found.key)
         try:
             outcome = await self._repository.commit(
-                [found.compare, *occasion.compares], [write, *occasion.extra_writes]
+                [found.compare, *occasion.compares],
+                [write, *occasion.extra_writes],
+                max(OBJECT_BYTES_MAX, len(stored)),  # however large it is, it may go
             )
         except StoreError as failed:
             raise storetrouble.told(failed) from failed

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from allot.api import Kind, Object
-from allot.store import Change, Committed, Compare, Refused, Revise, Store
+from allot.api import OBJECT_BYTES_MAX, Kind, Object, errors
+from allot.store import Change, Committed, Compare, Put, Refused, Revise, Store
 
 from .recent import Recent
 from .stored import object_of
@@ -39,6 +39,17 @@ class Found(msgspec.Struct, frozen=True):
         return Compare(self.key, self.object.revision if self.object else 0)
 
 
+def most_bytes_of(stored: Object) -> int:
+    """How large an object may become: one of an earlier version that is larger already may not grow."""
+    return max(OBJECT_BYTES_MAX, len(stored.stored))
+
+
+def require_storable(key: str, size: int, most_bytes: int = OBJECT_BYTES_MAX) -> None:
+    if size > most_bytes:
+        what = key.removeprefix(ROOT)
+        raise errors.TooLarge(f"{what} is too large to be stored: {size} bytes, the limit is {most_bytes}")
+
+
 class Repository:
     """Reads and writes of whole objects; knows no rules."""
 
@@ -56,8 +67,15 @@ class Repository:
         written = None if kind.is_custom else self.recent.at(key, entry.revision)
         return Found(key, written or object_of(entry, kind))
 
-    async def commit(self, compares: Iterable[Compare], changes: Iterable[Change]) -> Committed | Refused:
-        return await self.store.transact(list(compares), list(changes))
+    async def commit(
+        self, compares: Iterable[Compare], changes: Iterable[Change], most_bytes: int = OBJECT_BYTES_MAX
+    ) -> Committed | Refused:
+        """No object of more than `most_bytes` is written; see `most_bytes_of`."""
+        changes = list(changes)
+        for change in changes:
+            if type(change) is Put:
+                require_storable(change.key, len(change.value), most_bytes)
+        return await self.store.transact(list(compares), changes)
 
     async def rehearse(self, changes: Iterable[Change]) -> None:
         """Raises what a change that revises would raise now, and writes nothing."""

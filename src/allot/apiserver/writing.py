@@ -15,7 +15,19 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from allot.api import Fields, Kind, Object, Response, encode, equal, errors, field, resource, stored_form
+from allot.api import (
+    OBJECT_BYTES_MAX,
+    Fields,
+    Kind,
+    Object,
+    Response,
+    encode,
+    equal,
+    errors,
+    field,
+    resource,
+    stored_form,
+)
 from allot.store import Committed, Compare, Delete, Put, Refused, StoreError
 
 from . import storetrouble
@@ -29,7 +41,7 @@ from .occasions import Occasions
 from .ownership import Ownership
 from .quotas import Quotas
 from .reading import not_found
-from .repository import Found, Repository, key_of
+from .repository import Found, Repository, key_of, most_bytes_of, require_storable
 from .security import refusal
 from .warnings import warning_headers
 
@@ -97,7 +109,7 @@ class Writer:
                 if call.dry_run:
                     if (await self._repository.find_key(key, call.kind)).object is not None:
                         raise already_exists(call.kind, name)
-                    return Outcome(Object(encode(new)), True, occasion.warnings)
+                    return Outcome(_rehearsed(key, new), True, occasion.warnings)
                 stored = stored_form(new)
                 self._guard.guard(call.kind, None, new, occasion)
                 outcome = await self._commit(occasion, Compare(key, 0), Put(key, stored))
@@ -180,10 +192,10 @@ class Writer:
             self._guard.guard(call.kind, old, None if gone else new, occasion)
             if call.dry_run:
                 await self._repository.rehearse(occasion.extra_writes)
-                return Outcome(Object(encode(new)), False, occasion.warnings)
+                return Outcome(_rehearsed(found.key, new, current), False, occasion.warnings)
             stored = stored_form(new)
             write = Delete(found.key) if gone else Put(found.key, stored)
-            outcome = await self._commit(occasion, found.compare, write)
+            outcome = await self._commit(occasion, found.compare, write, most_bytes_of(current))
         if isinstance(outcome, Refused):
             return outcome
         if gone:
@@ -252,16 +264,28 @@ class Writer:
             )
 
     async def _commit(
-        self, occasion: WriteOccasion, own: Compare, write: Put | Delete
+        self,
+        occasion: WriteOccasion,
+        own: Compare,
+        write: Put | Delete,
+        most_bytes: int = OBJECT_BYTES_MAX,
     ) -> Committed | Refused:
         others = [compare for compare in occasion.compares if compare.key != own.key]
         try:
-            outcome = await self._repository.commit([own, *others], [write, *occasion.extra_writes])
+            changes = [write, *occasion.extra_writes]
+            outcome = await self._repository.commit([own, *others], changes, most_bytes)
         except StoreError as failed:
             raise storetrouble.told(failed) from failed
         if isinstance(outcome, Refused):
             await self._guard.catch_up(outcome)
         return outcome
+
+
+def _rehearsed(key: str, new: Fields, current: Object | None = None) -> Object:
+    """What a dry run answers with; too much is too much there as well."""
+    encoded = encode(new)
+    require_storable(key, len(encoded), most_bytes_of(current) if current else OBJECT_BYTES_MAX)
+    return Object(encoded)
 
 
 def _require_create_right(call: Call, occasion: WriteOccasion) -> None:

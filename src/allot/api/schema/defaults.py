@@ -4,15 +4,38 @@ For each shape a small function is made that visits only the branches where a
 default can be; for most kinds there are none and nothing is visited. The empty
 defaults of Kubernetes types only matter for the documents and for list keys: an
 object is not made longer by them. Those of a CRD are written like any other.
+
+A long default in each element of a long list would take any amount of memory. What
+is filled in is counted first, and more than an object may have is refused.
 """
 
 import copy
 from collections.abc import Callable
 from typing import Any
 
+from ..errors import TooLarge
+from ..object import OBJECT_BYTES_MAX, encode
 from .node import MISSING, Schema, Type
 
-Apply = Callable[[Any], None]
+
+class Room:
+    """What is left of the bytes that defaults may take in one object."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = OBJECT_BYTES_MAX
+
+    def take(self, size: int) -> None:
+        self.left -= size
+        if self.left < 0:
+            raise TooLarge(
+                f"the defaults of the schema make the object too large to be stored: more than "
+                f"{OBJECT_BYTES_MAX} bytes"
+            )
+
+
+Apply = Callable[[Any, Room], None]
 
 
 def apply_defaults(value: Any, schema: Schema) -> None:
@@ -20,7 +43,7 @@ def apply_defaults(value: Any, schema: Schema) -> None:
     if schema.defaulter is MISSING:
         schema.defaulter = _make(schema, ())
     if schema.defaulter is not None:
-        schema.defaulter(value)
+        schema.defaulter(value, Room())
 
 
 def _make(schema: Schema, outside: tuple[Schema, ...]) -> Apply | None:
@@ -41,17 +64,17 @@ def _make(schema: Schema, outside: tuple[Schema, ...]) -> Apply | None:
 
 
 def _for_members(each: Apply) -> Apply:
-    def apply(value: Any) -> None:
+    def apply(value: Any, room: Room) -> None:
         for member in value.values() if type(value) is dict else value:
             if member is not None:
-                each(member)
+                each(member, room)
 
     return apply
 
 
 def _for_object(schema: Schema, inside: tuple[Schema, ...]) -> Apply | None:
     assumed = {
-        name: field.default
+        name: (field.default, len(encode({name: field.default})))
         for name, field in schema.fields.items()
         if field.default is not MISSING and not (schema.name and field.default == "")
     }
@@ -61,13 +84,14 @@ def _for_object(schema: Schema, inside: tuple[Schema, ...]) -> Apply | None:
     if not assumed and not deeper:
         return None
 
-    def apply(value: dict[str, Any]) -> None:
-        for name, default in assumed.items():
+    def apply(value: dict[str, Any], room: Room) -> None:
+        for name, (default, size) in assumed.items():
             if name not in value:
+                room.take(size)
                 value[name] = copy.deepcopy(default)
         for name, inner in deeper.items():
             member = value.get(name)
             if member is not None:
-                inner(member)
+                inner(member, room)
 
     return apply
