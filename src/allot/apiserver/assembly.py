@@ -364,15 +364,16 @@ class ApiServer:
     async def _keep_house(self) -> None:
         """Cut off watchers that do not read; compact history older than a few minutes."""
         loop = asyncio.get_running_loop()
-        old_revision, compact_at = await self.store.revision(), loop.time() + _COMPACT_EVERY_S
+        old_revision, compact_at = 0, loop.time()
         while True:
-            await asyncio.sleep(_HOUSEKEEPING_S)
             self.laggards.cut_off()
             if loop.time() >= compact_at:
-                with contextlib.suppress(StoreError):
-                    await self.store.compact(old_revision)
+                with contextlib.suppress(StoreError):  # it is away: next time
+                    if old_revision:
+                        await self.store.compact(old_revision)
                     old_revision = await self.store.revision()
                 compact_at = loop.time() + _COMPACT_EVERY_S
+            await asyncio.sleep(_HOUSEKEEPING_S)
 
 
 def _was_or_is_bound(change: Change) -> bool:

@@ -31,6 +31,8 @@ _RETRY_S = 0.5
 _POLL_S = 0.01
 _LOADED_AT_ONCE = 1000
 """Objects of an earlier version are looked at one by one, so that everybody has a turn in between."""
+_LOOK_EVERY_S = 0.25
+_PATIENCE_S = 2.5  # with a store that is in trouble
 
 
 class Cache:
@@ -55,10 +57,19 @@ class Cache:
         return self._ready.is_set()
 
     async def ready(self) -> None:
-        """Load if nobody did, and wait until loaded."""
+        """Load if nobody did, and wait until loaded. Raises Unavailable where the store is in trouble."""
         if self._task is None:
             self._task = asyncio.create_task(self._feed(), name=f"cache {self.prefix}")
-        await self._ready.wait()
+        waited_s = 0.0
+        while not self._ready.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._ready.wait(), _LOOK_EVERY_S)
+            waited_s += _LOOK_EVERY_S
+            if self._task.done():
+                self._task.result()  # raises what ended it
+            trouble = self._store.trouble()
+            if trouble and waited_s >= _PATIENCE_S and not self._ready.is_set():
+                raise Unavailable(f"{self.prefix} cannot be loaded: {trouble}", soon=False)
 
     @property
     def revision(self) -> int:
@@ -107,7 +118,7 @@ class Cache:
             except Compacted:
                 log.warning("history was compacted under the cache, loading anew: %s", self.prefix)
             except Unavailable as away:
-                log.warning("store is away, trying again: %s: %s", self.prefix, away)
+                log.debug("store is away, trying again: %s: %s", self.prefix, away)  # the store says it once
                 await asyncio.sleep(_RETRY_S)
             except Exception:
                 log.exception("the feed of a cache broke, loading anew: %s", self.prefix)

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from allot.api import Request, User, errors
 from allot.base import Clock, FileLock, HeldByAnother, os_reason
-from allot.store import Compare, Put, Store, open_store, sealed_store
+from allot.store import Compare, Put, Store, Unavailable, open_store, sealed_store
 
 from .assembly import ApiServer, Options
 from .audit import Answered, Auditor, AuditSettings, open_audit
@@ -49,6 +49,8 @@ from .socketlistener import SocketListener
 
 SOCKET_NAME = "api.sock"
 LOCK_NAME = "server.lock"
+START_PATIENCE_S = 15.0
+_START_PAUSE_S = 0.5
 _AUTHORITY_KEY = "/system/authority"
 _SECRET = (f"{ROOT}core/secrets/", _AUTHORITY_KEY)
 """What is encrypted where a key is given."""
@@ -108,6 +110,10 @@ class Serving:
     def socket(self) -> Path:
         return self.options.data_dir / SOCKET_NAME
 
+    async def lost(self) -> str:
+        """Wait, mostly for ever, until what this server knows is worth nothing any more, and say why."""
+        return await self.api.store.lost()
+
     async def close(self) -> None:
         await self._held.aclose()
 
@@ -122,6 +128,7 @@ async def serve(options: ServingOptions) -> Serving:
             held.push_async_callback(asyncio.to_thread, audit.close)
         store = open_store(options.store, data_dir)
         held.push_async_callback(store.close)
+        await _until_it_answers(store)
         store = await _sealed(store, options.encryption)
         authority = await _shared_authority(store, data_dir, options)
         way = options.way_to_nodes
@@ -157,6 +164,20 @@ async def serve(options: ServingOptions) -> Serving:
 
 async def _close_both(listener: Listener, local: SocketListener) -> None:
     await asyncio.gather(listener.close(), local.close())
+
+
+async def _until_it_answers(store: Store) -> None:
+    """Server and etcd are often started together, and etcd needs a moment longer."""
+    loop = asyncio.get_running_loop()
+    end_s = loop.time() + START_PATIENCE_S
+    while True:
+        try:
+            await store.revision()
+            return
+        except Unavailable:
+            if not store.trouble() or loop.time() >= end_s:
+                raise
+        await asyncio.sleep(_START_PAUSE_S)
 
 
 def _occupied(data_dir: Path) -> FileLock:

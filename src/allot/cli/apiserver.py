@@ -7,6 +7,7 @@ import logging
 import signal
 import sys
 from collections.abc import Coroutine
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -74,14 +75,18 @@ def _wanted(options: argparse.Namespace) -> ServingOptions:
 
 async def _serve(options: ServingOptions) -> int:
     serving = await serve(options)
-    stop = asyncio.Event()
+    losing = asyncio.ensure_future(serving.lost())
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        asyncio.get_running_loop().add_signal_handler(number, losing.cancel)
     print(f"serving {serving.url}, kubeconfig {serving.kubeconfig}", file=sys.stderr)
     print("ready", flush=True)
-    await stop.wait()
+    lost = ""
+    with suppress(asyncio.CancelledError):  # interrupted, as servers are
+        lost = await losing
     await serving.close()
-    return 0
+    if lost:
+        print(f"allot apiserver: ended: {lost}", file=sys.stderr)
+    return 1 if lost else 0
 
 
 def run_loop(main: Coroutine[Any, Any, int]) -> int:

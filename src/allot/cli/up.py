@@ -95,18 +95,20 @@ async def _stay_up(options: ClusterOptions) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop)
     try:
-        await working
+        lost = await working
     except asyncio.CancelledError:
         return 0
-    return 1  # a cluster does not end by itself
+    print(f"allot up: ended: {lost}", file=sys.stderr)
+    return 1
 
 
-async def _work(options: ClusterOptions) -> None:
+async def _work(options: ClusterOptions) -> str:
+    """Until cancelled, or until the server has lost its store: then why."""
     async with cluster(options) as running:
         serving = running.serving
         print(f"serving {serving.url}, kubeconfig {serving.kubeconfig}", file=sys.stderr)
         print("ready", flush=True)
-        await asyncio.Event().wait()
+        return await serving.lost()
 
 
 def _duration_s(text: str) -> float:

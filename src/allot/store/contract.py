@@ -179,6 +179,13 @@ class Store(Protocol):
         """Every change below `prefix` with a revision greater than `after`."""
         ...
 
+    async def lost(self) -> str:
+        """Wait, mostly for ever, until nothing that was read from it counts any more, and say why.
+
+        That is so when somebody else's store answers in its place, or a past state of it.
+        """
+        ...
+
     def trouble(self) -> str:
         """Why it takes no writes, or does not answer, in words; empty while all is well. Costs nothing."""
         ...

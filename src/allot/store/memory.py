@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from .contract import Change, Committed, Compare, Entry, Page, Refused, Unavailable
 from .keyspace import HISTORY_BYTES_MAX, KeySpace, require_distinct, settled
-from .watch import LocalWatch, Watches
+from .watch import LocalWatch, Watches, forever
 
 
 class MemoryStore:
@@ -44,6 +44,9 @@ class MemoryStore:
     def watch(self, prefix: str, after: int) -> LocalWatch:
         self._require_open()
         return self._watches.open(prefix, after)
+
+    async def lost(self) -> str:
+        return await forever()
 
     def trouble(self) -> str:
         return "the store is closed" if self._closed else ""

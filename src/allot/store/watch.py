@@ -26,6 +26,12 @@ SLICE = 2_000  # events of history looked at in one turn of the loop
 FOLDERS_MAX = 10_000  # whose listeners are remembered
 
 
+async def forever() -> str:
+    """What an engine says of a loss that cannot happen to it."""
+    never: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    return await never
+
+
 class LocalWatch:
     def __init__(self, watches: "Watches", prefix: str, after: int) -> None:
         self.prefix = prefix

@@ -7,6 +7,10 @@ Where it sits
 Which member
     All calls go to one member until it fails; then to the next. gRPC could choose by
     itself, but only among addresses of one name, and TLS wants the name.
+
+How long a silence is waited for
+    PATIENCE_S from its beginning, whoever asks: while it lasts, later calls are answered
+    at once. What was sent, and may have been done, is asked after for longer.
 """
 
 import asyncio
@@ -18,15 +22,18 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 import grpc
 from google.protobuf.message import Message
 
-from ..contract import Unavailable
+from ..contract import OutcomeUnknown, Unavailable
 from . import allot_etcd_pb2 as pb
 from .address import Address
+from .origin import Origin
 
 log = logging.getLogger(__name__)
 
+ATTEMPT_S_LEAST = 0.5
 ATTEMPT_S = 2.0  # where another attempt is harmless: requests vanish while a leader is being elected
 ONLY_ATTEMPT_S = 8.0  # where it is not; etcd itself gives up after seven
-PATIENCE_S = 15.0  # an election takes two or three seconds
+PATIENCE_S = 3.0  # an election takes two or three seconds
+PATIENCE_WHEN_LOST = 4  # times as long
 PAUSE_S, PAUSE_S_MAX = 0.05, 1.0
 
 CHANNEL_OPTIONS: Final = [
@@ -57,6 +64,9 @@ COMPACT: Final = Method("/etcdserverpb.KV/Compact", pb.CompactionResponse)
 WATCH: Final = Method("/etcdserverpb.Watch/Watch", pb.WatchResponse)
 AUTHENTICATE: Final = Method("/etcdserverpb.Auth/Authenticate", pb.AuthenticateResponse)
 STATUS: Final = Method("/etcdserverpb.Maintenance/Status", pb.StatusResponse)
+
+
+LINEARIZABLE: Final = (RANGE, TXN)
 
 
 class NotDone(Exception):
@@ -120,21 +130,30 @@ class Connection:
         self._current = 0
         self._token = ""
         self.silence = ""  # in words, from the first call without an answer to the next with one
+        self._silent_since_s = 0.0
+        self.origin = Origin()
         self._authenticating = asyncio.Lock()
 
     async def read(self, method: Method[Answer], request: Message) -> Answer:
         """A call that changes nothing, tried again until it is answered or patience ends."""
         problem: Exception = Unavailable("no attempt was made")
-        async for _ in patience():
+        async for waited_s in self.patience():
+            within_s = max(ATTEMPT_S_LEAST, min(ATTEMPT_S, PATIENCE_S - waited_s))
             try:
-                return await self.attempt(method, request)
+                return await self.attempt(method, request, within_s)
             except (NotDone, Lost) as error:
                 problem = error
-        raise Unavailable(f"etcd does not answer: {problem}")
+        raise Unavailable(f"etcd does not answer: {problem}", soon=False)
+
+    async def look(self, key: bytes) -> pb.RangeResponse:
+        """Whether it answers, and at which revision it is; `key` is one that we may read."""
+        return await self.read(RANGE, pb.RangeRequest(key=key))
 
     async def attempt(self, method: Method[Answer], request: Message, within_s: float = ATTEMPT_S) -> Answer:
         """One call to one member."""
-        member = self._current
+        if self.origin.lost:
+            raise Unavailable(self.origin.lost, soon=False)
+        member, before = self._current, self.origin.revision
         metadata = await self._metadata()
         call = self._channel().unary_unary(
             method.path, request_serializer=_encode, response_deserializer=method.answer.FromString
@@ -143,6 +162,10 @@ class Connection:
             answer: Answer = await call(request, timeout=within_s, metadata=metadata)
         except grpc.aio.AioRpcError as error:
             raise self._told(error, member) from error
+        if method in LINEARIZABLE and not self.origin.is_ours(answer, before):
+            if method is TXN:
+                raise OutcomeUnknown(self.origin.lost)
+            raise Unavailable(self.origin.lost, soon=False)
         if self.silence:
             self.silence = ""
             log.warning("etcd answers again")
@@ -168,13 +191,27 @@ class Connection:
             case Verdict.FUTURE:
                 return ValueError(text)
             case Verdict.REFUSED:
-                return Unavailable(f"etcd refused: {text}")
+                return Unavailable(f"etcd refused: {text}", soon=False)
 
     def _tell_of_silence(self, member: int, text: str) -> None:
         """Once, until it answers again: whoever waits should know for what."""
         if not self.silence:
+            self._silent_since_s = asyncio.get_running_loop().time()
             self.silence = f"etcd at {self._address.endpoints[member]} does not answer: {text}"
             log.warning("etcd at %s does not answer, trying on: %s", self._address.endpoints[member], text)
+
+    async def patience(self, times: int = 1) -> AsyncIterator[float]:
+        """One attempt at least, and others, each a little later, until patience ends. Yields how long
+        there was no answer."""
+        loop = asyncio.get_running_loop()
+        began_s = self._silent_since_s if self.silence else loop.time()
+        pause_s = PAUSE_S
+        while True:
+            yield loop.time() - began_s
+            if loop.time() + pause_s > began_s + times * PATIENCE_S:
+                return
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, PAUSE_S_MAX)
 
     async def stream(self, method: Method[Answer]) -> Any:
         """Open a stream in both directions to the current member."""
@@ -233,19 +270,6 @@ class Connection:
     async def close(self) -> None:
         for channel in self._channels.values():
             await channel.close()
-
-
-async def patience() -> AsyncIterator[int]:
-    """Attempts, each a little later than the one before, until PATIENCE_S have passed."""
-    loop = asyncio.get_running_loop()
-    end, pause_s = loop.time() + PATIENCE_S, PAUSE_S
-    attempt = 0
-    while True:
-        yield attempt
-        if loop.time() + pause_s > end:
-            return
-        await asyncio.sleep(pause_s)
-        attempt, pause_s = attempt + 1, min(2 * pause_s, PAUSE_S_MAX)
 
 
 def _encode(message: Message) -> bytes:

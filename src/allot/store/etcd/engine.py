@@ -34,18 +34,19 @@ from ..contract import (
 from ..keyspace import require_distinct, settled
 from ..order import just_after
 from . import allot_etcd_pb2 as pb
+from . import connection
 from .address import Address
 from .connection import (
     ATTEMPT_S,
     COMPACT,
     ONLY_ATTEMPT_S,
+    PATIENCE_WHEN_LOST,
     RANGE,
     TXN,
     Connection,
     Lost,
     NotDone,
     RevisionCompacted,
-    patience,
 )
 from .watch import EtcdWatch
 
@@ -73,13 +74,13 @@ class EtcdStore:
 
     async def revision(self) -> int:
         self._require_open()
-        answer = await self._connection.read(RANGE, pb.RangeRequest(key=self._key("")))
+        answer = await self._connection.look(self._key(""))
         return answer.header.revision
 
     async def range(self, prefix: str, *, after: str = "", limit: int = 0, at: int = 0) -> Page:
         self._require_open()
         start = max(prefix, just_after(after)) if after else prefix
-        async for _ in patience():
+        async for _ in self._connection.patience():
             try:
                 return await self._range(prefix, start, limit, at)
             except RevisionCompacted:
@@ -148,7 +149,9 @@ class EtcdStore:
         within_s = ATTEMPT_S if recognisable else ONLY_ATTEMPT_S
         lost: Lost | None = None
         problem: NotDone | None = None
-        async for _ in patience():
+        async for waited_s in self._connection.patience(PATIENCE_WHEN_LOST):
+            if problem is not None and lost is None and waited_s > connection.PATIENCE_S:
+                break
             try:
                 answer = await self._connection.attempt(TXN, request, within_s)
             except Lost as error:
@@ -164,7 +167,7 @@ class EtcdStore:
                 return refused if lost is None else _resolved(refused, guards, lost)
         if lost is not None:
             raise OutcomeUnknown(f"etcd did not answer: {lost}")
-        raise Unavailable(f"etcd does not answer: {problem}")
+        raise Unavailable(f"etcd does not answer: {problem}", soon=False)
 
     def _request(self, compares: Sequence[Compare], writes: Sequence[Write]) -> pb.TxnRequest:
         request = pb.TxnRequest()
@@ -200,7 +203,12 @@ class EtcdStore:
         raise OutcomeUnknown(f"etcd did not answer: {lost}")
 
     def trouble(self) -> str:
-        return "the store is closed" if self._closed else self._connection.silence
+        if self._closed:
+            return "the store is closed"
+        return self._connection.origin.lost or self._connection.silence
+
+    async def lost(self) -> str:
+        return await self._connection.origin.wait_lost()
 
     async def compact(self, revision: int) -> None:
         self._require_open()

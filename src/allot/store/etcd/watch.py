@@ -42,6 +42,7 @@ class EtcdWatch:
         self._reading: asyncio.Future[Any] | None = None  # outlives a reader that stopped waiting
         self._fragments: list[pb.Event] = []
         self._pause_s = PAUSE_S
+        self._was_open = False
 
     @property
     def progress(self) -> int:
@@ -110,13 +111,25 @@ class EtcdWatch:
         )
         self._member = self._connection.member
         try:
+            if self._was_open:  # an etcd that was emptied would wait for our revision, and say nothing
+                await self._look_again()
             self._stream = await self._connection.stream(WATCH)
             await self._stream.write(pb.WatchRequest(create_request=create))
+            self._was_open = True
         except NotDone:
             await self._broken(None)
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
             await self._broken(error)
         return self._stream is not None
+
+    async def _look_again(self) -> None:
+        try:
+            await self._connection.look(self._key)
+        except Unavailable as away:
+            if self._connection.silence and not self._connection.origin.lost:
+                raise NotDone(str(away)) from away
+            self.close()
+            raise
 
     async def _broken(self, error: BaseException | None) -> None:
         """Give the stream up and open another a moment later."""

@@ -69,6 +69,9 @@ class SealedStore:
         watch = self._store.watch(prefix, after)
         return _SealedWatch(watch, self._opener) if self._touches(prefix) else watch
 
+    def lost(self) -> Coroutine[Any, Any, str]:
+        return self._store.lost()
+
     def trouble(self) -> str:
         return self._store.trouble()
 

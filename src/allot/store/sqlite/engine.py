@@ -53,7 +53,7 @@ from ..contract import (
     Write,
 )
 from ..keyspace import HISTORY_BYTES_MAX, KeySpace, require_distinct, settled
-from ..watch import LocalWatch, Watches
+from ..watch import LocalWatch, Watches, forever
 from .file import PLACES, LogFile, Row, first_id
 from .writer import Compaction, Scrub, Transaction, Writer
 
@@ -115,6 +115,9 @@ class SqliteStore:
         self._displaced = ""  # what became of the files
         self._closed = False
         self._writer = Writer(self._file, self._hand_over)
+
+    async def lost(self) -> str:
+        return await forever()
 
     def trouble(self) -> str:
         if self._closed:
