@@ -5,7 +5,7 @@ about each kind; every generation of the API is a package of its own
 (`from allot.api import resource`).
 """
 
-from . import age, cron, errors, field, frames, meta, names
+from . import age, cron, errors, field, frames, meta, names, unheeded
 from .equality import equal
 from .field import FieldError, Path
 from .gates import GATES, Gates, UnknownGate
@@ -59,4 +59,5 @@ __all__ = [
     "names",
     "normalized_semver",
     "stored_form",
+    "unheeded",
 ]

@@ -27,6 +27,7 @@ from allot.api import (
     field,
     resource,
     stored_form,
+    unheeded,
 )
 from allot.store import Committed, Compare, Delete, Put, Refused, StoreError
 
@@ -139,7 +140,7 @@ class Writer:
         if kind.storage in _WITH_EXPRESSIONS:
             await occasion.study_expressions(new)
         refuse(kind, name, [*check_metadata(kind, new, None), *kind.rules.validate_create(new, occasion)])
-        occasion.warnings += kind.rules.warnings(new, None)
+        occasion.warnings += [*kind.rules.warnings(new, None), *unheeded.warnings(kind, new, None)]
         sent.own(self._ownership, call, None, new, occasion)
         return new, key_of(kind, call.target.namespace, name), generated
 
@@ -234,6 +235,8 @@ class Writer:
         )
         refuse(kind, target.name, [*check_metadata(kind, new, old), *validate(new, old, occasion)])
         occasion.warnings += kind.rules.warnings(new, old)
+        if target.subresource != "status":
+            occasion.warnings += unheeded.warnings(kind, new, old)
         sent.own(self._ownership, call, old, new, occasion)
 
     def _check_preconditions(self, call: Call, metadata: Fields, current: Object, sent: Body) -> None:

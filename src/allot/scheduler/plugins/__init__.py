@@ -15,11 +15,14 @@ from .node_unschedulable import NodeUnschedulable
 from .preemption import DefaultPreemption
 from .scheduling_gates import SchedulingGates
 from .taint_toleration import TaintToleration
+from .unheeded import InterPodAffinity, PodTopologySpread
 
 
 def default(ids: Ids, settings: Settings) -> tuple[Plugin, ...]:
     deciding = (
         SchedulingGates(),
+        InterPodAffinity(),
+        PodTopologySpread(),
         NodeUnschedulable(),
         NodeName(),
         TaintToleration(),

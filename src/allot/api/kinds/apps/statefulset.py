@@ -94,12 +94,6 @@ def _with_claimed_volumes(spec: Fields) -> Fields:
     return {**spec, "template": {**template, "spec": {**pod, "volumes": [*others, *volumes]}}}
 
 
-def _warnings(new: Fields, old: Fields | None) -> list[str]:
-    if not items(new, "spec", "volumeClaimTemplates"):
-        return []
-    return ["spec.volumeClaimTemplates: no volume is provisioned and no claim for one is made"]
-
-
 def _validate_rolling(strategy: Fields) -> list[FieldError]:
     rolling, path = obj(strategy, "rollingUpdate"), SPEC / "updateStrategy" / "rollingUpdate"
     if strategy.get("type") == "OnDelete":
@@ -148,7 +142,6 @@ STATEFUL_SET = Kind(
         validate_create=lambda new, occasion: _validate(new),
         validate_update=_validate_update,
         validate_status=lambda new, old, occasion: validate_counts(new, old, COUNTS),
-        warnings=_warnings,
     ),
     columns=(
         NAME,
