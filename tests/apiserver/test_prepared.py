@@ -33,6 +33,14 @@ def test_a_claim_is_named_once_and_by_its_uid(api):
     assert api("POST", PATH, prepared("")).causes == [("status.claims[0].uid", "FieldValueRequired")]
 
 
+def test_a_null_is_no_claim(api):
+    """It has the type that a custom schema leaves to its validator, and was read like a claim."""
+    content = {"metadata": {"name": "n1"}, "status": {"claims": [{"uid": "a"}, None]}}
+    assert api("POST", PATH, content).causes == [("status.claims[1].uid", "FieldValueRequired")]
+    assert api("POST", PATH, prepared("a")).status == 201
+    assert api("PUT", f"{PATH}/n1/status", content).causes == [("status.claims[1].uid", "FieldValueRequired")]
+
+
 def test_the_claim_controller_reads_it_and_cannot_write_it(api):
     controller = identities.controller("resource-claim-controller")
     assert api("POST", PATH, prepared("a")).status == 201

@@ -49,7 +49,7 @@ def _validate(prepared: Fields) -> list[FieldError]:
     found: list[FieldError] = []
     seen = set()
     for at, claim in enumerate(items(prepared, "status", "claims")):
-        uid = claim.get("uid") or ""
+        uid = (claim or {}).get("uid") or ""  # a null may stand where a claim belongs
         if not uid:
             found.append(required(_CLAIMS[at] / "uid"))
         elif uid in seen:
