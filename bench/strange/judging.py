@@ -20,8 +20,7 @@ _EVERY_S = 0.15
 
 async def judge(world: World, name: str) -> None:
     """Raises `Failed` with the first thing that is wrong. `name` is of this look alone."""
-    if not world.alive():
-        raise Failed(f"it ended by itself: {world.said()[-1500:]}")
+    world.require_alive()
     said = tracebacks(world.said())
     if said:
         raise Failed(f"it logged {len(said)} tracebacks that differ: " + "\n".join(said[:5]))

@@ -143,8 +143,7 @@ async def _send(world: World, asker: Asker, objects: int, done: Round) -> None:
     tasks = [asyncio.create_task(speak(actor)) for actor in ACTORS for _ in range(_CONNECTIONS)]
     try:
         while left > 0:
-            if not world.alive():
-                raise Failed(f"it ended by itself: {world.said()[-1500:]}")
+            world.require_alive()
             question = next(questions)
             await lines[question.sent.actor].put(question)
             left -= 1

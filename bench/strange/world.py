@@ -12,6 +12,7 @@ with the rights of their own:
 import asyncio
 import json
 import os
+import resource
 import signal
 import ssl
 import subprocess
@@ -31,6 +32,8 @@ from .sound import THING
 
 READY_S = 60.0
 NODES = 3
+_ADDRESSES_MAX = 4 * 1024**3
+"""What the cluster may ever ask the machine for: whoever takes more has found something."""
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _GROUP = "rbac.authorization.k8s.io"
 _QUOTA = {"pods": "400", "count/replicasets.apps": "200", "count/jobs.batch": "200"}
@@ -80,6 +83,7 @@ class World:
         command += [str(part) for option in options.items() for part in option]
         with self.log.open("a") as said:
             self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, text=True)
+        resource.prlimit(self._process.pid, resource.RLIMIT_AS, (_ADDRESSES_MAX, _ADDRESSES_MAX))
 
     def _await_ready(self) -> None:
         assert self._process is not None and self._process.stdout is not None
@@ -88,6 +92,11 @@ class World:
 
     def alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
+
+    def require_alive(self) -> None:
+        if not self.alive():
+            code = self._process.returncode if self._process is not None else None
+            raise Failed(f"it ended by itself with {code}: {self.said()[-1500:]}")
 
     def said(self) -> str:
         return self.log.read_text(errors="replace")
@@ -99,9 +108,8 @@ class World:
 
     async def end(self, *, kindly: bool) -> None:
         """Ask it to stop, or kill it in the middle of whatever it does."""
+        self.require_alive()
         assert self._process is not None
-        if not self.alive():
-            raise Failed(f"it ended by itself with {self._process.returncode}: {self.said()[-1500:]}")
         self._process.send_signal(signal.SIGTERM if kindly else signal.SIGKILL)
         try:
             code = await asyncio.to_thread(self._process.wait, 30)
