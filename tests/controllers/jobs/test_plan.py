@@ -26,6 +26,14 @@ def test_indexes_read_as_they_were_written(found):
     assert indexes.parse(indexes.show(found)) == found
 
 
+def test_indexes_that_are_none_count_for_nothing():
+    """A status says what whoever may write it put there."""
+    assert indexes.parse("0,a,-,3-,-1,2-1,5-x,,1e9,7-8, 9", 100) == {0, 7, 8}
+    assert indexes.parse("0-99999999999999999999,2147483647") == set()
+    assert indexes.parse("3-2147483647", 6) == {3, 4, 5}
+    assert len(indexes.parse("0-2147483647,5-2147483646", 2**31 - 1)) == indexes.UNFOLDED_MAX
+
+
 def test_indexes_look_as_people_know_them():
     assert indexes.show([0, 2, 3, 5, 6, 7]) == "0,2,3,5-7"
 

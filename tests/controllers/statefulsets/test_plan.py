@@ -50,6 +50,17 @@ def test_a_set_that_begins_elsewhere_lets_go_of_what_lies_before():
     assert names(steps) == ([], ["db-0"])
 
 
+def test_a_set_that_wishes_for_billions_is_begun_like_any_other():
+    """One step a turn, or a burst: the wish itself is never written out. It took 20 GB."""
+    most = 2**31 - 1
+    assert names(plan(looked_at(made_set(most), [pod(0), pod(1)]))) == ([2], [])
+    parallel = made_set(most, podManagementPolicy="Parallel", ordinals={"start": most})
+    create, delete = names(plan(looked_at(parallel, [pod(0), pod(most), pod(most + 2)])))
+    assert create == [most + 1, *range(most + 3, most + 3 + 249)]
+    assert delete == ["db-0"]
+    assert status(parallel, looked_at(parallel, [pod(most)]))["replicas"] == 1
+
+
 def test_a_sick_pod_of_the_new_template_is_waited_for():
     wish = made_set(2)
     assert names(plan(looked_at(wish, [pod(0, revision="old"), pod(1, "starting")]))) == ([], [])

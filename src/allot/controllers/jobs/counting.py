@@ -88,7 +88,7 @@ def _completed(job: Job, by_uid: dict[str, Object], noted: Sequence[str]) -> fro
     """Indexes are noted as completed together with the uid: a set cannot count twice."""
     if not job.is_indexed:
         return frozenset()
-    found = indexes.parse(job.status.completed_indexes)
-    found.update(i for uid in noted if uid in by_uid and (i := index_of(by_uid[uid])) is not None)
     within = range(job.spec.completions or 0)
+    found = indexes.parse(job.status.completed_indexes, len(within))
+    found.update(i for uid in noted if uid in by_uid and (i := index_of(by_uid[uid])) is not None)
     return frozenset(one for one in found if one in within)

@@ -12,6 +12,8 @@ that cannot become ready to become ready.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from heapq import merge
+from itertools import islice
 from typing import Any
 
 from allot.api import Object
@@ -36,7 +38,7 @@ class Situation:
     wish: StatefulSet
     current: str  # the names of the revisions before and after the update
     update: str
-    pods: Mapping[int, Object]
+    pods: Mapping[int, Object]  # in the order of the ordinals
     leaving: frozenset[str]  # uids
     now: datetime
 
@@ -71,9 +73,7 @@ def situation(
 
 
 def plan(here: Situation) -> Plan:
-    steps = [*_steps(here)]
-    if here.wish.is_ordered:
-        steps = steps[:1]
+    steps = [*islice(_steps(here), 1 if here.wish.is_ordered else None)]
     create = [ordinal for ordinal in steps if isinstance(ordinal, int)]
     delete = [pod for pod in steps if isinstance(pod, Object)]
     if not steps or not here.wish.is_ordered:
@@ -89,7 +89,7 @@ Step = int | Object | None
 
 def _steps(here: Situation) -> Iterator[Step]:
     """All that is to be done or waited for, in order, but for the update of pods that serve."""
-    for ordinal in here.wish.ordinals:
+    for ordinal in _places(here):
         pod = here.pods.get(ordinal)
         if pod is None:
             yield ordinal
@@ -104,10 +104,18 @@ def _steps(here: Situation) -> Iterator[Step]:
         yield _WAIT if here.is_leaving(pod) else pod
 
 
+def _places(here: Situation) -> Iterator[int]:
+    """In order, the ordinals that have a pod and the first of those that have none. More are not made
+    in one turn, and a set may wish for billions."""
+    wanted = here.wish.ordinals
+    missing = islice((ordinal for ordinal in wanted if ordinal not in here.pods), BURST)
+    return merge(missing, (ordinal for ordinal in here.pods if ordinal in wanted))
+
+
 def _update(here: Situation, going: set[str]) -> Iterator[Object]:
     """The next pods of an old template that serve, from the last one on, as many as may be away."""
-    wanted = {ordinal: here.pods.get(ordinal) for ordinal in here.wish.ordinals}
-    serving = {o: pod for o, pod in wanted.items() if pod is not None and here.is_available(pod)}
+    wanted = here.wish.ordinals
+    serving = {o: pod for o, pod in here.pods.items() if o in wanted and here.is_available(pod)}
     room = here.wish.unavailable - (len(wanted) - len(serving))
     for ordinal in sorted(serving, reverse=True):
         pod = serving[ordinal]
