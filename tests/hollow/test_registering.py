@@ -100,3 +100,9 @@ def test_waking_keeps_what_others_say():
     conditions = {one["type"]: one["status"] for one in awake(asleep.fields, NOW)}
     assert conditions["Ready"] == "True"
     assert conditions["DiskOnFire"] == "True"
+
+
+def test_a_condition_without_a_type_stays_and_keeps_nobody_asleep():
+    nameless = {"status": "True"}
+    told = awake({"status": {"conditions": [nameless]}}, "2026-05-01T10:00:00Z")
+    assert nameless in told and any(one.get("type") == "Ready" for one in told)

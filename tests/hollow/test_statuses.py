@@ -34,6 +34,15 @@ def test_a_started_pod_is_ready_with_an_address_and_keeps_other_conditions():
     assert container["ready"] and container["state"] == {"running": {"startedAt": NOW}}
 
 
+def test_what_somebody_left_without_a_name_or_type_is_no_hindrance():
+    """The server takes a status with such entries."""
+    nameless = {"status": "True"}
+    one = pod(status={"conditions": [nameless], "containerStatuses": [{"ready": True}]})
+    told = statuses.started(one, "10.0.0.2", NOW)["conditions"]
+    assert nameless in told and "Ready" in {each.get("type") for each in told}
+    assert statuses.crashed(one, 1, NOW)["containerStatuses"][0]["restartCount"] == 0
+
+
 def test_init_containers_are_done_and_sidecars_run():
     first = [{"name": "init", "image": "a"}, {"name": "side", "image": "b", "restartPolicy": "Always"}]
     status = started(spec={"initContainers": first}).fields["status"]

@@ -41,7 +41,7 @@ def node_info(version: str) -> Fields:
 
 def awake(node: Mapping[str, Any], now: str) -> list[Fields]:
     """The conditions of a node whose agent is there. What others say about it stays."""
-    known = {one["type"]: one for one in (node.get("status") or {}).get("conditions") or ()}
+    known = {one.get("type", ""): one for one in (node.get("status") or {}).get("conditions") or ()}
     for type, (status, reason) in _CONDITIONS.items():
         if known.get(type, {}).get("status") != status:
             known[type] = {

@@ -152,7 +152,7 @@ def _container(
 
 
 def _conditions(pod: Object, now: str, wanted: Mapping[str, str]) -> list[Fields]:
-    known = {one["type"]: one for one in _status(pod).get("conditions") or ()}
+    known = {one.get("type", ""): one for one in _status(pod).get("conditions") or ()}
     for type, status in wanted.items():
         before = known.get(type) or {}
         if before.get("status") != status:
@@ -165,7 +165,7 @@ def _containers(pod: Object) -> Iterable[Mapping[str, Any]]:
 
 
 def _by_name(pod: Object, kind: str) -> dict[str, Mapping[str, Any]]:
-    return {one["name"]: one for one in _status(pod).get(kind) or ()}
+    return {one.get("name", ""): one for one in _status(pod).get(kind) or ()}
 
 
 def _spec(pod: Object) -> Mapping[str, Any]:

@@ -42,6 +42,12 @@ def test_what_was_due_a_moment_ago_gets_its_job_once():
     assert plan(cron_job(last="2026-05-01T10:10:00Z"), [], at("10:10:01")).due is None
 
 
+def test_jobs_that_a_status_names_without_a_uid_are_written_anew():
+    wish = cron_job()
+    odd = wish.changed({"status": {"active": [{"name": "a"}, {}, {"uid": "x"}]}})
+    assert status(odd, [], None) == {"active": None, "lastScheduleTime": None, "lastSuccessfulTime": None}
+
+
 def test_of_several_missed_times_only_the_last_gets_a_job():
     assert plan(cron_job(), [], at("10:59:00")).due == at("10:50:00")
 

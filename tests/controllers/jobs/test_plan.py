@@ -64,6 +64,14 @@ def test_a_deadline_beyond_the_last_date_is_no_deadline():
     assert steps.again_s is not None and steps.again_s > 10**18
 
 
+def test_a_condition_without_a_type_is_kept_and_stumbles_nobody():
+    status = {"conditions": [{"status": "True"}]}
+    spec = {"completions": 1, "suspend": True}
+    job = Object(encode({"metadata": {"name": "j", "uid": "u"}, "spec": spec, "status": status}))
+    told = plan(job, [], NOW).status
+    assert told is not None and [one.get("type") for one in told["conditions"]] == [None, "Suspended"]
+
+
 class Server:
     """Applies what a tally wants in the order of the three steps, and may stop anywhere."""
 

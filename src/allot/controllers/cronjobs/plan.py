@@ -146,7 +146,7 @@ def status(cron_job: Object, jobs: Sequence[Object], started: datetime | None) -
         "lastSuccessfulTime": max((*succeeded, view.status.last_successful_time)) or None,
     }
     before = cron_job.fields.get("status") or {}
-    named = [one.get("uid") for one in before.get("active") or ()]
+    named = [one.get("uid") or "" for one in before.get("active") or ()]
     same = sorted(named) == sorted(one.uid for one in active)
     same = same and all(
         before.get(name) == wanted[name] for name in ("lastScheduleTime", "lastSuccessfulTime")

@@ -47,8 +47,8 @@ class _Draft:
     def set(self, type: str, is_so: bool, reason: str, message: str) -> None:
         status = "True" if is_so else "False"
         for one in self.conditions:
-            if one["type"] == type:
-                if one["status"] != status:
+            if one.get("type") == type:
+                if one.get("status") != status:
                     one.update(status=status, reason=reason, message=message)
                     one.update(lastTransitionTime=self.now, lastProbeTime=self.now)
                 return

@@ -34,7 +34,7 @@ def patience_s(node: Object, grace_s: float) -> float:
 
 def silenced(node: Object, now: str) -> list[dict[str, Any]] | None:
     """All conditions of a node that is silent, or None when they say so already."""
-    known = {one["type"]: one for one in (node.fields.get("status") or {}).get("conditions") or ()}
+    known = {one.get("type", ""): one for one in (node.fields.get("status") or {}).get("conditions") or ()}
     if all(known.get(type, {}).get("status") == "Unknown" for type in _TYPES):
         return None
     for type in _TYPES:
@@ -43,7 +43,7 @@ def silenced(node: Object, now: str) -> list[dict[str, Any]] | None:
             reason, message = NEVER_UPDATED, "no agent has ever reported how this node is"
         else:
             reason, message = STOPPED, "the node's agent stopped reporting"
-        if before is None or before["status"] != "Unknown":
+        if before is None or before.get("status") != "Unknown":
             told = {"type": type, "status": "Unknown", "reason": reason, "message": message}
             known[type] = {**(before or {}), **told, "lastTransitionTime": now}
     return list(known.values())

@@ -112,7 +112,7 @@ class Listening:
             if not is_ready(pod):
                 continue
             conditions = [
-                {**one, "status": "False", "lastTransitionTime": now} if one["type"] == "Ready" else one
+                {**one, "status": "False", "lastTransitionTime": now} if one.get("type") == "Ready" else one
                 for one in (pod.fields.get("status") or {}).get("conditions") or ()
             ]
             metadata = {"uid": pod.uid, "resourceVersion": pod.resource_version}
