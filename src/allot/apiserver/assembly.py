@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -169,6 +169,13 @@ class ApiServer:
         if self.options.watch_loop:
             self._tasks.append(asyncio.create_task(self._loop_watch.run(), name="loop watch"))
         self.ready = True
+
+    async def look_at(self, keys: Iterable[str]) -> None:
+        """Load the kinds of these records, so that /readyz names those that cannot be read."""
+        wanted = {key.rsplit("/", 1)[0] + "/" for key in keys}
+        for kind in self.registry.kinds():
+            if any(folder.startswith(prefix_of(kind)) for folder in wanted):
+                await self.caches.of(kind)
 
     async def handle(self, request: Request, user: User) -> Response:
         return await self._server.handle(request, user)

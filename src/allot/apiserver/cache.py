@@ -187,7 +187,8 @@ class Cache:
     def _note(self, key: str, why: Exception) -> None:
         """W3."""
         if key not in self.troubles:
-            log.error("a stored object is passed over: %s", key, exc_info=why)
+            bug = None if isinstance(why, errors.Internal) else why  # of ours, and not of the disk
+            log.error("a stored object is passed over: %s: %s", key, why, exc_info=bug)
         self.troubles[key] = f"{type(why).__name__}: {why}"
 
     def _wake(self) -> None:

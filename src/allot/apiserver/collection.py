@@ -10,7 +10,7 @@ from .listing import PIECE
 from .pieces import list_response
 from .repository import Repository, prefix_of
 from .selection import parse_selection
-from .stored import object_of
+from .stored import readable
 
 
 class CollectionDeleter:
@@ -25,10 +25,10 @@ class CollectionDeleter:
         page = await self._repository.store.range(prefix_of(call.kind, call.target.namespace))
         items = []
         for at, entry in enumerate(page.entries):
-            object = object_of(entry, call.kind)
+            object = readable(entry, call.kind)
             if at % PIECE == PIECE - 1:
                 await asyncio.sleep(0)
-            if not selection.accepts(object):
+            if object is None or not selection.accepts(object):
                 continue
             try:
                 last, _ = await self._deleter.remove(call, object.namespace, object.name, options)

@@ -19,7 +19,7 @@ from .cache import Caches
 from .listoptions import REVISION_MAX, ListOptions
 from .repository import prefix_of
 from .selection import Selection
-from .stored import object_of
+from .stored import readable
 
 PIECE = 1000
 _REVISION_WAIT_S = 3.0
@@ -112,8 +112,8 @@ async def _take(
     for at, entry in enumerate(entries):
         if len(taken) == most:
             return taken, at
-        object = object_of(entry, kind)
-        if not selection or selection.accepts(object):
+        object = readable(entry, kind)
+        if object is not None and (not selection or selection.accepts(object)):
             taken.append(object)
         if at % PIECE == PIECE - 1:
             await asyncio.sleep(0)

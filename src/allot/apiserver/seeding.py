@@ -73,7 +73,10 @@ class Seeder:
             raise ValueError(f"{fields['apiVersion']} {fields['kind']} is not served")
         metadata = fields["metadata"]
         name, namespace = metadata["name"], metadata.get("namespace", "")
-        found = await self._repository.find(kind, namespace, name)
+        try:
+            found = await self._repository.find(kind, namespace, name)
+        except errors.Internal:
+            return  # it is there and cannot be read: /readyz names it, and nobody writes over it
         verb = "create"
         if found.object is not None:
             wanted = reconciled(found.object.fresh(), fields) if group == RBAC else None

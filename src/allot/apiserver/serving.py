@@ -26,6 +26,7 @@ from allot.store import Compare, Put, Store, Unavailable, open_store, sealed_sto
 from .assembly import ApiServer, Options
 from .audit import Answered, Auditor, AuditSettings, open_audit
 from .connection import Peer
+from .examined import ExaminedStore, junk_below
 from .listener import Application, Authenticate, Listener
 from .logs import Forward
 from .renewal import keep_renewed
@@ -130,6 +131,8 @@ async def serve(options: ServingOptions) -> Serving:
         held.push_async_callback(store.close)
         await _until_it_answers(store)
         store = await _sealed(store, options.encryption)
+        junk = {} if options.store.startswith("etcd:") else await junk_below(store, ROOT)
+        store = ExaminedStore(store, junk) if junk else store
         authority = await _shared_authority(store, data_dir, options)
         way = options.way_to_nodes
         forward = way(authority, options.server.clock) if way else None
@@ -140,6 +143,7 @@ async def serve(options: ServingOptions) -> Serving:
         files = open_serving(data_dir, authority, names, now)
         context = server_context(files, authority.ca.certificate)
         await api.start()
+        await api.look_at(junk)
         listener = Listener(Application(api.handle, _authenticate(api, audit)), context)
         local = SocketListener(api.handle, listener.connections.unread)
         await _listen(listener, local, options)

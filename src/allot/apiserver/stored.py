@@ -21,6 +21,14 @@ def object_of(entry: Entry, kind: Kind) -> Object:
     return read_stored(entry.key, entry.value, entry.revision, kind)
 
 
+def readable(entry: Entry, kind: Kind) -> Object | None:
+    """None for a record that is no object: who lists others goes on without it."""
+    try:
+        return object_of(entry, kind)
+    except errors.Internal:
+        return None
+
+
 def read_stored(key: str, value: bytes, revision: int, kind: Kind) -> Object:
     """The object that lies under `key`. Raises `Internal` where that is no object at all."""
     is_sealed = value.endswith(SEAL)
