@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from allot.api import Object, age, errors
+from allot.api import Object, age, encode, errors
 from allot.base import Clock
 
 from .election import (
@@ -86,6 +86,7 @@ class _Election:
         self._sleep = sleep
         self._failing = failing
         self._next: Action = Look()
+        self._lease: Object | None = None  # as it was last read or written
 
     @property
     def leading(self) -> bool:
@@ -129,7 +130,7 @@ class _Election:
         try:
             async with asyncio.timeout(self._patience_s()):
                 if isinstance(effect, Write):
-                    lease = await self._write(effect)
+                    lease = self._lease = await self._write(effect)
                     return Wrote(self._moment(), Record.read(lease), lease.resource_version)
                 return await self._look()
         except errors.ApiError as refused:
@@ -143,6 +144,7 @@ class _Election:
             lease = await self._leases.get(settings.name, settings.namespace)
         except errors.NotFound:
             return Saw(self._moment(), None)
+        self._lease = lease
         return Saw(self._moment(), Record.read(lease), lease.resource_version)
 
     async def _write(self, effect: Write) -> Object:
@@ -151,9 +153,11 @@ class _Election:
         lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
         if not effect.version:
             return await self._leases.create({**lease, "spec": effect.record.spec()})
-        # A merge patch leaves alone what this program does not know of leases.
-        patch = {"metadata": {"resourceVersion": effect.version}, "spec": effect.record.spec()}
-        return await self._leases.patch(settings.name, patch, settings.namespace)
+        # Laid over what was read, so that what this program does not know of leases stays. An update and
+        # no patch: the roles that Kubernetes gives its own components allow nothing else.
+        seen = self._lease if self._lease is not None else Object(encode(lease))
+        laid = {"metadata": {"resourceVersion": effect.version}, "spec": effect.record.spec()}
+        return await self._leases.update(seen.changed(laid).fields)
 
     def _patience_s(self) -> float:
         """A leader does not wait for an answer past the moment it must stop."""

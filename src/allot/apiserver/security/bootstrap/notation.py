@@ -48,5 +48,5 @@ def leads(name: str) -> tuple[Rule, ...]:
     """Take part in the election held under the lease `name`."""
     return (
         may("create", "leases", COORDINATION),
-        may("get patch update", "leases", COORDINATION, names=name),
+        may("get list update watch", "leases", COORDINATION, names=name),
     )

@@ -13,6 +13,7 @@ from ..identities import CONTROLLER_MANAGER_NAME, SCHEDULER_NAME, SYSTEM_NAMESPA
 from ..rbac import GROUP, Subject
 from ..rules import Rule, missing
 from .controllers import CONTROLLERS
+from .guests import GUEST_BINDINGS, GUEST_CONTROLLERS, GUEST_LOCALS, GUEST_ROLES
 from .notation import COORDINATION, READ, may
 from .roles import AGGREGATES, CLUSTER_BINDINGS, CLUSTER_ROLES, PARTS
 
@@ -31,7 +32,7 @@ Object = dict[str, Any]
 
 def objects() -> list[Object]:
     """Every default role and binding; roles come before what binds them."""
-    return [*_cluster_roles(), *_cluster_bindings(), *_leader_election()]
+    return [*_cluster_roles(), *_cluster_bindings(), *_leader_election(), *_locals()]
 
 
 def reconciled(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> Object | None:
@@ -83,16 +84,16 @@ def _cluster_roles() -> Iterator[Object]:
         yield role
     for name, (part_of, rules) in PARTS.items():
         yield _role(name, rules, labels=_gathered_by(part_of))
-    for name, rules in CLUSTER_ROLES.items():
+    for name, rules in (*CLUSTER_ROLES.items(), *GUEST_ROLES.items()):
         yield _role(name, rules)
-    for name, rules in CONTROLLERS.items():
+    for name, rules in (*CONTROLLERS.items(), *GUEST_CONTROLLERS.items()):
         yield _role(f"system:controller:{name}", rules)
 
 
 def _cluster_bindings() -> Iterator[Object]:
-    for name, (role, subjects) in CLUSTER_BINDINGS.items():
+    for name, (role, subjects) in (*CLUSTER_BINDINGS.items(), *GUEST_BINDINGS.items()):
         yield _binding(name, "ClusterRole", role, subjects)
-    for name in CONTROLLERS:
+    for name in (*CONTROLLERS, *GUEST_CONTROLLERS):
         role = f"system:controller:{name}"
         yield _binding(role, "ClusterRole", role, [Subject("ServiceAccount", name, SYSTEM_NAMESPACE)])
 
@@ -103,10 +104,17 @@ def _leader_election() -> Iterator[Object]:
             may("get watch", "configmaps"),
             may("get update", "configmaps", names=lock),
             may(f"create {READ}", "leases", COORDINATION),
-            may("get patch update", "leases", COORDINATION, names=lock),
+            may("get update", "leases", COORDINATION, names=lock),
         )
+        holders = [Subject("User", holder), Subject("ServiceAccount", lock, SYSTEM_NAMESPACE)]
         yield _role(name, rules, namespace=SYSTEM_NAMESPACE)
-        yield _binding(name, "Role", name, [Subject("User", holder)], namespace=SYSTEM_NAMESPACE)
+        yield _binding(name, "Role", name, holders, namespace=SYSTEM_NAMESPACE)
+
+
+def _locals() -> Iterator[Object]:
+    for one in GUEST_LOCALS:
+        yield _role(one.name, one.rules, namespace=one.namespace)
+        yield _binding(one.binding, "Role", one.name, one.subjects, namespace=one.namespace)
 
 
 def _gathered(aggregate: str) -> list[Rule]:

@@ -62,6 +62,7 @@ _EDITED = (
     may(WRITE, "ingresses networkpolicies", "networking.k8s.io"),
     may(f"{READ} {WRITE}", "leases", COORDINATION),
     may(WRITE, "resourceclaims resourceclaimtemplates", RESOURCE),
+    may(WRITE, "events", "events.k8s.io"),
 )
 
 _VIEWED = (
@@ -89,6 +90,7 @@ _VIEWED = (
     may(READ, "poddisruptionbudgets poddisruptionbudgets/status", POLICY),
     may(READ, "ingresses ingresses/status networkpolicies", "networking.k8s.io"),
     may(READ, "resourceclaims resourceclaims/status resourceclaimtemplates", RESOURCE),
+    may(READ, "events", "events.k8s.io"),
 )
 
 PARTS: Mapping[str, tuple[str, tuple[Rule, ...]]] = {
@@ -149,11 +151,12 @@ _SCHEDULER = (
     may(READ, "replicasets statefulsets", APPS),
     may(READ, "poddisruptionbudgets", POLICY),
     may(READ, "persistentvolumeclaims persistentvolumes"),
-    may(READ, "csidrivers csinodes csistoragecapacities", STORAGE),
-    may(READ, "priorityclasses podgroups", SCHEDULING),
+    may(READ, "csidrivers csinodes csistoragecapacities volumeattachments", STORAGE),
+    may(READ, "podgroups", SCHEDULING),
     *ASK_WHO_AND_WHETHER,
     may(f"create delete patch update {READ}", "resourceclaims", RESOURCE),
-    may("patch update", "resourceclaims/status resourceclaims/binding", RESOURCE),
+    may(f"patch update {READ}", "resourceclaims/status", RESOURCE),
+    may("patch update", "resourceclaims/binding", RESOURCE),
     may(READ, "deviceclasses devicetaintrules resourceslices", RESOURCE),
     # Classic claims (KEP-3063), numeric parameters (KEP-4381) and compute resources (KEP-14).
     may(READ, "resourceclasses", RESOURCE, COMPUTE),
@@ -196,7 +199,6 @@ _AUTOSCALER = (
 _DASHBOARD = (
     *_VIEWED,
     may(READ, "nodes persistentvolumes"),
-    may(READ, "events", "events.k8s.io"),
     may(READ, "leases", COORDINATION),
     may(READ, "priorityclasses podgroups", SCHEDULING),
     may(
@@ -251,10 +253,16 @@ CLUSTER_ROLES: Mapping[str, tuple[Rule, ...]] = {
     ),
     "system:public-info-viewer": (may_visit("/healthz /livez /readyz /version /version/"),),
     "system:monitoring": (
-        may_visit("/healthz /healthz/* /livez /livez/* /metrics /metrics/slis /readyz /readyz/*"),
+        may("get", "nodes/metrics"),
+        may_visit(
+            "/flagz /healthz /healthz/* /livez /livez/* /metrics /metrics/slis /readyz /readyz/* /statusz"
+        ),
     ),
     "system:service-account-issuer-discovery": (
-        may_visit("/.well-known/openid-configuration /openid/v1/jwks"),
+        may_visit(
+            "/.well-known/openid-configuration /.well-known/openid-configuration/"
+            " /openid/v1/jwks /openid/v1/jwks/"
+        ),
     ),
     "system:kube-scheduler": _SCHEDULER,
     "system:volume-scheduler": (
@@ -264,7 +272,10 @@ CLUSTER_ROLES: Mapping[str, tuple[Rule, ...]] = {
     "system:kube-controller-manager": _CONTROLLER_MANAGER,
     "system:kubelet-api-admin": (
         may(f"proxy {READ}", "nodes"),
-        may("*", "nodes/log nodes/metrics nodes/proxy nodes/stats"),
+        may(
+            "*",
+            "nodes/configz nodes/healthz nodes/log nodes/metrics nodes/pods nodes/proxy nodes/stats",
+        ),
     ),
     "system:node": NODE_RULES,
     "system:node-proxier": (
@@ -272,6 +283,7 @@ CLUSTER_ROLES: Mapping[str, tuple[Rule, ...]] = {
         may(READ, "nodes"),
         EVENTS,
         may("list watch", "endpointslices", "discovery.k8s.io"),
+        may("list watch", "servicecidrs", "networking.k8s.io"),
     ),
     "allot:autoscaler": _AUTOSCALER,
     "allot:dashboard": _DASHBOARD,
