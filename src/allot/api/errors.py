@@ -80,7 +80,7 @@ class ApiError(Exception):
             "message": self.message,
             "reason": self.reason,
         }
-        if details:
+        if details or self.code == NotFound.code:  # kubectl looks into those of a 404 without asking
             status["details"] = details
         status["code"] = self.code
         return status

@@ -177,6 +177,7 @@ class Kind:
     status_on_create: bool = False  # a create may bring a status all the same, as nodes do
     scale: Scale | None = None
     other_subresources: tuple[str, ...] = ()  # binding, eviction, token, log
+    refused_subresources: tuple[str, ...] = ()  # known, and answered with why not
     verbs: tuple[str, ...] = (
         "create", "delete", "deletecollection", "get", "list", "patch", "update", "watch",
     )  # fmt: skip

@@ -38,6 +38,7 @@ from .expressions import CelExpressions
 from .finalizing import Finalizer
 from .guard import DeviceGuard
 from .history import Change
+from .inside import Inside
 from .limitranges import LimitRanges
 from .logs import Forward, Logs
 from .minting import Minter
@@ -329,6 +330,7 @@ class ApiServer:
             "binding": {"create": binder.bind},
             "eviction": {"create": evictor.evict},
             "log": {"get": Logs(self._repository, self._kind("", "nodes"), self._forward).get},
+            **Inside(self._repository, self._kind("", "nodes")).verbs(),
             "finalize": {"update": Finalizer(self.writer).finalize},
             "token": {"create": Minter(self.tokens, self.look_up, self.clock, self.options.ids).mint},
         }

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from allot.api import Fields, Kind, Request, Response, errors
 
 from .call import Call
+from .inside import hollow_pod, is_hollow
 from .reading import not_found
 from .repository import Repository
 
@@ -57,17 +58,19 @@ class Logs:
             raise errors.BadRequest(f"pod {target.name} does not have a host assigned")
         if self._forward is None:
             raise errors.Unavailable("this server has no way to the nodes")
-        address = await self._address(node)
+        address = await self._address(node, target.name)
         query = {name: call.request.query[name] for name in _PASSED_ON if name in call.request.query}
         path = f"/containerLogs/{target.namespace}/{target.name}/{container}"
         answer = await self._forward(address, Request("GET", path, query))
         # Headers such as the length belong to the agent's connection, not to ours.
         return Response(answer.status, answer.body, answer.content_type, stream=answer.stream)
 
-    async def _address(self, name: str) -> NodeAddress:
+    async def _address(self, name: str, pod: str) -> NodeAddress:
         found = await self._repository.find(self._nodes, "", name)
         if found.object is None:
             raise errors.Unavailable(f'nodes "{name}" not found: the pod\'s node is gone')
+        if is_hollow(found.object.fields):
+            raise hollow_pod(pod, found.object.fields, "it has no logs")
         status = found.object.fields.get("status") or {}
         known = {one.get("type"): one.get("address") for one in status.get("addresses") or ()}
         host = next((known[kind] for kind in _ADDRESSES if known.get(kind)), None)

@@ -126,6 +126,7 @@ class Server:
             (target.subresource == "status" and kind.has_status)
             or (target.subresource == "scale" and kind.scale is not None)
             or target.subresource in kind.other_subresources
+            or target.subresource in kind.refused_subresources
         )
         verbs = self._subresources.get(target.subresource, {})
         if not known or not verbs:

@@ -142,6 +142,7 @@ POD = Kind(
     hub="v1",
     has_status=True,
     other_subresources=("binding", "eviction", "log"),
+    refused_subresources=("attach", "ephemeralcontainers", "exec", "portforward", "proxy"),
     counts_generation=True,
     rules=Rules(
         prepare_create=_prepare_create,
