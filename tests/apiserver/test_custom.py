@@ -2,6 +2,8 @@
 
 import copy
 
+import pytest
+
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
 
@@ -268,3 +270,36 @@ def test_rules_that_are_not_enforced_are_told_of(api):
     made = api("POST", CRDS, definition)
     assert made.status == 201
     assert any("x-kubernetes-validations" in warning for warning in made.warnings)
+
+
+ODD_ITEMS = [
+    True,
+    False,
+    7,
+    "x",
+    [],
+    [{}],
+    [{"type": "string"}],
+    {"type": 7},
+    {"items": True},
+    {"properties": []},
+]
+
+
+@pytest.mark.parametrize("items", ODD_ITEMS, ids=str)
+def test_items_that_are_no_schema_are_refused_in_words(api, items):
+    """They ended in a 500: a schema, a list of schemas or nothing of the kind, all were read as one."""
+    for name in ("items", "additionalItems", "additionalProperties", "not"):
+        definition = copy.deepcopy(DEFINITION)
+        schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+        schema["properties"]["spec"]["properties"]["list"] = {"type": "array", name: items}
+        assert api("POST", CRDS, definition).status in (400, 422), name
+
+
+def test_a_schema_may_allow_any_other_property(api):
+    definition = copy.deepcopy(DEFINITION)
+    schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["spec"]["properties"]["bag"] = {"type": "object", "additionalProperties": True}
+    assert api("POST", CRDS, definition).status == 201
+    made = api("POST", WIDGETS, {"metadata": {"name": "w"}, "spec": {"size": 1, "bag": {"a": [1]}}})
+    assert (made.warnings, made.body["spec"]["bag"]) == ([], {"a": [1]})

@@ -117,6 +117,17 @@ def test_unknown_fields_are_dropped_with_a_warning_or_refused(api):
     assert "future" not in api("GET", f"{CLAIMS_V1BETA1}/c").body["spec"]
 
 
+@pytest.mark.parametrize("odd", [7, "x", True, {}, [7], [[]], [None], {"a": 1}], ids=str)
+def test_selectors_where_a_claim_has_none_are_dropped_and_odd_ones_elsewhere_refused(api, odd):
+    """A claim's spec was read as if it were a class: any `selectors` in it ended in a 500."""
+    for path, body in ((CLAIMS, claim()), (TEMPLATES, template())):
+        made = api("POST", path, with_change(body, "spec.selectors", odd))
+        assert (made.code, len(made.warnings)) == (201, 1)
+    assert api("POST", CLASSES, {"metadata": {"name": "c"}, "spec": {"selectors": odd}}).code in (400, 422)
+    wrong = claim({"name": "r", "exactly": {"deviceClassName": "gpu", "selectors": odd}})
+    assert api("POST", CLAIMS, wrong).code in (400, 422)
+
+
 def test_put_of_a_missing_name_is_a_404(api):
     answer = api("PUT", f"{CLAIMS}/c", claim())
     assert (answer.code, answer.body["reason"]) == (404, "NotFound")

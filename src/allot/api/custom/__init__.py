@@ -3,12 +3,12 @@
 definition   the kind CustomResourceDefinition and its rules
 structure    which schemas are structural, and so can be pruned and defaulted
 validate     an object against the keywords of its schema
-prune        away with what the schema does not mention
 printing     columns by JSON path
 making       from a definition to the `Kind` that the server serves
 """
 
 from .definition import CLEANUP, DEFINITION, KINDS
 from .making import kind_of
+from .validate import validate
 
-__all__ = ["CLEANUP", "DEFINITION", "KINDS", "kind_of"]
+__all__ = ["CLEANUP", "DEFINITION", "KINDS", "kind_of", "validate"]

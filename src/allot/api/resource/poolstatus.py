@@ -6,10 +6,12 @@ both are kept for a while. Neither the question nor the answer changes afterward
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from .. import field
 from ..age import since
+from ..custom import validate
 from ..field import FieldError, Path
 from ..kind import Column, Fields, Occasion
 from ..schema import Schema, from_structural
@@ -66,6 +68,7 @@ _CONDITION: dict[str, Any] = {
 _LIST = {"type": "array", "x-kubernetes-list-type": "map"}
 
 
+@cache
 def shape() -> Schema:
     spec = {**dict.fromkeys(("driver", "poolName", "defaultPartitionTypeAttribute"), _TEXT), "limit": _COUNT}
     pools = {"type": "array", "items": _POOL, "x-kubernetes-list-type": "atomic"}
@@ -96,6 +99,10 @@ def prepare_create(new: Fields, occasion: Occasion) -> None:
 
 
 def validate_create(new: Fields, occasion: Occasion) -> list[FieldError]:
+    return validate(new, shape()) or _check_spec(new, occasion)
+
+
+def _check_spec(new: Fields, occasion: Occasion) -> list[FieldError]:
     spec = new.get("spec") or {}
     found = Found()
     checks.driver_name(found, spec.get("driver") or "", _SPEC / "driver")
@@ -118,6 +125,10 @@ def validate_status(new: Fields, old: Fields, occasion: Occasion) -> list[FieldE
     if old.get("status"):
         same = status == old["status"]
         return [] if same else [field.invalid(_STATUS, None, "field is immutable once it is set")]
+    return validate(new, shape()) or _check_status(status, occasion)
+
+
+def _check_status(status: Fields, occasion: Occasion) -> list[FieldError]:
     found = Found()
     listed, pools = status.get("conditions") or (), status.get("pools") or ()
     conditions.check(found, listed, _STATUS / "conditions")
