@@ -192,7 +192,9 @@ def test_a_listener_that_fails_ends_neither_feed_nor_start_and_shows(api, caplog
             api("PATCH", f"{PODS}/web", note, media="application/merge-patch+json")
         api.run(reached(api, cache))
     assert len(heard) == 4
-    assert [one.getMessage() for one in caplog.records] == [f"a stored object is passed over: {POD_KEY}"]
+    assert [one.getMessage() for one in caplog.records] == [
+        f"a stored object is passed over: {POD_KEY}: 'boom'"
+    ]
     shown = ready(api)
     assert shown.status == 500
     assert f"[-]objects failed: {POD_KEY} is passed over: KeyError: 'boom'" in shown.body
