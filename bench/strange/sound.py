@@ -109,7 +109,9 @@ _SPECS: Mapping[str, Fields] = {
     },
     "podgroups": {"schedulingPolicy": {"basic": {}}},
     "workloads": {"podGroupTemplates": [{"name": "g", "schedulingPolicy": {"basic": {}}}]},
-    "certificatesigningrequests": {"request": "AA==", "signerName": "example.com/s", "usages": ["client auth"]},
+    "certificatesigningrequests": {
+        "request": "AA==", "signerName": "example.com/s", "usages": ["client auth"],
+    },
     "clustertrustbundles": {"trustBundle": "x"},
     "podcertificaterequests": {"signerName": "example.com/s", "podName": "p", "nodeName": "n0"},
     "flowschemas": {"priorityLevelConfiguration": {"name": "x"}},
