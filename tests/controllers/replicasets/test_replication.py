@@ -211,6 +211,31 @@ def test_a_create_of_unknown_outcome_is_looked_up():
     tell(story, CONTROLLER)
 
 
+def test_what_cannot_be_made_is_told_once_and_tried_again_after_longer_and_longer():
+    """The refusal names the pod, whose name is another one each time. Told anew in the status it was news
+    of the set, which was looked at again at once: a hundred writes a second, for ever."""
+
+    async def story(here: World) -> None:
+        limits = {"spec": {"hard": {"pods": "0"}}, "metadata": {"name": "none", "namespace": NS}}
+        quotas = here.client.resource("", "v1", "resourcequotas")
+        await quotas.create({"apiVersion": "v1", "kind": "ResourceQuota", **limits})
+        await quotas.patch(
+            "none", {"status": {"hard": {"pods": "0"}, "used": {"pods": "0"}}}, NS, subresource="status"
+        )
+        await sets(here).create(replica_set(replicas=1))
+
+        async def several() -> bool:
+            return here.wire.count("POST", "/pods") >= 6
+
+        await here.until(several)
+        assert here.wire.count("PATCH", "/replicasets/web/status") <= 2, "the counts, and the failure"
+        live = await sets(here).get("web", NS)
+        (told,) = live.fields["status"]["conditions"]
+        assert told["reason"] == "FailedCreate" and "exceeded quota" in told["message"]
+
+    tell(story, CONTROLLER)
+
+
 def test_what_cannot_be_made_is_told_in_the_status_and_by_an_event():
     async def story(here: World) -> None:
         template = {**TEMPLATE, "spec": {**TEMPLATE["spec"], "priorityClassName": "no-such-class"}}

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from allot.api import Object, age, meta
+from allot.api import Object, age
 
 from ..workloads import deletion_order, is_active, is_available, is_ready, wait_s
-from .views import ReplicaSet, set_of
+from .views import set_of
 
 BURST = 500
 """The most that is made or deleted in one go."""
@@ -54,7 +54,7 @@ def status(replica_set: Object, pods: Sequence[Object], failure: Failure | None,
         "availableReplicas": sum(is_available(pod, view.spec.min_ready_seconds, now) for pod in active),
         "observedGeneration": view.metadata.generation,
     }
-    conditions = _conditions(replica_set, view, failure, age.timestamp(now))
+    conditions = _conditions(replica_set, failure, age.timestamp(now))
     before = replica_set.fields.get("status") or {}
     same = all((before.get(name) or 0) == value for name, value in counts.items())
     if same and (before.get("conditions") or []) == conditions:
@@ -74,20 +74,22 @@ def _has(pod: Object, labels: dict[str, str]) -> bool:
     return all(own.get(key) == value for key, value in labels.items())
 
 
-def _conditions(replica_set: Object, view: ReplicaSet, failure: Failure | None, now: str) -> list[Any]:
+def _conditions(replica_set: Object, failure: Failure | None, now: str) -> list[Any]:
+    """A failure that is known stays as it was first told. Its message names a pod that is another one
+    each time: to tell it again would be news of the set, for which the next attempt would not wait."""
     shown = list((replica_set.fields.get("status") or {}).get("conditions") or ())
     others = [one for one in shown if one.get("type") != "ReplicaFailure"]
     if failure is None:
         return others
-    known: meta.Condition | None = next(
-        (one for one in view.status.conditions if one.type == "ReplicaFailure"), None
-    )
-    since = known.last_transition_time if known is not None and known.status == "True" else now
+    known = next((one for one in shown if one.get("type") == "ReplicaFailure"), {})
+    if (known.get("status"), known.get("reason")) == ("True", failure.reason):
+        return shown
+    since = known.get("lastTransitionTime") if known.get("status") == "True" else None
     failed = {
         "type": "ReplicaFailure",
         "status": "True",
         "reason": failure.reason,
         "message": failure.message,
-        "lastTransitionTime": since,
+        "lastTransitionTime": since or now,
     }
     return [*others, failed]
