@@ -1,4 +1,4 @@
-"""Strange objects into a whole cluster, a restart, and ordinary work: a small run of `bench/fuzz_stored.py`."""
+"""Strange objects into a whole cluster, a restart, ordinary work: a small run of `bench/fuzz_stored.py`."""
 
 import json
 import subprocess

@@ -81,7 +81,7 @@ def _conditions(replica_set: Object, failure: Failure | None, now: str) -> list[
     others = [one for one in shown if one.get("type") != "ReplicaFailure"]
     if failure is None:
         return others
-    known = next((one for one in shown if one.get("type") == "ReplicaFailure"), {})
+    known: dict[str, Any] = next((one for one in shown if one.get("type") == "ReplicaFailure"), {})
     if (known.get("status"), known.get("reason")) == ("True", failure.reason):
         return shown
     since = known.get("lastTransitionTime") if known.get("status") == "True" else None
