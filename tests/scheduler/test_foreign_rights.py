@@ -4,6 +4,7 @@ Our own server, with every role and binding of ours taken away and those of Kube
 place: whatever the scheduler is refused here, it would be refused on a real cluster.
 """
 
+import argparse
 import asyncio
 import json
 from collections.abc import Iterator
@@ -11,11 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from allot.api import Gates
+from allot.api import Action, Gates
 from allot.apiserver import ApiServer, assembly, identities
 from allot.base import SystemClock
-from allot.client import LeaseSettings, lead
+from allot.cli import scheduler as scheduler_command
+from allot.client import InProcessTransport, LeaseSettings, lead
+from allot.scheduler import Settings
 
 from .cluster import Cluster, cluster
 
@@ -24,6 +28,7 @@ RECORDED = Path(__file__).parents[3] / "shared" / "conformance" / "bootstrap-rol
 if not RECORDED.exists():
     pytest.skip(f"upstream's recorded roles are not here: {RECORDED.parent.name}", allow_module_level=True)
 
+EXAMPLES = Path(__file__).parents[2] / "examples" / "real-kubernetes"
 RBAC = "rbac.authorization.k8s.io"
 Fields = dict[str, Any]
 
@@ -147,6 +152,61 @@ def test_a_scheduler_is_elected_renews_and_hands_over_with_upstreams_role(refuse
 
     asyncio.run(story())
     assert refused == []
+
+
+def manifests(name: str) -> list[Fields]:
+    return [*yaml.safe_load_all((EXAMPLES / name).read_text())]
+
+
+def test_the_manifests_of_a_second_scheduler_work(refused):
+    """Applied as they are: its account, its rights, its flags, and a pod that asks for it."""
+
+    async def story() -> None:
+        async with cluster() as here:
+            await hardware(here)
+            for fields in (*manifests("rbac.yaml"), *manifests("scheduler.yaml")):
+                await applied(here, fields)
+            (deployment,) = manifests("scheduler.yaml")
+            spec = deployment["spec"]["template"]["spec"]
+            (container,) = spec["containers"]
+            assert container["command"] == ["allot", "scheduler"]
+            parser = argparse.ArgumentParser()
+            scheduler_command.arguments(parser)
+            options = parser.parse_args(container["args"])
+            account = identities.service_account("kube-system", spec["serviceAccountName"])
+            names = Settings(names=tuple(options.name))
+            renewal = Action("update", "coordination.k8s.io", "leases", "", "kube-system", options.lease)
+
+            async def may_renew() -> bool:
+                return here.server.api.authorizer.authorize(account, renewal).allowed
+
+            await here.until(may_renew, "the rights of the account")
+            await here.pod("of-the-other", schedulerName="default-scheduler")
+            for fields in manifests("pod.yaml"):
+                await applied(here, fields)
+
+            async def work() -> None:
+                await here.start_scheduler(names, InProcessTransport(here.server.api.handle, account))
+                await here.bound("placed-by-allot")
+
+            leases = here.server.client(account).resource("coordination.k8s.io", "v1", "leases")
+            lease = LeaseSettings(options.lease, "kube-system", "me", 3, 2.0, 0.1)
+            told: list[str] = []
+            await lead(lease, leases, work, SystemClock(), failing=told.append)
+            assert told == [] and list(await here.held()) == ["one-gpu"]
+            assert not await here.node_of("of-the-other")
+            await here.stop()
+
+    asyncio.run(story())
+    assert refused == []
+
+
+async def applied(here: Cluster, fields: Fields) -> None:
+    group, _, version = fields["apiVersion"].rpartition("/")
+    kind = here.server.api.registry.by_kind(group, fields["kind"])
+    assert kind is not None
+    resource = here.client.resource(group, version, kind.plural, namespaced=kind.namespaced)
+    await resource.create(fields, fields["metadata"].get("namespace", ""), field_validation="Strict")
 
 
 def test_nobody_else_is_let_in_by_those_roles(refused):

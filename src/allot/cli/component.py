@@ -8,6 +8,7 @@ Interrupted, it gives the lease back, so that another copy goes on at once.
 import argparse
 import asyncio
 import logging
+import os
 import random
 import signal
 import socket
@@ -66,7 +67,11 @@ Work = Callable[[Running], Awaitable[None]]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--kubeconfig", type=flags.path, help="default: KUBECONFIG, then ~/.kube/config")
+    parser.add_argument(
+        "--kubeconfig",
+        type=flags.path,
+        help="default: KUBECONFIG, then ~/.kube/config, then in a pod its service account",
+    )
     parser.add_argument("--context", default="", help="of the kubeconfig; default: its current one")
     parser.add_argument(
         "--socket",
@@ -104,7 +109,7 @@ def run(name: str, lease: str, user: User, options: argparse.Namespace, work: Wo
         print(f"allot {name}: {wrong_times}", file=sys.stderr)
         return 2
     try:
-        access = kubeconfig.load(_kubeconfig(options), context=options.context)
+        access = _access(options)
     except (BadAccess, OSError) as wrong:
         print(f"allot {name}: {plain(wrong)}", file=sys.stderr)
         return 1
@@ -113,6 +118,16 @@ def run(name: str, lease: str, user: User, options: argparse.Namespace, work: Wo
     except CannotListen as taken:
         print(f"allot {name}: --metrics-port: {taken}", file=sys.stderr)
         return 1
+
+
+def _access(options: argparse.Namespace) -> Access:
+    """By a kubeconfig; in a pod that has none, by what the cluster put there."""
+    path = _kubeconfig(options)
+    is_named = bool(path or options.context or os.environ.get("KUBECONFIG"))
+    is_there = any(file.exists() for file in kubeconfig.default_files(os.environ))
+    if not is_named and not is_there and "KUBERNETES_SERVICE_HOST" in os.environ:
+        return kubeconfig.in_cluster()
+    return kubeconfig.load(path, context=options.context)
 
 
 def _kubeconfig(options: argparse.Namespace) -> Path | str:
