@@ -261,17 +261,6 @@ def test_names_and_scope_of_a_definition_stay(api):
     assert ("spec.scope", "FieldValueInvalid") in answer.causes
 
 
-def test_rules_that_are_not_enforced_are_told_of(api):
-    """Silence would be taken for a promise."""
-
-    definition = copy.deepcopy(DEFINITION)
-    spec = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
-    spec["x-kubernetes-validations"] = [{"rule": "self.size < 5"}]
-    made = api("POST", CRDS, definition)
-    assert made.status == 201
-    assert any("x-kubernetes-validations" in warning for warning in made.warnings)
-
-
 ODD_ITEMS = [
     True,
     False,

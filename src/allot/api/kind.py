@@ -19,7 +19,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from .age import since
-from .field import FieldError
+from .field import FieldError, Path
 from .gates import Gates
 from .schema import Schema
 from .schema import get as builtin_schema
@@ -70,6 +70,14 @@ class Occasion(Protocol):
 
     def check_selector(self, expression: str) -> FieldErrorText | None:
         """What is wrong with a new device selector, or None."""
+        ...
+
+    def check_rules(self, openapi: Mapping[str, Any], path: Path) -> list[FieldError]:
+        """What is wrong with the rules in the schema of a custom resource."""
+        ...
+
+    def judge(self, shape: Schema, new: Fields, old: Fields | None) -> list[FieldError]:
+        """Which rules of its schema a custom resource breaks, replacing `old`."""
         ...
 
     def check_attribute(self, expression: str) -> FieldErrorText | int:

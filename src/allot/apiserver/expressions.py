@@ -10,16 +10,21 @@ others are answered meanwhile, whatever somebody sends.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
 
-from allot.api import FieldErrorText, Fields, Gates
+from allot.api import FieldError, FieldErrorText, Fields, Gates, Path, custom, schema
 from allot.cel import CompileError, Features, compile_attribute, compile_selector
 
+from . import rulebook
 from .occasion import Judged
 
 _KEPT_MAX = 2048
 _AT_ONCE_MAX = 1024
 """Characters of unknown expressions that are judged on the event loop: a few milliseconds' worth."""
+_JUDGED_AT_ONCE_MAX = 20_000
+"""What the rules of an object may cost to be judged on the event loop: some milliseconds' worth."""
 _LENGTH_MAX = 10 * 1024
 """Longer ones are refused by the rules, unread."""
 
@@ -31,9 +36,13 @@ class CelExpressions:
         )
         self._verdicts: OrderedDict[str, FieldErrorText | None] = OrderedDict()
         self._turn = asyncio.Lock()
+        self._books: WeakKeyDictionary[schema.Schema, rulebook.Page] = WeakKeyDictionary()
 
     async def study(self, fields: Fields, judged: Judged) -> None:
-        """Judge the expressions of a class, a claim or a template, if there is much to read."""
+        """Judge the expressions of a class, a claim, a template or a definition before the rules ask."""
+        for openapi, path in rulebook.schemas_with_rules(fields):
+            async with self._turn:
+                judged.complaints[id(openapi)] = await asyncio.to_thread(self.check_rules, openapi, path)
         unknown = [
             (place, text)
             for place, text in dict.fromkeys(_expressions(fields.get("spec") or {}))
@@ -48,6 +57,35 @@ class CelExpressions:
                     self._keep(text, verdict)
                 else:
                     judged.attributes[text] = await asyncio.to_thread(self.check_attribute, text)
+
+    # -- rules of custom resources
+
+    async def study_rules(self, shape: schema.Schema, new: Fields, old: Fields | None) -> list[FieldError]:
+        """In a thread where it may take long."""
+        book = self._books.get(shape)
+        if book is None:
+            async with self._turn:
+                book = await asyncio.to_thread(self._book, shape)
+        if book.cost <= _JUDGED_AT_ONCE_MAX:
+            return rulebook.judge(book, new, old)
+        return await asyncio.to_thread(rulebook.judge, book, new, old)
+
+    def check_rules(self, openapi: Mapping[str, Any], path: Path) -> list[FieldError]:
+        if custom.check_structural(openapi, path):
+            return []  # the definition is refused for that
+        return rulebook.read(schema.from_structural(openapi), path)[1]
+
+    def judge(self, shape: schema.Schema, new: Fields, old: Fields | None) -> list[FieldError]:
+        return rulebook.judge(self._book(shape), new, old)
+
+    def _book(self, shape: schema.Schema) -> rulebook.Page:
+        """Rules that cannot be read any more are left out: their definition was accepted once."""
+        found = self._books.get(shape)
+        if found is None:
+            found = self._books[shape] = rulebook.read(shape, Path())[0]
+        return found
+
+    # -- selectors
 
     def check_selector(self, expression: str) -> FieldErrorText | None:
         if expression in self._verdicts:

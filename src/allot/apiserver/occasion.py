@@ -7,13 +7,24 @@ namespace, its labels) is still true at the moment of the commit, with any numbe
 of API servers on one store.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import msgspec
 
-from allot.api import Action, Decision, FieldErrorText, Fields, Gates, Object, User
+from allot.api import (
+    Action,
+    Decision,
+    FieldError,
+    FieldErrorText,
+    Fields,
+    Gates,
+    Object,
+    Path,
+    User,
+    schema,
+)
 from allot.store import Change, Compare, Put
 
 from .repository import Found
@@ -24,6 +35,8 @@ class Judged(msgspec.Struct):
 
     selectors: dict[str, FieldErrorText | None] = {}
     attributes: dict[str, FieldErrorText | int] = {}
+    broken: list[FieldError] | None = None  # rules of its schema that a custom resource breaks
+    complaints: dict[int, list[FieldError]] = {}  # about the rules in a schema, by its identity
 
 
 class Expressions(Protocol):
@@ -34,6 +47,14 @@ class Expressions(Protocol):
     def check_selector(self, expression: str) -> FieldErrorText | None: ...
 
     def check_attribute(self, expression: str) -> FieldErrorText | int: ...
+
+    async def study_rules(
+        self, shape: schema.Schema, new: Fields, old: Fields | None
+    ) -> list[FieldError]: ...
+
+    def check_rules(self, openapi: Mapping[str, Any], path: Path) -> list[FieldError]: ...
+
+    def judge(self, shape: schema.Schema, new: Fields, old: Fields | None) -> list[FieldError]: ...
 
 
 class WriteOccasion(msgspec.Struct):
@@ -77,6 +98,17 @@ class WriteOccasion(msgspec.Struct):
 
     async def study_expressions(self, fields: Fields) -> None:
         await self.expressions.study(fields, self.judged)
+
+    async def study_rules(self, shape: schema.Schema, new: Fields, old: Fields | None) -> None:
+        self.judged.broken = await self.expressions.study_rules(shape, new, old)
+
+    def check_rules(self, openapi: Mapping[str, Any], path: Path) -> list[FieldError]:
+        known = self.judged.complaints.get(id(openapi))
+        return self.expressions.check_rules(openapi, path) if known is None else known
+
+    def judge(self, shape: schema.Schema, new: Fields, old: Fields | None) -> list[FieldError]:
+        known = self.judged.broken
+        return self.expressions.judge(shape, new, old) if known is None else known
 
     def check_selector(self, expression: str) -> FieldErrorText | None:
         if expression in self.judged.selectors:

@@ -21,6 +21,7 @@ from allot.api import (
     Kind,
     Object,
     Response,
+    custom,
     encode,
     equal,
     errors,
@@ -51,7 +52,12 @@ ATTEMPTS = 16
 
 _WITH_EXPRESSIONS = frozenset(
     kind.storage
-    for kind in (resource.RESOURCE_CLAIM, resource.RESOURCE_CLAIM_TEMPLATE, resource.DEVICE_CLASS)
+    for kind in (
+        resource.RESOURCE_CLAIM,
+        resource.RESOURCE_CLAIM_TEMPLATE,
+        resource.DEVICE_CLASS,
+        custom.DEFINITION,
+    )
 )
 
 Build = Callable[[Object, WriteOccasion], Body]
@@ -139,6 +145,8 @@ class Writer:
         )
         if kind.storage in _WITH_EXPRESSIONS:
             await occasion.study_expressions(new)
+        if kind.stored_version is not None and kind.stored_version.custom is not None:
+            await occasion.study_rules(kind.stored_version.custom, new, None)
         refuse(kind, name, [*check_metadata(kind, new, None), *kind.rules.validate_create(new, occasion)])
         occasion.warnings += [*kind.rules.warnings(new, None), *unheeded.warnings(kind, new, None)]
         sent.own(self._ownership, call, None, new, occasion)
@@ -230,6 +238,8 @@ class Writer:
         )
         if kind.storage in _WITH_EXPRESSIONS and new.get("spec") != old.get("spec"):
             await occasion.study_expressions(new)
+        if kind.stored_version is not None and kind.stored_version.custom is not None:
+            await occasion.study_rules(kind.stored_version.custom, new, old)
         validate = (
             kind.rules.validate_status if target.subresource == "status" else kind.rules.validate_update
         )

@@ -10,13 +10,16 @@ called.
 from .attribute import DerivedAttribute, compile_attribute
 from .cache import SelectorCache
 from .clauses import Clause, Seen, clauses
+from .declared import declare, escaped, most_of, size_of, value_of
 from .device import CelDevice
 from .environment import Features
 from .errors import CompileError, CostExceeded, EvaluationError
 from .lint import InventoryNames, Suspicion, lint
 from .lookups import Lookup
-from .meter import COST_LIMIT
+from .meter import COST_LIMIT, Meter
+from .rule import Declared, Rule, compile_rule, optional
 from .selector import LENGTH_MAX, Selector, compile_selector
+from .types import optional_of
 
 __all__ = [
     "COST_LIMIT",
@@ -25,17 +28,28 @@ __all__ = [
     "Clause",
     "CompileError",
     "CostExceeded",
+    "Declared",
     "DerivedAttribute",
     "EvaluationError",
     "Features",
     "InventoryNames",
     "Lookup",
+    "Meter",
+    "Rule",
     "Seen",
     "Selector",
     "SelectorCache",
     "Suspicion",
     "clauses",
     "compile_attribute",
+    "compile_rule",
     "compile_selector",
+    "declare",
+    "escaped",
     "lint",
+    "most_of",
+    "optional",
+    "optional_of",
+    "size_of",
+    "value_of",
 ]

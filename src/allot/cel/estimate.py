@@ -11,7 +11,7 @@ What is followed through the tree
     paths    where in the device a value comes from (`hints` knows the bounds there)
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from . import hints
@@ -48,13 +48,18 @@ class Local(NamedTuple):
     entries: Entries | None
 
 
-def estimate(checked: Checked) -> Span:
-    return _Estimator(checked).cost(checked.root)
+SizeAt = Callable[[Path], Span | None]
+"""The size of what lies at a path, or None where nothing is known."""
+
+
+def estimate(checked: Checked, size_at: SizeAt = hints.size_at) -> Span:
+    return _Estimator(checked, size_at).cost(checked.root)
 
 
 class _Estimator:
-    def __init__(self, checked: Checked) -> None:
+    def __init__(self, checked: Checked, size_at: SizeAt) -> None:
         self._checked = checked
+        self._size_at = size_at
         self._sizes: dict[int, Span] = {}
         self._entries: dict[int, Entries] = {}
         self._paths: dict[int, Path] = {}
@@ -93,7 +98,7 @@ class _Estimator:
         return self._paths.get(node.id, ())
 
     def _size(self, node: Node) -> Span | None:
-        known = self._sizes.get(node.id) or _written_size(node) or hints.size_at(self._path(node))
+        known = self._sizes.get(node.id) or _written_size(node) or self._size_at(self._path(node))
         if known is not None:
             return known
         if _is_scalar(self._type(node)):
@@ -119,7 +124,7 @@ class _Estimator:
 
     def _operand(self, node: Node) -> Operand:
         path = self._path(node)
-        element = hints.size_at((*path, "@items")) if path else None
+        element = self._size_at((*path, "@items")) if path else None
         return Operand(node, self._type(node), self._size(node), element)
 
     # -- the kinds of node
@@ -238,7 +243,7 @@ class _Estimator:
         if node.loop is not Loop.FILTER or _is_scalar(self._type(node).params[0]):
             return ONE
         local = self._locals[node.var]
-        return hints.size_at(local.path) or local.size or UNKNOWN
+        return self._size_at(local.path) or local.size or UNKNOWN
 
     def _sort_by(self, node: Comprehension) -> Span:
         total = LIST_COST.plus(self.cost(node.range))

@@ -58,7 +58,12 @@ _STEP_COSTS = {
 
 
 def evaluate(checked: Checked, device: CelDevice, meter: Meter) -> Any:
-    return _Evaluation(checked, meter).value(checked.root, {"device": device})
+    return evaluate_in(checked, {"device": device}, meter)
+
+
+def evaluate_in(checked: Checked, scope: Scope, meter: Meter) -> Any:
+    """With values for every variable that the expression was checked with."""
+    return _Evaluation(checked, meter).value(checked.root, scope)
 
 
 def field(operand: Any, name: str) -> Any:

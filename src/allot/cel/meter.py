@@ -23,6 +23,11 @@ class Meter:
     def __init__(self, limit: int = COST_LIMIT) -> None:
         self._left = limit
 
+    @property
+    def left(self) -> int:
+        """What may still be spent; less than 0 when it was too much."""
+        return self._left
+
     def charge(self, cost: int) -> None:
         self._left -= cost
         if self._left < 0:

@@ -9,6 +9,7 @@ making       from a definition to the `Kind` that the server serves
 
 from .definition import CLEANUP, DEFINITION, KINDS
 from .making import kind_of
+from .structure import check_structural
 from .validate import validate
 
-__all__ = ["CLEANUP", "DEFINITION", "KINDS", "kind_of", "validate"]
+__all__ = ["CLEANUP", "DEFINITION", "KINDS", "check_structural", "kind_of", "validate"]

@@ -76,6 +76,11 @@ def _stored(spec: Mapping[str, Any]) -> list[str]:
 
 
 def _validate_create(new: Fields, occasion: Occasion) -> list[FieldError]:
+    return _validate(new, {}, occasion)
+
+
+def _validate(new: Fields, before: Mapping[str, Any], occasion: Occasion) -> list[FieldError]:
+    """`before` is the spec that this one replaces."""
     spec = new.get("spec") or {}
     metadata = new["metadata"]
     problems = _check_names(spec, metadata.get("name", ""), metadata.get("annotations") or {})
@@ -85,7 +90,7 @@ def _validate_create(new: Fields, occasion: Occasion) -> list[FieldError]:
             if spec.get("scope")
             else required(_SPEC / "scope")
         )
-    problems += _check_versions(spec)
+    problems += _check_versions(spec) or _check_rules(spec, before, occasion)
     conversion = spec.get("conversion") or {}
     if conversion.get("strategy") != "None":
         path = _SPEC / "conversion" / "strategy"
@@ -94,8 +99,8 @@ def _validate_create(new: Fields, occasion: Occasion) -> list[FieldError]:
 
 
 def _validate_update(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
-    problems = _validate_create(new, occasion)
     after, before = new.get("spec") or {}, old.get("spec") or {}
+    problems = _validate(new, before, occasion)
     for path, left, right in (
         (_SPEC / "group", after.get("group"), before.get("group")),
         (_SPEC / "scope", after.get("scope"), before.get("scope")),
@@ -203,22 +208,16 @@ def _check_version(version: Mapping[str, Any], path: Path) -> list[FieldError]:
     return problems
 
 
-_CEL_RULES = "x-kubernetes-validations"
-
-
-def _warnings(new: Fields, old: Fields | None) -> list[str]:
-    """What is accepted and has no effect here is said."""
-    return [
-        f"{_SPEC / 'versions'}[{at}]: {_CEL_RULES} are kept and not enforced"
-        for at, version in enumerate((new.get("spec") or {}).get("versions") or ())
-        if _has_cel_rules((version.get("schema") or {}).get("openAPIV3Schema"))
-    ]
-
-
-def _has_cel_rules(schema: Any) -> bool:
-    if isinstance(schema, Mapping):
-        return _CEL_RULES in schema or any(map(_has_cel_rules, schema.values()))
-    return isinstance(schema, list) and any(map(_has_cel_rules, schema))
+def _check_rules(spec: Mapping[str, Any], before: Mapping[str, Any], occasion: Occasion) -> list[FieldError]:
+    """Of schemas that are new: what was accepted once stays, also if it would be too dear today."""
+    known = [(version.get("schema") or {}).get("openAPIV3Schema") for version in before.get("versions") or ()]
+    problems: list[FieldError] = []
+    for at, version in enumerate(spec.get("versions") or ()):
+        openapi = (version.get("schema") or {}).get("openAPIV3Schema")
+        if openapi and openapi not in known:
+            path = (_SPEC / "versions")[at] / "schema" / "openAPIV3Schema"
+            problems += occasion.check_rules(openapi, path)
+    return problems
 
 
 DEFINITION = Kind(
@@ -244,7 +243,6 @@ DEFINITION = Kind(
         prepare_update=_prepare_update,
         validate_create=_validate_create,
         validate_update=_validate_update,
-        warnings=_warnings,
     ),
     columns=(
         Column("Name", format="name", description="The plural name and the group."),

@@ -71,10 +71,10 @@ def _pruner(shape: Schema) -> Callable[[Fields, datetime], None]:
 
 def _rules(shape: Schema) -> Rules:
     def create(new: Fields, occasion: Occasion) -> list[FieldError]:
-        return validate(new, shape)
+        return validate(new, shape) or occasion.judge(shape, new, None)
 
     def update(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
-        return validate(new, shape)
+        return validate(new, shape) or occasion.judge(shape, new, old)
 
     return Rules(validate_create=create, validate_update=update, validate_status=update)
 
