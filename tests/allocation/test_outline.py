@@ -112,7 +112,7 @@ def test_the_plan_of_a_node_in_the_same_situation_is_not_searched_for(monkeypatc
         publish(inventory, node)
     outlines = Outlines(inventory, Ledger(), demanded(claim(wants("r", 2))))
     outlines.look(NODES[0])
-    monkeypatch.setattr(outline, "answer", None)  # whoever searches now fails
+    monkeypatch.setattr(outline, "allocate", None)  # whoever searches now fails
 
     copied = outlines.plan(NODES[1])
     assert isinstance(copied, Plan)

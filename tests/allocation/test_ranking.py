@@ -93,8 +93,10 @@ def test_only_nodes_that_moved_are_looked_at_again(monkeypatch):
 def test_nodes_in_the_same_situation_are_worked_out_once(monkeypatch):
     """R3."""
     worked: list[str] = []
-    ask = outline.ask
-    monkeypatch.setattr(outline, "ask", lambda node, *rest: (worked.append(node.name), ask(node, *rest))[1])
+    allocate = outline.allocate
+    monkeypatch.setattr(
+        outline, "allocate", lambda node, *rest: (worked.append(node.name), allocate(node, *rest))[1]
+    )
     inventory = stocked(*(on(node, 8, 8) for node in NODES))
 
     assert names(rank(NODES, inventory, Ledger(), demanded(claim(wants())))) == ["n0", "n1", "n2", "n3"]

@@ -55,7 +55,6 @@ class NoFit:
 class Undecided:
     """The step budget ran out. Says nothing about whether the claims fit."""
 
-    question: "Question"
     steps: int
 
 

@@ -18,12 +18,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
+from .budget import Budget
 from .demand import Alternative, Constraint
 from .expression import Failure
-from .flow import Need, matchable, most_usable, open_places
+from .flow import Need, bits_of, matchable, most_usable, open_places
 from .kind import UNKNOWN_VALUE, Value
 from .question import Question, Row, Standing
-from .shape import Shape
+from .shape import DRAWS_WORK, Shape
 from .state import State
 
 COMBINATIONS_MAX = 96
@@ -42,7 +43,8 @@ class _Profile:
     claim: int
     constraints: tuple[int, ...]
     open: int  # devices, as bits
-    values: Mapping[int, Mapping[int, Value]]  # by constraint, then device; without unknown types
+    values: Mapping[int, Mapping[int, Value | None]]  # by constraint, then device, open or not
+    kinds: Mapping[int, frozenset[Value]]  # by constraint: those of open devices; without unknown types
     odd: frozenset[int]  # constraints under which some device has a value of an unknown type
     least: Mapping[str, int]  # of counters and shared capacity, the least that any device takes
     sizes: Mapping[str, frozenset[int]]  # all the pieces that any device takes
@@ -72,10 +74,12 @@ class _Broken:
 
 
 class Bounds:
-    def __init__(self, question: Question, state: State, shape: Shape) -> None:
+    def __init__(self, question: Question, state: State, shape: Shape, budget: Budget) -> None:
         self._question = question
         self._state = state
         self._shape = shape
+        self._budget = budget
+        self._seen: dict[object, Mapping[int, Value | None]] = {}  # by what is compared, then device
         self._shares = question.demand.features.consumable_capacity
         self._shareable = {at for at in shape.cell_of if self._shares and question.devices[at].kind.shareable}
         self._profiles: dict[object, _Profile] = {}
@@ -123,6 +127,7 @@ class Bounds:
         room = [0 if gone >> cell & 1 else free for cell, free in enumerate(self._room)]
         broken = _Broken(gone, [])
         needs = [Need(self._places(group.profiles[0], broken, None), group.units) for group in rest]
+        self._budget.work(len(room) + sum(need.units for need in needs) * len(needs))
         return open_places(needs, room)
 
     # What remains
@@ -163,6 +168,10 @@ class Bounds:
         taken = sum(1 << at for at, holders in self._state.holders.items() if claim in holders)
         needs = [Need(self._of[one].open & ~taken, units) for one, units in rest if units]
         room = [UNLIMITED if at in self._shareable else 1 for at in range(len(self._question.devices))]
+        return self._matchable(needs, room)
+
+    def _matchable(self, needs: Sequence[Need], room: Sequence[int]) -> bool:
+        self._budget.work(len(room) // 8 + sum(need.units for need in needs) * len(needs))
         return matchable(needs, room)
 
     def _profile(self, alternative: Alternative) -> _Profile:
@@ -176,13 +185,16 @@ class Bounds:
         row = self._question.row(alternative)
         devices = [at for at in row.worth_trying if row.standings[at] is Standing.OPEN]
         rules = self._question.demand.claims[alternative.claim].constraints
-        values: dict[int, dict[int, Value]] = {}
+        self._budget.work(len(devices) * (2 + len(alternative.constraints)))
+        values: dict[int, Mapping[int, Value | None]] = {}
+        kinds: dict[int, frozenset[Value]] = {}
         odd = set()
         for index in alternative.constraints:
-            found = {at: self._value(alternative, rules[index], at) for at in devices}
-            values[index] = {at: value for at, value in found.items() if value}
-            if UNKNOWN_VALUE in found.values():
+            values[index] = self._values(alternative, rules[index])
+            found = {value for at in devices if (value := values[index][at]) is not None}
+            if UNKNOWN_VALUE in found:
                 odd.add(index)
+            kinds[index] = frozenset(found - {UNKNOWN_VALUE})
         draws = [self._sure_draws(at, row) for at in devices]
         names = {name for one in draws for name in one}
         least = {name: min(sum(one.get(name, ())) for one in draws) for name in names}
@@ -191,6 +203,7 @@ class Bounds:
             constraints=alternative.constraints,
             open=sum(1 << at for at in devices),
             values=values,
+            kinds=kinds,
             odd=frozenset(odd),
             least={name: amount for name, amount in least.items() if amount > 0},
             sizes={name: frozenset(n for one in draws for n in one.get(name, ())) - {0} for name in names},
@@ -209,9 +222,14 @@ class Bounds:
             drawn[f"counter {counter}"] = (*drawn.get(f"counter {counter}", ()), amount)
         return drawn
 
-    def _value(self, alternative: Alternative, constraint: Constraint, at: int) -> Value | None:
-        value = self._question.value(alternative, constraint, at)
-        return None if isinstance(value, Failure) else value
+    def _values(self, alternative: Alternative, constraint: Constraint) -> Mapping[int, Value | None]:
+        """What a constraint sees in every device: the same for all whose attributes are computed alike."""
+        key = (constraint.attribute, alternative.derived.get(constraint.attribute))
+        if key not in self._seen:
+            self._budget.work(2 * len(self._shape.cell_of))
+            found = {at: self._question.value(alternative, constraint, at) for at in self._shape.cell_of}
+            self._seen[key] = {at: None if isinstance(v, Failure) else v for at, v in found.items()}
+        return self._seen[key]
 
     # Amounts
 
@@ -228,7 +246,9 @@ class Bounds:
             return True
         there = dict.fromkeys(must, 0)
         pieces = {name: frozenset(some) for name, some in sizes.items()}
+        self._budget.work(sum(map(len, pieces.values())))
         for name, left in self._leftovers():
+            self._budget.work(1)
             if name in there and left > 0:
                 there[name] += most_usable(left, pieces[name])
         return all(there[name] >= amount for name, amount in must.items())
@@ -267,9 +287,11 @@ class Bounds:
         if len(members) == 1 or not alive:
             return len(alive)
         left = self._state.left(question.view.pool_of[members[0]])
+        draws = [dict(kind.draws) for kind in alive]
+        self._budget.work(sum(map(len, draws)))
         most = len(alive)
-        for key in {key for kind in alive for key, _ in kind.draws}:
-            least = min(dict(kind.draws).get(key, 0) for kind in alive)
+        for key in draws[0]:  # what one of them does not draw from may not limit them
+            least = min(one.get(key, 0) for one in draws)
             if least > 0:
                 most = min(most, left[key] // least)
         return most
@@ -279,6 +301,7 @@ class Bounds:
         if at in self._question.owned:
             return 0
         left = self._capacity_left(at)
+        self._budget.work(len(self._question.rows) * (1 + len(left)))
         parts = [
             row.parts.get(at, {})
             for row in self._question.rows.values()
@@ -294,6 +317,7 @@ class Bounds:
     def _places(self, profile: _Profile, broken: _Broken, wanted: tuple[int, One] | None) -> int:
         """Cells in which a device can be chosen, one with the wanted value if there is one."""
         if wanted not in profile.places:
+            self._budget.work(len(self._shape.cell_of))
             cells = {self._shape.cell_of[at] for at in self._with(profile, wanted)}
             profile.places[wanted] = sum(1 << cell for cell in cells)
         places = profile.places[wanted] & ~broken.gone
@@ -305,14 +329,10 @@ class Bounds:
         return places
 
     def _with(self, profile: _Profile, wanted: tuple[int, One] | None) -> Iterator[int]:
-        bits, at = profile.open, 0
-        while bits:
-            if bits & 1 and self._has(profile, at, wanted):
-                yield at
-            bits, at = bits >> 1, at + 1
+        return (at for at in bits_of(profile.open) if self._has(profile, at, wanted))
 
     def _has(self, profile: _Profile, at: int, wanted: tuple[int, One] | None) -> bool:
-        return wanted is None or wanted[1] in profile.values[wanted[0]].get(at, UNKNOWN_VALUE)
+        return wanted is None or wanted[1] in (profile.values[wanted[0]].get(at) or UNKNOWN_VALUE)
 
     # Match
 
@@ -338,6 +358,7 @@ class Bounds:
         room: Sequence[int],
         chosen: Sequence[tuple[Rule, One]],
     ) -> bool:
+        self._budget.work(sum(map(len, plain)) * (1 + len(chosen)))
         units: dict[int, int] = {}
         for group, all_places in zip(rest, plain, strict=True):
             places = 0
@@ -349,7 +370,7 @@ class Bounds:
                         mine &= self._places(profile, broken, (index, value))
                 places |= mine
             units[places] = units.get(places, 0) + group.units
-        return matchable([Need(places, count) for places, count in units.items()], room)
+        return self._matchable([Need(places, count) for places, count in units.items()], room)
 
     def _may_agree(self, claim: int, index: int, value: One) -> bool:
         agreed = self._state.rules[claim][index]
@@ -371,8 +392,9 @@ class Bounds:
                 bound[rule] = (
                     agreed
                     if agreed is not None
-                    else frozenset().union(*(v for one in group.profiles for v in one.values[index].values()))
+                    else frozenset().union(*(v for one in group.profiles for v in one.kinds[index]))
                 )
+                self._budget.work(len(bound[rule]))
         kept: list[tuple[Rule, list[One]]] = []
         combinations = 1
         for rule, values in sorted(bound.items(), key=lambda item: len(item[1])):
@@ -403,12 +425,12 @@ class Bounds:
         for group in rest:
             bits = 0
             for profile in group.profiles:
-                if index in profile.odd:
-                    return True
-                for at, value in profile.values[index].items():
-                    if len(value) != 1:
-                        return True  # of lists: counting proves nothing
-                    if not value & used and self._shape.is_alive(at):
+                if index in profile.odd or any(len(value) != 1 for value in profile.kinds[index]):
+                    return True  # of lists, and of what has no type, counting proves nothing
+                self._budget.work(DRAWS_WORK * profile.open.bit_count())
+                for at in bits_of(profile.open):
+                    value = profile.values[index][at]
+                    if value and not value & used and self._shape.is_alive(at):
                         bits |= 1 << numbers.setdefault(value, len(numbers))
             needs.append(Need(bits, group.units))
-        return matchable(needs, [1] * len(numbers))
+        return self._matchable(needs, [1] * len(numbers))

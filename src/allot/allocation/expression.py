@@ -14,6 +14,15 @@ from allot import cel
 from .features import Features
 from .kind import UNKNOWN_VALUE, Kind, Value
 
+COST_A_UNIT: Final = 4
+"""CEL's units of cost that a unit of work pays for."""
+
+UNLIMITED_COST: Final = 1_000
+"""Charged for an expression whose cost has no bound; it is stopped when it has spent COST_LIMIT."""
+
+Prepare = Callable[[], tuple[Callable[[Kind], object], int]]
+"""Compiles: what evaluates it, and what that costs at most. Raises CompileError."""
+
 
 class Failure:
     """An expression that could not be evaluated; fatal where the search meets it."""
@@ -28,12 +37,13 @@ class Failure:
 class Expression:
     """One text under one set of features. Equal expressions are the same object."""
 
-    __slots__ = ("__weakref__", "_evaluate", "_prepare", "text")
+    __slots__ = ("__weakref__", "_cost", "_evaluate", "_prepare", "text")
 
-    def __init__(self, text: str, prepare: "Callable[[], Callable[[Kind], object]]") -> None:
+    def __init__(self, text: str, prepare: "Prepare") -> None:
         self.text = text
         self._prepare = prepare
         self._evaluate: Callable[[Kind], object] | None = None
+        self._cost = 0  # at most, in CEL's units
 
     def on(self, kind: Kind) -> object:
         """The value for devices of this kind, or a Failure. Evaluated once per kind."""
@@ -43,10 +53,18 @@ class Expression:
             kind.remember(self, found)
         return found
 
+    def price(self, kind: Kind) -> int:
+        """Units of work that the value takes: by the text until it is compiled, then by what it may cost."""
+        if self in kind.remembered:
+            return 0
+        return len(self.text) if self._evaluate is None else 1 + self._cost // COST_A_UNIT
+
     def _ask(self, kind: Kind) -> object:
         if self._evaluate is None:
             try:
-                self._evaluate = self._prepare()
+                self._evaluate, cost = self._prepare()
+                # What may cost more is no stranger's: the API takes no such expression.
+                self._cost = cost if cost <= cel.COST_LIMIT else UNLIMITED_COST
             except cel.CompileError as error:
                 failure = Failure(str(error), compiling=True)
                 self._evaluate = lambda _: failure
@@ -66,9 +84,9 @@ _known: "WeakValueDictionary[tuple[str, str, bool, bool], Expression]" = WeakVal
 def selector(text: str, features: Features) -> Expression:
     """`on(kind)` is True, False or a Failure."""
 
-    def prepare() -> Callable[[Kind], object]:
+    def prepare() -> tuple[Callable[[Kind], object], int]:
         compiled = cel.compile_selector(text, _language(features), stored=True)
-        return lambda kind: compiled.matches(kind.cel)
+        return lambda kind: compiled.matches(kind.cel), compiled.cost
 
     return _interned("selector", text, features, prepare)
 
@@ -76,17 +94,15 @@ def selector(text: str, features: Features) -> Expression:
 def derived(text: str, features: Features) -> Expression:
     """`on(kind)` is a Value or a Failure."""
 
-    def prepare() -> Callable[[Kind], object]:
+    def prepare() -> tuple[Callable[[Kind], object], int]:
         compiled = cel.compile_attribute(text, _language(features), stored=True)
         lists = features.list_type_attributes
-        return lambda kind: _as_value(compiled.value(kind.cel), lists=lists)
+        return lambda kind: _as_value(compiled.value(kind.cel), lists=lists), compiled.cost
 
     return _interned("derived", text, features, prepare)
 
 
-def _interned(
-    what: str, text: str, features: Features, prepare: Callable[[], Callable[[Kind], object]]
-) -> Expression:
+def _interned(what: str, text: str, features: Features, prepare: Prepare) -> Expression:
     key = (what, text, features.consumable_capacity, features.list_type_attributes)
     expression = _known.get(key)
     if expression is None:

@@ -93,7 +93,7 @@ class _Flow:
                 return True
             fresh = self._places[one] & ~seen_places
             seen_places |= fresh
-            for place in _bits(fresh):
+            for place in bits_of(fresh):
                 for user in self._users[place]:
                     if user not in seen_needs:
                         seen_needs.add(user)
@@ -135,7 +135,7 @@ def _lowest(bits: int) -> int:
     return (bits & -bits).bit_length() - 1
 
 
-def _bits(bits: int) -> Iterator[int]:
+def bits_of(bits: int) -> Iterator[int]:
     while bits:
         yield _lowest(bits)
         bits &= bits - 1

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
-from .answer import Answer, NoFit, Pick, Plan, Refused
+from .answer import Answer, NoFit, Pick, Plan, Refused, Undecided
+from .budget import Budget, BudgetSpent
 from .capacity import Consumed
 from .demand import Alternative, Demand
 from .expression import Expression
@@ -21,7 +22,7 @@ from .ledger import Ledger
 from .node import BadNodeSelector, Node
 from .policy import LEAST_WASTE, Cost, Policy
 from .question import Question, ask
-from .search import BUDGET_STEPS, answer
+from .search import BUDGET_STEPS, allocate
 from .situation import Situations
 
 OUTLINES_MAX = 4096
@@ -63,8 +64,7 @@ class Outlines:
 
     def answer(self, node: Node) -> Answer:
         """The full answer, computed now."""
-        question = ask(node, self._inventory, self._ledger, self._demand)
-        return question if isinstance(question, Refused) else answer(question, self._policy, self._budget)
+        return allocate(node, self._inventory, self._ledger, self._demand, self._policy, self._budget)
 
     def of(self, node: Node) -> Outline | Refused | None:
         """The outline, or None where the budget ran out. In the same situation it is the same object."""
@@ -93,7 +93,11 @@ class Outlines:
         known = self._known.get(situation) if situation is not None else None
         if known is None or not known.picks:
             return self.answer(node)
-        question = ask(node, self._inventory, self._ledger, self._demand)
+        reading = Budget(self._budget)
+        try:
+            question = ask(node, self._inventory, self._ledger, self._demand, reading)
+        except BudgetSpent:
+            return Undecided(reading.steps)
         if isinstance(question, Refused):
             return question
         devices = question.view.devices

@@ -22,6 +22,7 @@ from typing import cast
 from allot.api import resource
 
 from .answer import Refused
+from .budget import Budget
 from .capacity import CapacityError, Consumed, consumed
 from .demand import RESULTS_MAX, Alternative, Constraint, Demand, Want
 from .expression import Failure
@@ -182,13 +183,18 @@ def has_many_terms(device: Device) -> bool:
     return selector is not None and len(selector.node_selector_terms) > 1
 
 
-def ask(node: Node, inventory: Inventory, ledger: Ledger, demand: Demand) -> Question | Refused:
-    """Put the demand to the node, or say why that is already wrong."""
+def ask(
+    node: Node, inventory: Inventory, ledger: Ledger, demand: Demand, budget: Budget
+) -> Question | Refused:
+    """Put the demand to the node, or say why that is already wrong. Raises BudgetSpent.
+
+    What was read before that is kept, so whoever asks again comes further.
+    """
     try:
         view = inventory.view(node)
     except BadNodeSelector as error:
         return Refused(f"gather pool information: {error}")
-    rows = {one.want: _row(view, one.want) for one in demand.alternatives()}
+    rows = {one.want: _row(view, one.want, budget) for one in demand.alternatives()}
     question = Question(demand, view, rows, *_taken(view, ledger))
     for alternative in demand.alternatives():
         if alternative.all_devices and (wrong := _wrong_for_all(question, alternative)):
@@ -236,17 +242,18 @@ def _wrong_for_all(question: Question, alternative: Alternative) -> str | None:
     return None if first is None else question.error(alternative, first)
 
 
-def _row(view: NodeView, want: Want) -> Row:
+def _row(view: NodeView, want: Want, budget: Budget) -> Row:
     """Remembered with the view: it does not depend on who holds what."""
     row = view.remembered.get(want)
     if row is None:
         if len(view.remembered) >= ROWS_REMEMBERED:
             view.remembered.clear()
-        row = view.remembered[want] = _read_row(view, want)
+        row = view.remembered[want] = _read_row(view, want, budget)
     return cast(Row, row)
 
 
-def _read_row(view: NodeView, want: Want) -> Row:
+def _read_row(view: NodeView, want: Want, budget: Budget) -> Row:
+    budget.work(len(view.devices))
     standings: list[Standing] = []
     troubles: dict[int, Trouble] = {}
     parts: dict[int, Consumed] = {}
@@ -254,7 +261,7 @@ def _read_row(view: NodeView, want: Want) -> Row:
     for at, device in enumerate(view.devices):
         key = (device.kind, device.place.per_device)
         if key not in by_kind:
-            by_kind[key] = _selected(view, want, device)
+            by_kind[key] = _selected(view, want, device, budget)
         found = by_kind[key]
         if found is None:
             standings.append(Standing.NO)
@@ -275,12 +282,13 @@ def _read_row(view: NodeView, want: Want) -> Row:
     )
 
 
-def _selected(view: NodeView, want: Want, device: Device) -> Consumed | Trouble | None:
+def _selected(view: NodeView, want: Want, device: Device, budget: Budget) -> Consumed | Trouble | None:
     """What an allocation takes of the device's capacity; None when the device is not selected."""
     kind = device.kind
     if kind.binding and not view.features.device_binding_and_status:
         return None
     for index, expression in enumerate(want.expressions):
+        budget.work(expression.price(kind))
         match = expression.on(kind)
         if isinstance(match, Failure):
             return Trouble(match.message, index, match.compiling)

@@ -34,6 +34,7 @@ from typing import Final
 
 from .answer import Answer, NoFit, Pick, Plan, Refused, Undecided
 from .bounds import Bounds
+from .budget import Budget, BudgetSpent
 from .demand import RESULTS_MAX, Alternative, Demand, Want
 from .inventory import Inventory
 from .ledger import Ledger
@@ -54,6 +55,12 @@ EASY_FAILURES: Final = 4
 EASY_STEPS: Final = 256
 """How far a search goes before counting what remains is worth its price."""
 
+COST_WORK: Final = 4
+"""Units of work that asking a policy about one device takes."""
+
+REMEMBERED_MAX: Final = 400_000
+"""Devices in the states that are remembered as failed, some hundred bytes each."""
+
 
 def allocate(
     node: Node,
@@ -66,28 +73,32 @@ def allocate(
     """The devices that `node` would give to the claims, or why it gives none."""
     if isinstance(demand, Refused):
         return demand
-    question = ask(node, inventory, ledger, demand)
+    reading = Budget(budget)
+    try:
+        question = ask(node, inventory, ledger, demand, reading)
+    except BudgetSpent:
+        return Undecided(reading.steps)
     if isinstance(question, Refused):
         return question
-    return answer(question, policy, budget)
+    return answer(question, policy, budget - reading.steps)
 
 
 def answer(question: Question, policy: Policy, budget: int = BUDGET_STEPS) -> Answer:
     risky = question.is_risky()
     if risky or policy.cost is None:
-        first = _concluded(question, Search(question, FIRST_FIT, budget, heed_errors=risky), policy)
+        first = _concluded(question, Search(question, FIRST_FIT, Budget(budget), heed_errors=risky), policy)
         if not isinstance(first, Plan) or policy.cost is None:
             return first
         # The problem is sound, so the policy may choose.
         rest = min(budget - first.steps, POLICY_STEPS)
-        better = _concluded(question, Search(question, policy, rest, heed_errors=False), policy)
+        better = _concluded(question, Search(question, policy, Budget(rest), heed_errors=False), policy)
         return better if isinstance(better, Plan) else first
-    chosen = _concluded(
-        question, Search(question, policy, min(budget, POLICY_STEPS), heed_errors=False), policy
-    )
+    first_try = Budget(min(budget, POLICY_STEPS))
+    chosen = _concluded(question, Search(question, policy, first_try, heed_errors=False), policy)
     if not isinstance(chosen, Undecided) or chosen.steps > budget:
         return chosen
-    return _concluded(question, Search(question, FIRST_FIT, budget - chosen.steps, heed_errors=False), policy)
+    rest = Budget(budget - chosen.steps)
+    return _concluded(question, Search(question, FIRST_FIT, rest, heed_errors=False), policy)
 
 
 def _concluded(question: Question, search: "Search", policy: Policy) -> Answer:
@@ -95,21 +106,17 @@ def _concluded(question: Question, search: "Search", policy: Policy) -> Answer:
         found = search.run()
     except FatalError as error:
         return Refused(str(error), device=error.device)
-    except _BudgetSpent:
-        return Undecided(question, search.steps)
+    except BudgetSpent:
+        return Undecided(search.budget.steps)
     if not found:
         if question.has_invalid_pool:
             return Refused("invalid resource pools were encountered", node_only=True)
-        return NoFit(question, search.steps)
+        return NoFit(question, search.budget.steps)
     picks = search.picks()
     unwritable = _unwritable(picks)
     if unwritable is not None:
         return Refused(unwritable)
-    return Plan(picks, question, search.cost(policy), search.steps)
-
-
-class _BudgetSpent(Exception):
-    pass
+    return Plan(picks, question, search.cost(policy), search.budget.steps)
 
 
 class _Hard(Exception):
@@ -144,12 +151,12 @@ class _Frame:
 class Search:
     """One depth-first search. The stack is a list, so depth is bounded by the demand alone."""
 
-    def __init__(self, question: Question, policy: Policy, budget: int, *, heed_errors: bool) -> None:
-        self.steps = 0
+    def __init__(self, question: Question, policy: Policy, budget: Budget, *, heed_errors: bool) -> None:
+        self.budget = budget
+        self._tried = 0
         self._question = question
         self._claims = question.demand.claims
         self._policy = policy
-        self._budget = budget
         self._heed_errors = heed_errors
         self._last_risk = question.last_risk() if heed_errors else None
         self._state = State(question, heed_errors=heed_errors)
@@ -157,6 +164,7 @@ class Search:
         self._bounds: Bounds | None = None
         self._failures = 0
         self._failed: set[object] = set()  # keys of states without a solution
+        self._remembered = 0  # devices in all of them
         self._plain: dict[Want, bool] = {}
         self._orders: dict[Want, list[int]] = {}  # devices by cost, where costs stay
 
@@ -167,7 +175,7 @@ class Search:
         except _Hard:
             while self._state.taken:
                 self._state.undo()
-            self._bounds = Bounds(self._question, self._state, self._shaped())
+            self._bounds = Bounds(self._question, self._state, self._shaped(), self.budget)
             if self._is_calm(0, 0) and not self._bounds.possible():
                 return False
             return self._descend()
@@ -216,7 +224,8 @@ class Search:
         """Try options until one leads on, or say how the frame ends."""
         alternative = frame.alternative
         for option in frame.options:
-            self._spend()
+            self._tried += 1
+            self.budget.step()
             if alternative is None:
                 entry = self._begin(self._claims[frame.claim].requests[frame.request].alternatives[option])
             else:
@@ -242,7 +251,7 @@ class Search:
         if outcome is _EXCEEDED:  # other devices would be just as many
             return _EXCEEDED
         self._failures += 1
-        is_hard = self._failures > EASY_FAILURES or self.steps > EASY_STEPS
+        is_hard = self._failures > EASY_FAILURES or self._tried > EASY_STEPS
         if is_hard and self._bounds is None and not self._shaped().has_givers:
             raise _Hard
         frame.tried.add(self._twin(frame, frame.option))
@@ -275,6 +284,7 @@ class Search:
         devices = self._question.row(alternative).worth_trying
         if alternative.all_devices or count == 1 or count > len(devices):
             return alternative.all_devices or count <= len(devices)
+        self.budget.work(len(devices))
         return sum(not self._state.is_in_use(alternative, at) for at in devices) >= count
 
     def _follow(self, frame: _Frame, alternative: Alternative) -> _Frame | _Outcome:
@@ -332,6 +342,7 @@ class Search:
         all_of_them: bool = False,
     ) -> list[int]:
         state, question = self._state, self._question
+        self.budget.work(COST_WORK * len(question.row(alternative).worth_trying))
         mine = {one.at for one in state.taken[len(state.taken) - filled :]} if filled else ()
         costs = [
             (cost(Candidate(question.devices[at], at, state)), at)
@@ -350,15 +361,20 @@ class Search:
 
     def _shaped(self) -> Shape:
         if self._shape is None:
-            self._shape = Shape(self._question, self._state, heed_errors=self._heed_errors)
+            self._shape = Shape(self._question, self._state, self.budget, heed_errors=self._heed_errors)
         return self._shape
 
     def _is_hopeless(self, frame: _Frame) -> bool:
         return bool(self._failed) and self._key(frame) in self._failed
 
     def _remember(self, frame: _Frame) -> None:
-        """All that the frame could try has failed, and whoever comes to an equal state fails too."""
-        self._failed.add(self._key(frame))
+        """All that the frame could try has failed, and whoever comes to an equal state fails too.
+
+        Forgetting one loses time and nothing else, so what is remembered has an end.
+        """
+        self._remembered += len(self._state.taken) + 1
+        if self._remembered <= REMEMBERED_MAX:
+            self._failed.add(self._key(frame))
 
     def _key(self, frame: _Frame) -> object:
         alternative, state = frame.alternative, self._state
@@ -379,11 +395,6 @@ class Search:
             state.rules[frame.claim],
             self._shaped().key(frame.claim, frame.request, beyond),
         )
-
-    def _spend(self) -> None:
-        self.steps += 1
-        if self.steps > self._budget:
-            raise _BudgetSpent
 
 
 def _unwritable(picks: tuple[Pick, ...]) -> str | None:

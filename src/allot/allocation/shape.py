@@ -19,17 +19,22 @@ cells beyond that position apart.
 
 from collections.abc import Hashable, Sequence
 
+from .budget import Budget
 from .demand import Alternative
 from .question import Question
 from .state import State
+
+DRAWS_WORK = 8
+"""Units of work that looking at all the counters of one device takes."""
 
 
 class Shape:
     """Computed once a search has had its first failure; easy problems never pay for it."""
 
-    def __init__(self, question: Question, state: State, *, heed_errors: bool) -> None:
+    def __init__(self, question: Question, state: State, budget: Budget, *, heed_errors: bool) -> None:
         self._question = question
         self._state = state
+        self._budget = budget
         self._requests = [
             request.alternatives for claim in question.demand.claims for request in claim.requests
         ]
@@ -39,6 +44,8 @@ class Shape:
         self._ids: dict[Hashable, int] = {}
         rows = question.rows.values()
         candidates = sorted({at for row in rows for at in (*row.worth_trying, *row.selected)})
+        compared = sum(1 + len(one.constraints) for one in question.demand.alternatives())
+        budget.work(len(candidates) * (len(rows) + compared))
         self._usable = self._uses(candidates)
         # A request for all devices stops at the first that is in use, and a constraint that
         # objects before that is an error: which of two alike devices is in use then matters.
@@ -79,6 +86,7 @@ class Shape:
         or None when it may choose anywhere.
         """
         later = self._later(claim, request)
+        self._budget.work(len(self._state.taken))
         near: list[tuple[int, int]] = []
         far: list[tuple[int, int]] = []
         for cell in {self.cell_of[taking.at] for taking in self._state.taken}:
@@ -104,6 +112,7 @@ class Shape:
             return self._id(self._marks(cell))
         key = (cell, later, self.past_of(cell))
         if key not in self._known:
+            self._budget.work(DRAWS_WORK * len(self.cells[cell]))
             self._known[key] = self._id(self._prospects(cell, later))
         return self._known[key]
 
@@ -131,6 +140,7 @@ class Shape:
 
         A device that an admin looks at as well is there twice: it draws from counters twice.
         """
+        self._budget.work(1 + len(self.cells[cell]) // 4)
         holders, shares = self._state.holders, self._state.shares
         return tuple(
             [at for at in self.cells[cell] for _ in range(len(holders.get(at, ())) or (at in shares))]
@@ -140,6 +150,7 @@ class Shape:
         """The devices of a cell that could still be chosen."""
         key = (cell, self.past_of(cell))
         if key not in self._alive:
+            self._budget.work(DRAWS_WORK * len(self.cells[cell]))
             self._alive[key] = tuple(at for at in self.cells[cell] if self.is_alive(at))
         return self._alive[key]
 
@@ -194,8 +205,9 @@ class Shape:
         leader: dict[Hashable, Hashable] = {}
 
         def find(one: Hashable) -> Hashable:
-            while leader.setdefault(one, one) != one:
-                one = leader[one]
+            while (above := leader.setdefault(one, one)) != one:
+                leader[one] = leader.setdefault(above, above)  # half the way for whoever comes next
+                one = above
             return one
 
         groups: dict[Hashable, list[int]] = {}
@@ -248,6 +260,7 @@ class Shape:
 
     def _marks(self, cell: int) -> Hashable:
         """How a cell has been used: which likenesses, how often, and by which claims if that matters."""
+        self._budget.work(1 + len(self.cells[cell]) // 4)
         state = self._state
         marks = []
         for at in self.cells[cell]:
