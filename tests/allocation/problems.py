@@ -12,6 +12,7 @@ property that nearly always sees the same answer notices nothing.
 
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
+from string import ascii_letters as LETTERS
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -31,6 +32,7 @@ FEATURES = (
     "CompatibilityGroups",
 )
 DRIVERS = ("driver-a", "driver-b")
+WILD_UNITS = ("n", "m", "k", "Mi", "Gi", "Ti", "Ei")
 NODE_FEATURE = "DRAOptionalNodeOperations"
 
 
@@ -45,6 +47,7 @@ class Maker:
         if self.chance(0.5):
             self.features = {feature for feature in FEATURES if self.chance(0.75)}
         self.hard = self.chance(0.2)
+        self.wild = self.chance(0.15)  # amounts of very different size beside each other
 
     # Dice
 
@@ -67,6 +70,11 @@ class Maker:
     def on(self, feature: str, probability: float) -> bool:
         """Mostly only what is switched on; now and then something that is not."""
         return self.chance(probability if feature in self.features else probability * 0.02)
+
+    def amount(self, number: int | str, unit: str = "") -> str:
+        """So many of a unit, and in some problems now and then of another one."""
+        strange = self.wild and self.chance(0.4)
+        return f"{number}{self.pick(WILD_UNITS) if strange else unit}"
 
     # The problem
 
@@ -187,8 +195,8 @@ class Maker:
             {
                 "name": f"set-{number}",
                 "counters": {
-                    "slots": {"value": str(self.between(2, 6))},
-                    **({"mem": {"value": f"{self.between(2, 6)}Gi"}} if self.chance(0.5) else {}),
+                    "slots": {"value": self.amount(self.between(2, 6))},
+                    **({"mem": {"value": self.amount(self.between(2, 6), "Gi")}} if self.chance(0.5) else {}),
                 },
             }
             for number in range(self.pick((1, 1, 2)))
@@ -237,15 +245,15 @@ class Maker:
 
     def capacity(self, shareable: bool) -> Json:
         memory = "memory" if self.chance(0.95) else "driver-a/memory"
-        capacity: Json = {memory: {"value": self.pick(("2", "3", "4", "4", "6"))}}
+        capacity: Json = {memory: {"value": self.amount(self.pick(("2", "3", "4", "4", "6")))}}
         if self.chance(0.2):
-            capacity["lanes"] = {"value": str(self.between(1, 4))}
+            capacity["lanes"] = {"value": self.amount(self.between(1, 4))}
         if self.chance(0.002):
             capacity["memory"] = {"value": "-1"}
         if shareable:
             for offer in capacity.values():
-                if self.chance(0.6):
-                    offer["requestPolicy"] = self.request_policy(int(offer["value"]))
+                if self.chance(0.2 if self.wild else 0.6):
+                    offer["requestPolicy"] = self.request_policy(int(offer["value"].rstrip(LETTERS)))
         return capacity
 
     def request_policy(self, value: int) -> Json:
@@ -271,7 +279,7 @@ class Maker:
         consumed = []
         for counter_set in self.some(sets, 0.7) or sets[:1]:
             counters = {
-                name: {"value": f"{self.between(1, 2)}{'Gi' if name == 'mem' else ''}"}
+                name: {"value": self.amount(self.between(1, 2), "Gi" if name == "mem" else "")}
                 for name in counter_set["counters"]
                 if name == "slots" or self.chance(0.6)
             }
@@ -390,8 +398,10 @@ class Maker:
     def capacity_requests(self) -> Json:
         memory = "memory" if self.chance(0.95) else "driver-a/memory"
         requests: Json = {memory: self.pick(("1", "1", "1", "2", "3", "500m", "1500m"))}
+        if self.wild:
+            requests[memory] = self.amount(self.between(1, 3))
         if self.chance(0.15):
-            requests["lanes"] = str(self.between(1, 3))
+            requests["lanes"] = self.amount(self.between(1, 3))
         if self.chance(0.02):
             requests[memory] = self.pick(("18446744073709551616", "-1"))
         return requests
@@ -446,7 +456,7 @@ class Maker:
             if device.get("allowMultipleAllocations") and self.chance(0.9):
                 shares.append(f"{id}/{len(shares):08d}-0000-4000-8000-000000000000")
                 consumed[id] = {
-                    name: self.pick(("1", "1", "2", "500m"))
+                    name: self.amount(self.between(1, 2)) if self.wild else self.pick(("1", "1", "2", "500m"))
                     for name in device.get("capacity") or {}
                     if self.chance(0.9)
                 }
@@ -523,6 +533,12 @@ def features_used(problem: Json) -> set[str]:
     constraints = [k for c in problem["claims"] for k in c["spec"]["devices"].get("constraints") or ()]
     capacities = [c for d in devices for c in (d.get("capacity") or {}).values()]
     specs = [s["spec"] for s in problem["slices"]]
+    drawn = [
+        counter
+        for d in devices
+        for consumed in d.get("consumesCounters") or ()
+        for counter in consumed["counters"].values()
+    ]
 
     def has(items: Sequence[Json], test: Callable[[Json], Any]) -> bool:
         return any(test(item) for item in items)
@@ -566,6 +582,9 @@ def features_used(problem: Json) -> set[str]:
         or has(problem["classes"], lambda c: c["spec"].get("config")),
         "devices in use": bool(problem["allocatedDevices"]),
         "capacity in use": bool(problem["allocatedCapacity"]),
+        "amounts of very different size": has(
+            [*capacities, *drawn], lambda amount: str(amount["value"]).endswith(("n", "Ti", "Ei"))
+        ),
         "limits": has(asks, lambda a: a.get("count", 0) > 14) or len(devices) > 32,
         "a feature off": len(on) < len(FEATURES),
     }

@@ -9,8 +9,9 @@ bought for a budget can be larger than the budget, so it bounds memory too.
 
 from typing import Final
 
-WORK_A_STEP: Final = 32
-"""Units of work that take about as long as one step: turns of a small loop."""
+WORK_A_STEP: Final = 128
+"""Units of work to a step: turns of a small loop, a fraction of a microsecond each. A search that
+counts spends most of its budget on them, and then a hundred thousand steps are a few seconds."""
 
 
 class BudgetSpent(Exception):

@@ -14,8 +14,9 @@ from allot import cel
 from .features import Features
 from .kind import UNKNOWN_VALUE, Kind, Value
 
-COST_A_UNIT: Final = 4
-"""CEL's units of cost that a unit of work pays for."""
+COMPILING_WORK: Final = 32
+EVALUATING_WORK: Final = 10
+"""Units of work that a character takes to be compiled, and any evaluation. A unit of CEL's cost is one."""
 
 UNLIMITED_COST: Final = 1_000
 """Charged for an expression whose cost has no bound; it is stopped when it has spent COST_LIMIT."""
@@ -57,7 +58,8 @@ class Expression:
         """Units of work that the value takes: by the text until it is compiled, then by what it may cost."""
         if self in kind.remembered:
             return 0
-        return len(self.text) if self._evaluate is None else 1 + self._cost // COST_A_UNIT
+        compiling = COMPILING_WORK * len(self.text) if self._evaluate is None else 0
+        return compiling + EVALUATING_WORK + self._cost
 
     def _ask(self, kind: Kind) -> object:
         if self._evaluate is None:
