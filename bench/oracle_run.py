@@ -4,7 +4,9 @@
 
 Every seed makes one small problem (tests/allocation/problems.py). The verdicts under
 every policy must agree with the oracle's, first-fit results must be its results, and
-every plan must be accepted by the checker. The run is cut into chunks of seeds and
+every plan must be accepted by the checker. How long the hardest problem took, in CPU time
+and in steps, and how much memory a process ever had are part of the record, and have limits:
+some problems have amounts of very different size beside each other. The run is cut into chunks of seeds and
 recorded after each, so that it can be interrupted and taken up again; a change of the
 code under test starts it anew. Exit status 1 on any disagreement.
 """
@@ -15,6 +17,7 @@ import importlib
 import json
 import multiprocessing
 import random
+import resource
 import sys
 import time
 from collections import Counter
@@ -28,6 +31,9 @@ CHUNK = 500
 SHARE_OF_A_VERDICT = 0.30
 SHARE_OF_A_FEATURE = 0.05
 DISAGREEMENTS_KEPT = 20
+CPU_S_MAX = 10.0
+PEAK_MIB_MAX = 512.0
+"""For the allocator's answers to one problem under all policies, and for a whole process."""
 ABOUT_REFUSALS = ("explanation", "reasons", "remedies", "clauses")
 """Files that only say why; a verdict does not depend on them."""
 
@@ -44,6 +50,7 @@ class Seen:
     too_large: int = 0
     disagreements: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
+    most: dict[str, float] = field(default_factory=dict)  # CPU seconds and steps of a problem, memory in MiB
 
     def add(self, other: "Seen") -> None:
         self.chunks += other.chunks
@@ -52,6 +59,11 @@ class Seen:
         self.too_large += other.too_large
         self.disagreements = (self.disagreements + other.disagreements)[:DISAGREEMENTS_KEPT]
         self.seconds += other.seconds
+        for what, amount in other.most.items():
+            self.met(what, amount)
+
+    def met(self, what: str, amount: float) -> None:
+        self.most[what] = max(amount, self.most.get(what, 0))
 
     @property
     def compared(self) -> int:
@@ -74,13 +86,17 @@ def chunk(number: int) -> Seen:
             continue
         seen.verdicts[answer.verdict] += 1
         seen.features.update(problems.features_used(problem))
+        asked = time.process_time()
         try:
-            wrong = agreement.disagreement(problem, answer)
+            wrong, steps = agreement.compared(problem, answer)
         except Exception as error:  # a crash is a disagreement too, and the run goes on
-            wrong = f"raised {error!r}"
+            wrong, steps = f"raised {error!r}", 0
+        seen.met("cpu_s", round(time.process_time() - asked, 3))
+        seen.met("steps", steps)
         if wrong:
             seen.disagreements.append({"seed": seed, "wrong": wrong[:500]})
     seen.seconds = time.monotonic() - started
+    seen.met("peak_mib", round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1))
     return seen
 
 
@@ -107,6 +123,7 @@ def resumed(code: str) -> Seen:
         record["too_large"],
         record["disagreements"],
         record["cpu_seconds"],
+        record["most"],
     )
 
 
@@ -122,6 +139,7 @@ def recorded(seen: Seen, code: str) -> dict[str, Any]:
         "features": dict(sorted(seen.features.items(), key=lambda item: item[1])),
         "feature_shares": {name: round(n / total, 4) for name, n in sorted(seen.features.items())},
         "cpu_seconds": round(seen.seconds, 1),
+        "most": seen.most,
         "seeds": f"{CHUNK} a chunk",
         "chunks": sorted(seen.chunks),
         "code": code,
@@ -135,6 +153,9 @@ def shortcomings(seen: Seen) -> list[str]:
     """What keeps this from being the run that was asked for."""
     total = max(1, seen.compared)
     short = [f"{len(seen.disagreements)} disagreements"] if seen.disagreements else []
+    for what, limit in (("cpu_s", CPU_S_MAX), ("peak_mib", PEAK_MIB_MAX)):
+        if seen.most.get(what, 0) > limit:
+            short.append(f"{what} of {seen.most[what]}, the limit is {limit}")
     short += [
         f"only {seen.verdicts[verdict] / total:.1%} {verdict}"
         for verdict in ("fits", "does-not-fit")

@@ -2,6 +2,7 @@
 
 import json
 from collections import deque
+from typing import NamedTuple
 
 import msgspec
 
@@ -24,6 +25,12 @@ class Answer(msgspec.Struct, frozen=True):
     verdict: str
     results: list[Json]
     error: str | None
+    steps: int = 0
+
+
+class Compared(NamedTuple):
+    wrong: str  # what the allocator got wrong; empty if nothing
+    steps: int  # the most that it took under any policy
 
 
 def solved(problem: Problem, policy: str) -> Answer:
@@ -54,24 +61,33 @@ class Asked:
         answer = Solved(attempt, found if attempt.claims else None)
         encoded = msgspec.json.encode(answer.results(RandomIds()))
         results = [{"devices": {}, **one} for one in json.loads(encoded)]
-        return Answer(answer.verdict, results, answer.error)
+        return Answer(answer.verdict, results, answer.error, getattr(found, "steps", 0))
 
 
 def disagreement(problem: Problem, expected: oracle.Answer) -> str:
     """What the allocator got wrong, under any policy; empty if nothing."""
+    return compared(problem, expected).wrong
+
+
+def compared(problem: Problem, expected: oracle.Answer) -> Compared:
     asked = Asked(problem)
-    wanted = [comparable(result) for result in expected.results]
+    steps = 0
     for policy in POLICIES:
         answer = asked.answer(policy)
-        if answer.verdict != expected.verdict:
-            why = f"({answer.error or ''}; {expected.error})"
-            return f"{policy}: {answer.verdict}, the oracle says {expected.verdict} {why}"
-        if answer.verdict != "fits":
-            continue
-        found = [comparable(result) for result in answer.results]
-        if policy == "first-fit" and found != wanted:
-            return f"{policy}: {found}, the oracle has {wanted}"
-        complaints = checker.complaints(problem, answer.results)
-        if complaints:
-            return f"{policy}: {'; '.join(complaints)}"
-    return ""
+        steps = max(steps, answer.steps)
+        if wrong := _wrong(problem, expected, policy, answer):
+            return Compared(f"{policy}: {wrong}", steps)
+    return Compared("", steps)
+
+
+def _wrong(problem: Problem, expected: oracle.Answer, policy: str, answer: Answer) -> str:
+    if answer.verdict != expected.verdict:
+        why = f"({answer.error or ''}; {expected.error})"
+        return f"{answer.verdict}, the oracle says {expected.verdict} {why}"
+    if answer.verdict != "fits":
+        return ""
+    found = [comparable(result) for result in answer.results]
+    wanted = [comparable(result) for result in expected.results]
+    if policy == "first-fit" and found != wanted:
+        return f"{found}, the oracle has {wanted}"
+    return "; ".join(checker.complaints(problem, answer.results))

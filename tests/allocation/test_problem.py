@@ -251,3 +251,40 @@ def test_any_bytes_are_read_or_refused(encoded):
         read_problem(encoded)
     except NotAProblem as error:
         assert str(error)
+
+
+@pytest.mark.parametrize(
+    ("change", "where", "meant"),
+    [
+        (lambda p: p.update(allocatedDevice=["d/p/x"]), "allocatedDevice", "did you mean allocatedDevices?"),
+        (lambda p: p.update(zzz=1), "zzz", "expected one of allocatedCapacity, "),
+        (lambda p: p["node"].update(lables={}), "node.lables", "expected one of "),
+        (lambda p: p["node"]["metadata"].update(lables={}), "node.metadata.lables", "did you mean labels?"),
+        (
+            lambda p: p["slices"][0]["spec"].update(nodename="n"),
+            "slices[0].spec.nodename",
+            "did you mean nodeName?",
+        ),
+        (
+            lambda p: p["slices"][0]["spec"]["devices"][0].update(atributes={}),
+            "slices[0].spec.devices[0].atributes",
+            "did you mean attributes?",
+        ),
+        (
+            lambda p: p["claims"][0]["spec"]["devices"]["requests"][0]["exactly"].update(selector=[]),
+            "claims[0].spec.devices.requests[0].exactly.selector",
+            "did you mean selectors?",
+        ),
+        (lambda p: p["classes"][0].update(spek={}), "classes[0].spek", "did you mean spec?"),
+    ],
+)
+def test_a_key_that_nobody_reads_is_refused_with_the_one_that_was_meant(change, where, meant):
+    """A misspelt list of devices in use would leave them all free, and nobody would notice."""
+    problem = copy.deepcopy(GOOD)
+    change(problem)
+
+    with pytest.raises(NotAProblem) as refused:
+        problem_of(problem)
+
+    assert refused.value.field == where
+    assert meant in str(refused.value)

@@ -2,8 +2,8 @@
 
 The form is that of the conformance cases. Everything is judged before the
 allocator sees it, so that bad input is an error which names the field
-(`NotAProblem`) and never a traceback: the size, the nesting, the JSON types, every
-amount. What the file says about the expected answer is not even looked at.
+(`NotAProblem`) and never a traceback: the size, the nesting, the keys, the JSON types,
+every amount. What the file says about the expected answer is not even looked at.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,6 +20,7 @@ from .inventory import Inventory
 from .kind import DeviceId
 from .ledger import Ledger, Taken
 from .node import Node
+from .spelling import unknown_key
 
 BYTES_MAX = 64 * 2**20
 DEPTH_MAX = 64
@@ -94,6 +95,9 @@ def problem_of(fields: Any) -> Problem:
         raise NotAProblem("", f"expected an object, got {_type(fields)}")
     inputs = {key: value for key, value in fields.items() if key not in ("results", "error")}
     _bound(inputs)
+    unknown = unknown_key(inputs)
+    if unknown is not None:
+        raise NotAProblem(*unknown)
     inputs = meta.without_nulls(inputs)
     node = _expect(inputs.get("node"), dict, "node")
     metadata = _expect(node.get("metadata"), dict, "node.metadata")

@@ -196,6 +196,7 @@ def ask(
         return Refused(f"gather pool information: {error}")
     rows = {one.want: _row(view, one.want, budget) for one in demand.alternatives()}
     question = Question(demand, view, rows, *_taken(view, ledger))
+    _derive(question, budget)
     for alternative in demand.alternatives():
         if alternative.all_devices and (wrong := _wrong_for_all(question, alternative)):
             return Refused(wrong)
@@ -228,6 +229,19 @@ def _taken(
                 if usage.sharers:
                     shared[at] = usage
     return usages, frozenset(owned), shared
+
+
+def _derive(question: Question, budget: Budget) -> None:
+    """Evaluate what constraints will compare, once a kind, so that later it is only looked up."""
+    for alternative in question.demand.alternatives():
+        rules = question.demand.claims[alternative.claim].constraints
+        for index in alternative.constraints if alternative.derived else ():
+            computed = alternative.derived.get(rules[index].attribute)
+            if computed is None:
+                continue
+            for kind in {question.devices[at].kind for at in question.row(alternative).worth_trying}:
+                budget.work(computed.price(kind))
+                computed.on(kind)
 
 
 def _wrong_for_all(question: Question, alternative: Alternative) -> str | None:

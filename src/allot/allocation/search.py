@@ -97,8 +97,8 @@ def answer(question: Question, policy: Policy, budget: int = BUDGET_STEPS) -> An
     chosen = _concluded(question, Search(question, policy, first_try, heed_errors=False), policy)
     if not isinstance(chosen, Undecided) or chosen.steps > budget:
         return chosen
-    rest = Budget(budget - chosen.steps)
-    return _concluded(question, Search(question, FIRST_FIT, rest, heed_errors=False), policy)
+    second_try = Budget(budget - chosen.steps)
+    return _concluded(question, Search(question, FIRST_FIT, second_try, heed_errors=False), policy)
 
 
 def _concluded(question: Question, search: "Search", policy: Policy) -> Answer:

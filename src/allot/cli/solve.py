@@ -24,7 +24,12 @@ NOT_A_PROBLEM = 2
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", metavar="FILE", help="an allocation problem as JSON")
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="an allocation problem as JSON; keys that are not known are refused",
+    )
     parser.add_argument(
         "--policy", choices=sorted(allocation.POLICIES), default="least-waste", help="which of many plans"
     )
