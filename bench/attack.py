@@ -42,6 +42,8 @@ async def one_class(name: str, size: float) -> dict[str, Any]:
                 await scene.finish()
         except TimeoutError:
             scene.wrong.append(f"the attack was not over after {_CLASS_S_MAX:.0f} s")
+        except attacks.Unset as why:
+            scene.wrong.append(f"the scene could not be set: {why}")
         if scene.server.process.poll() is not None:
             scene.wrong.append(f"the server ended with {scene.server.process.returncode}")
             peak_mb = after_mb = 0.0

@@ -13,20 +13,19 @@
 `ALL` names every class; `bench/attack.py` runs them.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 from . import arriving, bodies, expressions, growing, reading
-from .scene import Scene, scene
+from .scene import Scene, Unset, scene
 
-__all__ = ["ALL", "Attack", "Scene", "scene"]
+__all__ = ["ALL", "Attack", "Scene", "Unset", "scene"]
 
 Attack = Callable[[Scene], Awaitable[None]]
 
 
 async def quiet(scene: Scene) -> None:
     """Nobody attacks: what the probe sees of the machine itself."""
-    import asyncio
-
     await scene.begin()
     await asyncio.sleep(4 * scene.size)
     scene.answers["nobody asked"] += 1

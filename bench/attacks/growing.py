@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 from . import wire
-from .scene import HERE, NAMESPACE, Scene
+from .scene import HERE, NAMESPACE, Scene, Unset
 
 _PATCH_BYTES = 2_900_000
 _MERGE = "application/merge-patch+json"
@@ -50,9 +50,9 @@ def _deployment(name: str) -> dict[str, Any]:
 
 
 async def defaulted_items(scene: Scene) -> None:
-    """A definition whose default has a megabyte, and an object with a thousand items that lack it."""
+    """A definition with a default of 400 KB in three places, and objects with a thousand items without it."""
     group = "grown.example.com"
-    note = {"type": "string", "default": "x" * scene.of(1_000_000)}
+    note = {"type": "string", "default": "x" * scene.of(400_000)}
     item = {"type": "object", "properties": {"note": note}}
     nested = {"type": "object", "default": {}, "properties": {"inner": {**item, "default": {}}}}
     properties = {
@@ -91,7 +91,7 @@ async def _served(scene: Scene, path: str) -> None:
             break
         await asyncio.sleep(0.05)
     else:
-        raise SystemExit(f"{path} is not served")
+        raise Unset(f"{path} is not served")
     connection.close()
 
 

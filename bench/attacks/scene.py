@@ -42,6 +42,10 @@ _SETTLE_S = 1.0
 """How long the probe goes on after the last answer: what was left behind may hold others too."""
 
 
+class Unset(Exception):
+    """The scene could not be set, so that nothing is known of the attack."""
+
+
 @dataclass
 class Scene:
     server: Server
@@ -98,7 +102,7 @@ class Scene:
         answer = await connection.ask(request)
         connection.close()
         if not answer.said.startswith("2"):
-            raise SystemExit(f"the scene could not be set: {answer.said} {answer.body[:400].decode()}")
+            raise Unset(f"{request[:80]!r} was answered {answer.said}: {answer.body[:400].decode()}")
         return answer
 
     async def bind(self, namespace: str, role: str, user: str) -> None:
@@ -133,7 +137,7 @@ class Scene:
         self._probe = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self._probe.stdout is not None
         if self._probe.stdout.readline() != "ready\n":
-            raise SystemExit("the probe did not start")
+            raise Unset("the probe did not start")
 
     async def bombard(
         self, who: ssl.SSLContext, requests: Sequence[bytes], connections: int = 1, seconds: float = 6.0

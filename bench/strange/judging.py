@@ -56,8 +56,12 @@ async def _lists(world: World) -> None:
 
 async def _works(world: World, name: str) -> None:
     await world.must("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+    await world.must("POST", "/apis/resource.k8s.io/v1/resourceslices", _slice(name))
+    selector = {"cel": {"expression": f"device.driver == '{name}.example.com'"}}
+    made = {"metadata": {"name": name}, "spec": {"selectors": [selector]}}
+    await world.must("POST", "/apis/resource.k8s.io/v1/deviceclasses", made)
     path = f"/apis/resource.k8s.io/v1/namespaces/{name}/resourceclaimtemplates"
-    exactly = {"deviceClassName": "gpu.example.com", "tolerations": [{"operator": "Exists"}]}
+    exactly = {"deviceClassName": name, "tolerations": [{"operator": "Exists"}]}
     claim = {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}
     await world.must("POST", path, {"metadata": {"name": "gpu"}, "spec": {"spec": claim}})
     await world.must("POST", f"/apis/apps/v1/namespaces/{name}/deployments", _deployment())
@@ -73,6 +77,15 @@ async def _works(world: World, name: str) -> None:
     await _watched(world, name)
     await world.must("DELETE", f"/api/v1/namespaces/{name}")
     await _until("a deleted namespace is gone", lambda: _gone(world, name))
+
+
+def _slice(name: str) -> dict[str, Any]:
+    """Devices of its own, and more than strange claims that tolerate everything could take."""
+    taint = {"key": "canary", "effect": "NoSchedule"}
+    devices = [{"name": f"d-{number}", "taints": [taint]} for number in range(60)]
+    pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": f"{name}.example.com", "pool": pool, "allNodes": True, "devices": devices}
+    return {"metadata": {"name": name}, "spec": spec}
 
 
 def _deployment() -> dict[str, Any]:

@@ -36,8 +36,9 @@ _ADDRESSES_MAX = 4 * 1024**3
 """What the cluster may ever ask the machine for: whoever takes more has found something."""
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _GROUP = "rbac.authorization.k8s.io"
-_QUOTA = {"pods": "400", "count/replicasets.apps": "200", "count/jobs.batch": "200"}
-"""Without it one Deployment of two billion replicas, which is sound, is all that a round does."""
+_QUOTA = {"pods": "100", "count/replicasets.apps": "200", "count/jobs.batch": "200"}
+"""Without it one Deployment of two billion replicas, which is sound, is all that a round does. There
+are more places on the nodes than all quotas together allow."""
 
 
 class Failed(Exception):
