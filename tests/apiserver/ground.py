@@ -6,6 +6,7 @@ import ssl
 from allot.api import Response, User
 from allot.apiserver.listener import Application, Listener
 from allot.apiserver.security import Authority, open_serving, server_context
+from allot.apiserver.traffic import Traffic
 from allot.base import SystemClock
 
 
@@ -17,8 +18,9 @@ class Ground:
         now = SystemClock().now()
         authority = Authority.create(now)
         files = open_serving(self._folder, authority, ["localhost", "127.0.0.1"], now)
-        application = Application(self._handle, self._authenticate)
-        self.listener = Listener(application, server_context(files, authority.ca.certificate))
+        self.traffic = Traffic()
+        application = Application(self._handle, self._authenticate, self.traffic.shares)
+        self.listener = Listener(application, server_context(files, authority.ca.certificate), self.traffic)
         await self.listener.open("127.0.0.1", 0)
         self._context = ssl.create_default_context(cadata=authority.ca.certificate.decode())
         return self

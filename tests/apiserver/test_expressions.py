@@ -2,16 +2,13 @@
 
 import asyncio
 import json
+import threading
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from allot.api import Gates, Request, resource
+from allot.api import Request
 from allot.apiserver import ApiServer, expressions, identities
 from allot.store import MemoryStore
-from api.occasion import FakeOccasion
-from api.resource.writes import ALL_GATES
 
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 
@@ -60,79 +57,80 @@ def test_what_is_wrong_with_a_long_selector_is_said_all_the_same():
     asyncio.run(story())
 
 
-@pytest.mark.parametrize("plural", ["deviceclasses", "resourceclaims", "resourceclaimtemplates"])
-def test_expressions_are_judged_before_the_rules_ask(api, monkeypatch, plural):
-    """In every kind that has some, where there is too much to read at once."""
-    monkeypatch.setattr(expressions, "_AT_ONCE_MAX", 0)
-    monkeypatch.setattr(expressions.CelExpressions, "check_selector", lambda *_: pytest.fail("judged late"))
-    selectors = [{"cel": {"expression": 'device.driver == "d.example.com"'}}]
-    claim = {
-        "devices": {"requests": [{"name": "a", "exactly": {"deviceClassName": "g", "selectors": selectors}}]}
-    }
-    spec = {"deviceclasses": {"selectors": selectors}, "resourceclaims": claim}.get(plural, {"spec": claim})
-    where = "" if plural == "deviceclasses" else "/namespaces/default"
-    made = api("POST", f"/apis/resource.k8s.io/v1{where}/{plural}", {"metadata": {"name": "a"}, "spec": spec})
-    assert made.status == 201, made.body
-
-
-# What is judged beforehand
-
-texts = st.sampled_from(["", "true", "cost 1", "wrong", "dear"])
-asked = st.fixed_dictionaries(
-    {},
-    optional={
-        "selectors": st.lists(
-            st.fixed_dictionaries(
-                {}, optional={"cel": st.fixed_dictionaries({}, optional={"expression": texts})}
-            ),
-            max_size=3,
-        ),
-        "derivedAttributes": st.lists(
-            st.fixed_dictionaries({"name": st.just("d.example.com/a")}, optional={"expression": texts}),
-            max_size=3,
-        ),
+PLACES = {
+    "deviceclasses": lambda asked: asked,
+    "resourceclaims": lambda asked: {"devices": {"requests": [{"name": "a", "exactly": asked}]}},
+    "resourceclaimtemplates": lambda asked: {
+        "spec": {"devices": {"requests": [{"name": "a", "exactly": asked}]}}
     },
-)
-requests = st.lists(
-    st.fixed_dictionaries({"name": st.just("r")}, optional={"exactly": asked}), max_size=3
-) | st.lists(st.fixed_dictionaries({"name": st.just("r"), "firstAvailable": st.lists(asked)}), max_size=3)
-specs = st.fixed_dictionaries(
-    {}, optional={"devices": st.fixed_dictionaries({}, optional={"requests": requests})}
-)
-objects = st.one_of(
-    st.tuples(st.just(resource.DEVICE_CLASS), asked),
-    st.tuples(st.just(resource.RESOURCE_CLAIM), specs),
-    st.tuples(st.just(resource.RESOURCE_CLAIM_TEMPLATE), st.fixed_dictionaries({}, optional={"spec": specs})),
-)
+    "an alternative of a claim": lambda asked: {
+        "devices": {"requests": [{"name": "a", "firstAvailable": [{"name": "b", **asked}]}]}
+    },
+    "a claim with a field too many": lambda asked: {
+        "spec": {"x": 1},
+        "devices": {"requests": [{"name": "a", "exactly": asked}]},
+    },
+}
 
 
-class Asked(FakeOccasion):
-    """Remembers what the rules wanted to know."""
+@pytest.fixture
+def compiled_by(monkeypatch):
+    """The threads that compiled something."""
+    threads = set()
+    plain = expressions.compile_selector
 
-    def __init__(self):
-        super().__init__(verb="create", gates=Gates(ALL_GATES))
-        object.__setattr__(self, "heard", set())
+    def compile_selector(*what):
+        threads.add(threading.current_thread())
+        return plain(*what)
 
-    def check_selector(self, expression):
-        self.heard.add(("selector", expression))
-        return super().check_selector(expression)
-
-    def check_attribute(self, expression):
-        self.heard.add(("attribute", expression))
-        return super().check_attribute(expression)
+    monkeypatch.setattr(expressions, "compile_selector", compile_selector)
+    return threads
 
 
-@given(objects)
-def test_the_rules_ask_only_about_what_was_read_beforehand(made):
-    kind, spec = made
-    new = {"metadata": {"name": "a", "namespace": "default"}, "spec": spec}
-    occasion = Asked()
-    kind.rules.prepare_create(new, occasion)
-    kind.rules.validate_create(new, occasion)
-    assert occasion.heard <= set(expressions._expressions(new["spec"]))
+@pytest.mark.parametrize("verb", ["create", "update", "patch", "apply"])
+@pytest.mark.parametrize("place", PLACES)
+def test_long_expressions_are_compiled_aside_wherever_they_are(api, compiled_by, place, verb):
+    plural = place if " " not in place else "resourceclaims"
+    at = f"/apis/resource.k8s.io/v1{'' if plural == 'deviceclasses' else '/namespaces/default'}/{plural}"
+    named = {} if plural == "deviceclasses" else {"deviceClassName": "g"}
+
+    def wanted(expression):
+        spec = PLACES[place]({**named, "selectors": [{"cel": {"expression": expression}}]})
+        kind = {"deviceclasses": "DeviceClass", "resourceclaims": "ResourceClaim"}
+        return {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": kind.get(plural, "ResourceClaimTemplate"),
+            "metadata": {"name": "a"},
+            "spec": spec,
+        }
+
+    if verb in ("update", "patch"):
+        assert api("POST", at, wanted('device.driver == "d.example.com"')).status == 201
+        compiled_by.clear()
+    match verb:
+        case "create":
+            done = api("POST", at, wanted(long_selector(1)))
+        case "update":
+            done = api("PUT", f"{at}/a", wanted(long_selector(1)))
+        case "patch":
+            done = api("PATCH", f"{at}/a", wanted(long_selector(1)), media="application/merge-patch+json")
+        case _:
+            done = api(
+                "PATCH",
+                f"{at}/a",
+                wanted(long_selector(1)),
+                media="application/apply-patch+yaml",
+                fieldManager="m",
+            )
+    # The spec of claims and templates cannot be changed; what is new in it is judged all the same.
+    assert done.status in (200, 201) or (done.status == 422 and "immutable" in str(done.body)), done.body
+    assert threading.main_thread() not in compiled_by
 
 
-def test_parameters_of_a_driver_are_not_read():
-    parameters = {"selectors": [{"cel": {"expression": "x"}}], "devices": {"requests": []}}
-    config = [{"opaque": {"driver": "d.example.com", "parameters": parameters}}]
-    assert list(expressions._expressions({"devices": {"config": config}, "config": config})) == []
+def test_what_is_known_is_not_compiled_again(api, compiled_by):
+    for name in ("a", "b"):
+        exactly = {"deviceClassName": "g", "selectors": [{"cel": {"expression": long_selector(1)}}]}
+        spec = {"devices": {"requests": [{"name": "a", "exactly": exactly}]}}
+        assert api("POST", CLAIMS, {"metadata": {"name": name}, "spec": spec}).status == 201
+        assert bool(compiled_by) == (name == "a")
+        compiled_by.clear()

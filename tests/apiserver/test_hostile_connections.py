@@ -6,7 +6,8 @@ import socket
 import pytest
 
 from allot.api import Response, User, errors
-from allot.apiserver import arriving, strangers, unread
+from allot.apiserver import arriving, shares, strangers, unread
+from allot.apiserver.traffic import Traffic
 
 from .ground import Ground, fine, until
 
@@ -170,8 +171,8 @@ def test_strangers_keep_nobody_out(tmp_path, monkeypatch, stage):
                 if stage == "in a request":
                     held[-1][1].write(b"GET / HTTP/1.1\r\nA: ")
                 await asyncio.sleep(0)
-            await until(lambda: ground.listener.connections.strangers.turned_away >= 32)
-            assert len(ground.listener.connections.strangers) <= 8
+            await until(lambda: ground.traffic.strangers.turned_away >= 32)
+            assert len(ground.traffic.strangers) <= 8
             assert (await ground.say(GET)).startswith(b"HTTP/1.1 401")
             known.write(GET.replace(b"Host", b"Authorization: me\r\nHost"))
             assert (await asyncio.wait_for(known_reader.readuntil(b"}"), 20)).startswith(b"HTTP/1.1 200")
@@ -209,10 +210,10 @@ def test_a_whole_answer_that_nobody_reads_is_cut(tmp_path, monkeypatch):
         async with Ground(tmp_path, large) as ground:
             connections = ground.listener.connections
             _, writer = await not_reading(ground)
-            await until(lambda: connections.unread.waiting_bytes)
-            await until(lambda: connections.unread.cut == 1)
+            await until(lambda: ground.traffic.unread.waiting_bytes)
+            await until(lambda: ground.traffic.unread.cut == 1)
             await until(lambda: not connections.state.connections)
-            assert connections.unread.waiting_bytes == 0
+            assert ground.traffic.unread.waiting_bytes == 0
             writer.transport.abort()
 
     asyncio.run(story())
@@ -224,15 +225,102 @@ def test_answers_that_nobody_reads_are_bounded_in_all(tmp_path, monkeypatch):
 
     async def story():
         async with Ground(tmp_path, large) as ground:
-            connections = ground.listener.connections
             held = [(await not_reading(ground))[1] for _ in range(14)]
-            await until(lambda: connections.unread.cut >= 4)
-            assert connections.unread.waiting_bytes <= 5 * SIZE
+            await until(lambda: ground.traffic.unread.cut >= 4)
+            assert ground.traffic.unread.waiting_bytes <= 5 * SIZE
             reader, writer = await ground.connect()
             writer.write(GET)
             await reader.readuntil(b"\r\n\r\n")
             assert len(await asyncio.wait_for(reader.readexactly(SIZE), 60)) == SIZE
             for one in [*held, writer]:
                 one.transport.abort()
+
+    asyncio.run(story())
+
+
+class Posting:
+    """A server that takes bodies and answers when it is let."""
+
+    def __init__(self, tmp_path):
+        self.gate = asyncio.Event()
+        who = lambda request, peer: User(request.headers["authorization"])  # noqa: E731
+        self.ground = Ground(tmp_path, self._slow, who)
+
+    async def _slow(self, request, user):
+        await self.gate.wait()
+        return Response(200, b"%d" % len(request.body))
+
+    async def post(self, user, size, *, chunked=False):
+        reader, writer = await self.ground.connect()
+        how = b"Transfer-Encoding: chunked" if chunked else b"Content-Length: %d" % size
+        writer.write(b"POST / HTTP/1.1\r\nAuthorization: %b\r\n%b\r\n\r\n" % (user, how))
+        writer.write(b"%x\r\n%b\r\n0\r\n\r\n" % (size, b"x" * size) if chunked else b"x" * size)
+        answer = await asyncio.wait_for(reader.read(65536), 30)
+        writer.transport.abort()
+        return answer.partition(b" ")[2][:3]
+
+
+def test_bodies_are_read_when_there_is_room_for_them(tmp_path, monkeypatch):
+    """For their user, and in all; declared or in chunks. Who is small does not wait."""
+    monkeypatch.setattr(shares, "BODY_BYTES_PER_USER_MAX", 4_000_000)
+    monkeypatch.setattr(shares, "BODY_BYTES_MAX", 9_000_000)
+
+    async def story():
+        posting = Posting(tmp_path)
+        async with posting.ground:
+            kept, post = posting.ground.traffic.shares, posting.post
+            tasks = [asyncio.create_task(post(b"a", 2_000_000)) for _ in range(6)]
+            await until(lambda: kept._bytes == 4_000_000 and sum(map(len, kept._lines.values())) == 4)
+            tasks.append(asyncio.create_task(post(b"a", 1000)))
+            tasks += [asyncio.create_task(post(user, 2_000_000, chunked=True)) for user in (b"b", b"c")]
+            await until(lambda: kept.requests == 9 and kept._bytes >= 4_000_000 + 3 * 2**20)
+            assert kept._bytes <= 9_000_000 and set(kept._lines) in ({"a", "b"}, {"a", "c"})
+            posting.gate.set()
+            assert await asyncio.gather(*tasks) == [b"200"] * 9
+            assert kept._bytes == kept.requests == 0
+            assert not kept._bytes_of and not kept._requests_of and not kept._lines
+
+    asyncio.run(story())
+
+
+def test_bodies_that_wait_for_room_are_told_to_come_back_in_the_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(shares, "BODY_BYTES_PER_USER_MAX", 1_000_000)
+    monkeypatch.setattr(shares, "PATIENCE_S", 0.5)
+    monkeypatch.setattr(shares, "WAITING_PER_USER_MAX", 2)
+
+    async def story():
+        posting = Posting(tmp_path)
+        async with posting.ground:
+            kept, post = posting.ground.traffic.shares, posting.post
+            first = asyncio.create_task(post(b"a", 200_000))
+            await until(lambda: kept._bytes)
+            rest = [asyncio.create_task(post(b"a", 900_000)) for _ in range(3)]
+            assert await asyncio.gather(*rest) == [b"429"] * 3
+            assert not kept._lines
+            posting.gate.set()
+            assert await first == b"200"
+            assert kept._bytes == kept.requests == 0
+
+    asyncio.run(story())
+
+
+def test_who_leaves_while_his_body_waits_takes_no_room(tmp_path, monkeypatch):
+    monkeypatch.setattr(shares, "BODY_BYTES_PER_USER_MAX", 1_000_000)
+
+    async def story():
+        kept = Traffic().shares
+        await kept.take("a", 900_000)
+        leaves, stays = (asyncio.create_task(kept.take("a", 900_000)) for _ in range(2))
+        await asyncio.sleep(0)
+        leaves.cancel()
+        await asyncio.sleep(0)
+        kept.give_back("a", 900_000)
+        await asyncio.wait_for(stays, 5)
+        late = asyncio.create_task(kept.take("a", 900_000))
+        await asyncio.sleep(0)
+        kept.give_back("a", 900_000)
+        late.cancel()  # its turn has come, and it does not know yet
+        await asyncio.gather(late, return_exceptions=True)
+        assert kept._bytes == 0 and not kept._bytes_of and not kept._lines
 
     asyncio.run(story())

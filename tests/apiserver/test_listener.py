@@ -6,7 +6,7 @@ import json
 import pytest
 
 from allot.api import Response
-from allot.apiserver import arriving, connection, listener, unread
+from allot.apiserver import arriving, connection, listener, shares, unread
 
 from .ground import Ground, fine
 
@@ -69,8 +69,9 @@ def test_what_is_not_http_ends_the_connection(tmp_path):
     asyncio.run(story())
 
 
-def test_more_requests_than_fit_are_told_to_come_back(tmp_path, monkeypatch):
-    monkeypatch.setattr(listener, "REQUESTS_MAX", 2)
+@pytest.mark.parametrize("which", ["REQUESTS_MAX", "REQUESTS_PER_USER_MAX"])
+def test_more_requests_than_fit_are_told_to_come_back(tmp_path, monkeypatch, which):
+    monkeypatch.setattr(shares, which, 2)
     gate = asyncio.Event()
 
     async def slow(request, user):

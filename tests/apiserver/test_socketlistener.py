@@ -13,6 +13,7 @@ import uvloop
 from allot.api import Request, Response, User, errors, frames
 from allot.apiserver import socketlistener, unread
 from allot.apiserver.socketlistener import SocketListener
+from allot.apiserver.traffic import Traffic
 from allot.client import Socket, SocketLimits
 from allot.client import link as linking
 
@@ -23,7 +24,7 @@ GET = Request("GET", "/x")
 @contextlib.asynccontextmanager
 async def ground(folder, handle):
     """A listener in front of a handler that the test chooses, and the way to it."""
-    listener = SocketListener(handle)
+    listener = SocketListener(handle, Traffic())
     await listener.open(folder / "api.sock")
     try:
         yield listener, Socket(folder / "api.sock")
@@ -115,7 +116,7 @@ def test_another_user_gets_no_answer(tmp_path, monkeypatch):
 def test_what_an_earlier_server_left_gives_way_and_anything_else_does_not(tmp_path):
     async def story():
         path = tmp_path / "api.sock"
-        first = SocketListener(fine)
+        first = SocketListener(fine, Traffic())
         await first.open(path)
         async with ground(tmp_path, fine) as (_, shared):
             await first.close()  # it leaves the other one's socket alone
@@ -124,7 +125,7 @@ def test_what_an_earlier_server_left_gives_way_and_anything_else_does_not(tmp_pa
             await client.close()
         path.write_text("something")
         with pytest.raises(FileExistsError, match="in the way"):
-            await SocketListener(fine).open(path)
+            await SocketListener(fine, Traffic()).open(path)
 
     told(story())
 
@@ -305,14 +306,14 @@ def test_answers_that_a_process_does_not_read_are_not_made(tmp_path):
             for number in range(400):
                 raw.ask(number)
             raw.outbox.flush()
-            await until(lambda: listener.unread.waiting_bytes)
+            await until(lambda: listener.traffic.unread.waiting_bytes)
             await asyncio.sleep(0.3)
             assert len(made) < 60
-            assert listener.unread.waiting_bytes < 60_000_000
+            assert listener.traffic.unread.waiting_bytes < 60_000_000
             raw.writer.transport.resume_reading()
             for _ in range(400):
                 assert len((await raw.answer()).body) == 900_000
-            assert listener.unread.waiting_bytes == 0
+            assert listener.traffic.unread.waiting_bytes == 0
             client = shared.transport(SOMEBODY)
             answers = await asyncio.gather(*(client.send(GET) for _ in range(100)))
             assert [len(answer.body) for answer in answers] == [900_000] * 100

@@ -6,8 +6,9 @@ import contextlib
 import pytest
 
 from allot.api import Request, Response, User, errors, frames
-from allot.apiserver import ServingOptions, identities, serve
+from allot.apiserver import ServingOptions, identities, serve, socketlistener
 from allot.apiserver.socketlistener import SocketListener
+from allot.apiserver.traffic import Traffic
 from allot.client import Client, Socket, SocketLimits
 from components import free_ports
 
@@ -98,14 +99,22 @@ def test_nothing_listening_means_unavailable(tmp_path):
     told(story())
 
 
-def test_many_who_come_at_once_share_one_connection(tmp_path):
+def test_many_who_come_at_once_share_one_connection(tmp_path, monkeypatch):
+    made, plain = [], socketlistener._Connection.connection_made
+
+    def connection_made(self, transport):
+        made.append(self)
+        plain(self, transport)
+
+    monkeypatch.setattr(socketlistener._Connection, "connection_made", connection_made)
+
     async def story():
         async with server(tmp_path) as serving:
             shared = Socket(serving.socket, SocketLimits(requests_max=5))
             users = [shared.transport(identities.node(f"n{number}")) for number in range(20)]
             answers = await asyncio.gather(*(user.send(Request("GET", "/version")) for user in users))
             assert {answer.status for answer in answers} == {200}
-            assert len(serving._local.connections) == 1
+            assert len(made) == 1
             for user in users:
                 await user.close()
 
@@ -168,7 +177,7 @@ def test_closing_ends_the_waiting_of_those_who_asked_and_of_nobody_else(tmp_path
         return Response(200)
 
     async def story():
-        listener = SocketListener(slow)
+        listener = SocketListener(slow, Traffic())
         await listener.open(tmp_path / "api.sock")
         shared = Socket(tmp_path / "api.sock")
         staying, leaving = (shared.transport(identities.ADMIN) for _ in range(2))

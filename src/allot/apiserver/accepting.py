@@ -67,7 +67,7 @@ class Accepting:
                 continue
             task = loop.create_task(self._shake_hands(accepted))
             self._keep(task)
-            self._connections.strangers.enter(accepted, task.cancel)
+            self._connections.traffic.strangers.enter(accepted, task.cancel)
 
     async def _shake_hands(self, accepted: socket.socket) -> None:
         loop = asyncio.get_running_loop()
@@ -81,13 +81,13 @@ class Accepting:
                 ssl_shutdown_timeout=_CLOSING_S,
             )
         except (OSError, asyncio.CancelledError):  # also what TLS and its patience say
-            self._connections.strangers.leave(accepted)
+            self._connections.traffic.strangers.leave(accepted)
             with contextlib.suppress(OSError):
                 accepted.close()
 
     def _has_room(self) -> bool:
         taken = self._connections
-        if len(taken.state.connections) + len(taken.strangers) < self._most:
+        if len(taken.state.connections) + len(taken.traffic.strangers) < self._most:
             return True
         if taken.idle:
             next(iter(taken.idle)).abort()

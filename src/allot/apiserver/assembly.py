@@ -27,6 +27,7 @@ from .admission.accounts import born_with_account, service_account
 from .admission.limits import limits_of_pods, limits_of_volume_claims
 from .admission.rights import no_escalation, node_restriction, own_pools
 from .applying import Applier
+from .aside import Aside
 from .audit import Auditor
 from .cache import Caches
 from .call import Call
@@ -67,6 +68,7 @@ from .seeding import SERVER, Seeder, accounts, namespaces, priority_classes
 from .server import Page, Server, Verb
 from .stored import object_of
 from .telemetry import Telemetry
+from .traffic import Traffic
 from .watching import Laggards
 from .writing import Writer
 
@@ -83,6 +85,7 @@ class Options:
     ids: Ids = field(default_factory=RandomIds)
     anonymous_health: bool = False  # let strangers see /healthz, /livez and /readyz
     watch_loop: bool = True  # measure how long the event loop is held
+    threads: bool = True  # work on large requests aside
 
 
 class ApiServer:
@@ -107,6 +110,8 @@ class ApiServer:
         self.authorizer = Authorizer()
         self.revocations = Revocations()
         self.metrics = Metrics()
+        self.aside = Aside(self.metrics, threads=self.options.threads)
+        self.traffic = Traffic(self.metrics)
         self.laggards = Laggards()
         self._loop_watch = LoopWatch()
         self.ready = False
@@ -144,6 +149,7 @@ class ApiServer:
             reviews(self.authorizer, self.tokens, self.clock),
             self._pages(),
             Telemetry(self.metrics, self.laggards, self._loop_watch),
+            self.aside,
             audit,
         )
         if audit is not None:
@@ -209,6 +215,7 @@ class ApiServer:
         if self._definitions is not None:
             await self._definitions.close()
         await self.caches.close()
+        self.aside.close()
 
     def _kind(self, group: str, plural: str) -> Kind:
         kind = self.registry.kind(group, plural)

@@ -1,12 +1,18 @@
 """One request on one resource, with everything about it that is settled before it is carried out."""
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import msgspec
 
 from allot.api import Kind, Request, User, errors
 
+from .aside import HERE, Seat, weight_of
 from .registry import Served
 from .render import Renderer
 from .target import Target
+
+T = TypeVar("T")
 
 MANAGER_LENGTH_MAX = 128
 
@@ -18,6 +24,7 @@ class Call(msgspec.Struct, frozen=True):
     user: User
     renderer: Renderer
     kind: Kind  # of what is served
+    seat: Seat = HERE  # where it is worked on
 
     @property
     def dry_run(self) -> bool:
@@ -29,6 +36,15 @@ class Call(msgspec.Struct, frozen=True):
     @property
     def field_validation(self) -> str:
         return field_validation(self.request)
+
+    async def settle(self, size: int = 0) -> bool:
+        """Before the body is worked on, with something else of that size. See `Seat.settle`."""
+        return await self.seat.settle(max(size, weight_of(self.request)))
+
+    async def read(self, work: Callable[[], T]) -> T:
+        """What `work`, which is pure, makes of the body."""
+        await self.settle()
+        return await self.seat.do(work)
 
     @property
     def manager(self) -> str:

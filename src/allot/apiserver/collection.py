@@ -21,7 +21,7 @@ class CollectionDeleter:
     async def delete(self, call: Call) -> Response:
         query = call.request.query
         selection = parse_selection(call.served, lambda name: query.get(name, ""))
-        options = delete_options(call)
+        options = await call.read(lambda: delete_options(call))
         page = await self._repository.store.range(prefix_of(call.kind, call.target.namespace))
         items = []
         for at, entry in enumerate(page.entries):

@@ -20,13 +20,12 @@ from uvicorn.server import ServerState
 
 from .arriving import PIPELINED_MAX, Arrival, Excess, TooMuch
 from .security import Certified, certified
-from .strangers import Strangers
-from .unread import Unread
+from .traffic import Traffic
 
 ARRIVAL_S = 60.0
 """For a request to arrive once it, or the connection, has begun."""
-_FAREWELL_S = 1.0
-"""For the last words to a client that is cut off."""
+_FAREWELL_S = 0.2
+"""For the last words to a client that is cut off; nothing more is read from it."""
 _WRITE_BUFFER_BYTES = 32 * 1024
 
 
@@ -61,9 +60,8 @@ class Connections:
     """What all connections of a listener share."""
 
     config: Config
+    traffic: Traffic
     state: ServerState = field(default_factory=ServerState)
-    strangers: Strangers = field(default_factory=Strangers)
-    unread: Unread = field(default_factory=Unread)
     idle: dict["Connection", None] = field(default_factory=dict)  # waiting for a request, longest first
 
 
@@ -75,6 +73,7 @@ class Connection(HttpToolsProtocol):
         self._name = name
         self._arrival = Arrival()
         self._held = 0
+        self._is_over = False
 
     # -- what the event loop calls --------------------------------------------------------------
 
@@ -87,12 +86,12 @@ class Connection(HttpToolsProtocol):
         self.peer = Peer(
             transport.get_extra_info("ssl_object"),
             address[0],
-            lambda: self._all.strangers.leave(self._name),
+            lambda: self._all.traffic.strangers.leave(self._name),
         )
-        self._all.strangers.enter(self._name, self.abort)
+        self._all.traffic.strangers.enter(self._name, self.abort)
 
     def data_received(self, data: bytes) -> None:
-        if self.parser is None or self.transport.is_closing():
+        if self._is_over or self.transport.is_closing():
             return
         self._unset_keepalive_if_required()
         try:
@@ -111,16 +110,18 @@ class Connection(HttpToolsProtocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._all.unread.full(self, self.transport.get_write_buffer_size() + self._held, self._abort_soon)
+        self._all.traffic.unread.full(
+            self, self.transport.get_write_buffer_size() + self._held, self._abort_soon
+        )
 
     def resume_writing(self) -> None:
-        self._all.unread.flows(self)
+        self._all.traffic.unread.flows(self)
         super().resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._look_again.cancel()
-        self._all.strangers.leave(self._name)
-        self._all.unread.flows(self)
+        self._all.traffic.strangers.leave(self._name)
+        self._all.traffic.unread.flows(self)
         self._all.idle.pop(self, None)
         super().connection_lost(exc)
         self.pipeline.clear()
@@ -166,7 +167,7 @@ class Connection(HttpToolsProtocol):
     def hold(self, size: int) -> None:
         """An answer of so many bytes is in somebody's hands, to be written here piece by piece."""
         self._held += size
-        self._all.unread.holds(self, size)
+        self._all.traffic.unread.holds(self, size)
 
     def let_go(self, size: int) -> None:
         """So many of them have been written, or will not be."""
@@ -194,7 +195,8 @@ class Connection(HttpToolsProtocol):
             body = why.encode() + b"\n"
             head = b"content-type: text/plain\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
             self.transport.write(STATUS_LINE[status] + head % len(body) + body)
-            self.transport.close()
+            self.transport.pause_reading()
+            self._is_over = True
             self.loop.call_later(_FAREWELL_S, self.abort)
         else:
             self.abort()

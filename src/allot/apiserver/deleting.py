@@ -111,7 +111,8 @@ class Deleter:
 
     async def delete(self, call: Call) -> Response:
         kind, name = call.kind, call.target.name
-        last, gone = await self.remove(call, call.target.namespace, name, delete_options(call))
+        options = await call.read(lambda: delete_options(call))
+        last, gone = await self.remove(call, call.target.namespace, name, options)
         headers = warning_headers([v.deprecated] if (v := call.served.version).deprecated else [])
         if gone and not call.served.version.returns_deleted:
             return Response(200, encode(_success(kind, name, last.uid)), headers=headers)

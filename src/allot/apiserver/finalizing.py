@@ -15,7 +15,9 @@ class Finalizer:
         self._writer = writer
 
     async def finalize(self, call: Call) -> Response:
-        wanted, warnings = read_other(call.request, schema.get(_SHAPE), "Namespace", ("v1",))
+        wanted, warnings = await call.read(
+            lambda: read_other(call.request, schema.get(_SHAPE), "Namespace", ("v1",))
+        )
         finalizers = (wanted.get("spec") or {}).get("finalizers") or []
 
         def build(old: Object, occasion: WriteOccasion) -> Body:

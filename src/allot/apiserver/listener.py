@@ -16,19 +16,18 @@ import uvicorn
 from allot.api import Request, Response, User, errors
 
 from .accepting import Accepting
+from .aside import SMALL_BYTES
 from .connection import Connection, Connections, Peer
 from .security import Certified
 from .server import error_response
+from .shares import Room, Shares
+from .traffic import Traffic
 from .unread import PIECE_BYTES
 
 _KEEP_ALIVE_S = 300
 _LINGER_S = 0.5
 
 BODY_BYTES_MAX = 3 * 1024 * 1024
-REQUESTS_MAX = 800
-"""More at once are told to come back: what waits in memory is bounded."""
-
-_BUSY = error_response(errors.TooManyRequests("Too many requests, please try again later.", retry_after_s=1))
 
 Authenticate = Callable[[Request, Peer], User]
 """Who is calling, by certificate or by token; raises Unauthorized."""
@@ -42,22 +41,15 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 class Application:
     """The ASGI application."""
 
-    def __init__(self, handle: Handle, authenticate: Authenticate) -> None:
+    def __init__(self, handle: Handle, authenticate: Authenticate, shares: Shares) -> None:
         self._handle = handle
         self._authenticate = authenticate
-        self._being_answered = 0  # streams do not count once they run
+        self._shares = shares
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        if self._being_answered >= REQUESTS_MAX:
-            await _send_whole(_BUSY, send, scope)
-            return
-        self._being_answered += 1
-        try:
-            response = await self._respond(scope, receive)
-        finally:
-            self._being_answered -= 1
+        response = await self._respond(scope, receive)
         if response.stream is None:
             await _send_whole(response, send, scope)
         else:
@@ -72,12 +64,20 @@ class Application:
             # Strangers are turned away before their body is read.
             user = self._authenticate(request, peer)
             peer.is_known()
-            if method not in ("GET", "HEAD"):
-                body = await _read_body(receive, headers)
-                request = Request(method, request.path, query, headers, body, peer.address)
+            self._shares.enter(user.name)
         except errors.ApiError as error:
             return error_response(error)
-        return await self._handle(request, user)
+        room = Room(self._shares, user.name)
+        try:
+            if method not in ("GET", "HEAD"):
+                body = await _read_body(receive, headers, room)
+                request = Request(method, request.path, query, headers, body, peer.address)
+            return await self._handle(request, user)
+        except errors.ApiError as error:
+            return error_response(error)
+        finally:
+            room.close()
+            self._shares.leave(user.name)
 
 
 def _request_headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
@@ -99,10 +99,12 @@ def _query(raw: bytes) -> dict[str, str]:
         raise errors.BadRequest("the query of the request cannot be read") from None
 
 
-async def _read_body(receive: Receive, headers: dict[str, str]) -> bytes:
+async def _read_body(receive: Receive, headers: dict[str, str], room: Room) -> bytes:
     declared = headers.get("content-length", "")
-    if declared.isdigit() and int(declared) > BODY_BYTES_MAX:
-        raise _too_large()
+    if declared.isdigit():
+        if len(declared) > 19 or int(declared) > BODY_BYTES_MAX:
+            raise _too_large()
+        await room.make(int(declared))
     parts: list[bytes] = []
     size = 0
     while True:
@@ -113,6 +115,8 @@ async def _read_body(receive: Receive, headers: dict[str, str]) -> bytes:
         size += len(parts[-1])
         if size > BODY_BYTES_MAX:
             raise _too_large()
+        if size > SMALL_BYTES:
+            await room.make(BODY_BYTES_MAX)  # how long a body in chunks will be is not known
         if not message.get("more_body"):
             return parts[0] if len(parts) == 1 else b"".join(parts)
 
@@ -195,7 +199,7 @@ async def _until_gone(receive: Receive) -> None:
 class Listener:
     """Serves an application on a socket until closed."""
 
-    def __init__(self, application: Application, context: ssl.SSLContext) -> None:
+    def __init__(self, application: Application, context: ssl.SSLContext, traffic: Traffic) -> None:
         config = uvicorn.Config(
             cast(Any, application),
             ws="none",
@@ -206,7 +210,7 @@ class Listener:
             timeout_keep_alive=_KEEP_ALIVE_S,
         )
         config.load()
-        self.connections = Connections(config)
+        self.connections = Connections(config, traffic)
         self._accepting = Accepting(self.connections, context)
         self.port = 0
 

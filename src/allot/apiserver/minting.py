@@ -25,7 +25,9 @@ class Minter:
         self._ids = ids
 
     async def mint(self, call: Call) -> Response:
-        body, warnings = read_other(call.request, schema.get(_SHAPE), _KIND, (_API_VERSION,))
+        body, warnings = await call.read(
+            lambda: read_other(call.request, schema.get(_SHAPE), _KIND, (_API_VERSION,))
+        )
         target = call.target
         refused = refuse_node(call.user, target.action(), body, None, self._lookup)
         if refused is not None:

@@ -9,7 +9,7 @@ of API servers on one store.
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import msgspec
 
@@ -27,34 +27,8 @@ from allot.api import (
 )
 from allot.store import Change, Compare, Put
 
+from .expressions import Judging
 from .repository import Found
-
-
-class Judged(msgspec.Struct):
-    """Verdicts on expressions, found before the rules ask."""
-
-    selectors: dict[str, FieldErrorText | None] = {}
-    attributes: dict[str, FieldErrorText | int] = {}
-    broken: list[FieldError] | None = None  # rules of its schema that a custom resource breaks
-    complaints: dict[int, list[FieldError]] = {}  # about the rules in a schema, by its identity
-
-
-class Expressions(Protocol):
-    """Judges new CEL expressions; see `expressions`."""
-
-    async def study(self, fields: Fields, judged: Judged) -> None: ...
-
-    def check_selector(self, expression: str) -> FieldErrorText | None: ...
-
-    def check_attribute(self, expression: str) -> FieldErrorText | int: ...
-
-    async def study_rules(
-        self, shape: schema.Schema, new: Fields, old: Fields | None
-    ) -> list[FieldError]: ...
-
-    def check_rules(self, openapi: Mapping[str, Any], path: Path) -> list[FieldError]: ...
-
-    def judge(self, shape: schema.Schema, new: Fields, old: Fields | None) -> list[FieldError]: ...
 
 
 class WriteOccasion(msgspec.Struct):
@@ -66,12 +40,11 @@ class WriteOccasion(msgspec.Struct):
     gates: Gates
     version: str
     authorizer: Callable[[User, Action], Decision]
-    expressions: Expressions
+    judging: Judging
     namespace_found: Found | None = None
     warnings: list[str] = []  # each occasion its own: structs copy empty defaults
     compares: list[Compare] = []
     extra_writes: list[Change] = []
-    judged: Judged = msgspec.field(default_factory=Judged)
 
     def namespace(self) -> Fields | None:
         found = self.namespace_found
@@ -96,26 +69,14 @@ class WriteOccasion(msgspec.Struct):
     def authorize(self, action: Action) -> Decision:
         return self.authorizer(self.user, action)
 
-    async def study_expressions(self, fields: Fields) -> None:
-        await self.expressions.study(fields, self.judged)
-
-    async def study_rules(self, shape: schema.Schema, new: Fields, old: Fields | None) -> None:
-        self.judged.broken = await self.expressions.study_rules(shape, new, old)
-
     def check_rules(self, openapi: Mapping[str, Any], path: Path) -> list[FieldError]:
-        known = self.judged.complaints.get(id(openapi))
-        return self.expressions.check_rules(openapi, path) if known is None else known
+        return self.judging.rules(openapi, path)
 
     def judge(self, shape: schema.Schema, new: Fields, old: Fields | None) -> list[FieldError]:
-        known = self.judged.broken
-        return self.expressions.judge(shape, new, old) if known is None else known
+        return self.judging.broken(shape, new, old)
 
     def check_selector(self, expression: str) -> FieldErrorText | None:
-        if expression in self.judged.selectors:
-            return self.judged.selectors[expression]
-        return self.expressions.check_selector(expression)
+        return self.judging.selector(expression)
 
     def check_attribute(self, expression: str) -> FieldErrorText | int:
-        if expression in self.judged.attributes:
-            return self.judged.attributes[expression]
-        return self.expressions.check_attribute(expression)
+        return self.judging.attribute(expression)

@@ -7,7 +7,8 @@ from allot.base import Clock, Ids
 
 from .cache import Caches
 from .call import Call
-from .occasion import Expressions, WriteOccasion
+from .expressions import CelExpressions, Judging
+from .occasion import WriteOccasion
 from .repository import Found, Repository, key_of
 
 Authorize = Callable[[User, Action], Decision]
@@ -23,7 +24,7 @@ class Occasions:
         ids: Ids,
         gates: Gates,
         authorize: Authorize,
-        expressions: Expressions,
+        expressions: CelExpressions,
     ) -> None:
         self.clock = clock
         self.ids = ids
@@ -46,8 +47,8 @@ class Occasions:
             now=self.clock.now(),
             gates=self.gates,
             version=call.served.version.name,
-            authorizer=self._authorize,
-            expressions=self._expressions,
+            authorizer=call.seat.on_loop(self._authorize),
+            judging=Judging(self._expressions),
             namespace_found=namespace,
             warnings=list(warnings),
         )

@@ -43,7 +43,7 @@ class Binder:
         self._clock = clock
 
     async def bind(self, call: Call) -> Response:
-        binding, warnings = _read(call, "io.k8s.api.core.v1.Binding", "v1")
+        binding, warnings = await call.read(lambda: _read(call, "io.k8s.api.core.v1.Binding", "v1"))
         target = binding.get("target") or {}
         node = target.get("name") or ""
         if not node or target.get("kind", "Node") not in ("", "Node"):
@@ -103,7 +103,9 @@ class Evictor:
         self._clock = clock
 
     async def evict(self, call: Call) -> Response:
-        eviction, warnings = _read(call, "io.k8s.api.policy.v1.Eviction", "policy/v1", "policy/v1beta1")
+        eviction, warnings = await call.read(
+            lambda: _read(call, "io.k8s.api.policy.v1.Eviction", "policy/v1", "policy/v1beta1")
+        )
         asked = options_of(eviction.get("deleteOptions") or {}, {})
         asked = replace(asked, dry_run=asked.dry_run or call.dry_run)
         for _ in range(ATTEMPTS):

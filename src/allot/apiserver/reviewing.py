@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from allot.api import Fields, Request, Response, User, encode, schema
 from allot.base import Clock
 
+from .aside import Seat, weight_of
 from .body import read_other
 from .security import (
     Authorizer,
@@ -32,7 +33,7 @@ REVIEWS = (
 """(group, version, plural, kind, namespaced)"""
 
 Ask = Callable[[Fields, User, str], Fields]
-Review = Callable[[Target, Request, User], Awaitable[Response]]
+Review = Callable[[Target, Request, User, Seat], Awaitable[Response]]
 
 
 def reviews(
@@ -64,9 +65,10 @@ def reviews(
 def _review(ask: Ask, api_version: str, kind: str) -> Review:
     shape = f"io.k8s.api.{api_version.partition('.')[0]}.v1.{kind}"
 
-    async def answer(target: Target, request: Request, user: User) -> Response:
-        body, warnings = read_other(request, schema.get(shape), kind, (api_version,))
-        answered = encode(ask(body, user, target.namespace))
-        return Response(201, answered, headers=warning_headers(warnings))
+    async def answer(target: Target, request: Request, user: User, seat: Seat) -> Response:
+        await seat.settle(weight_of(request))
+        body, warnings = await seat.do(lambda: read_other(request, schema.get(shape), kind, (api_version,)))
+        said = ask(body, user, target.namespace)
+        return Response(201, await seat.do(lambda: encode(said)), headers=warning_headers(warnings))
 
     return answer

@@ -29,7 +29,9 @@ class Scaling:
         return Response(200, encode(scale_of(call, found.object)))
 
     async def update(self, call: Call) -> Response:
-        wanted, warnings = read_other(call.request, schema.get(_SCHEMA), "Scale", ("autoscaling/v1",))
+        wanted, warnings = await call.read(
+            lambda: read_other(call.request, schema.get(_SCHEMA), "Scale", ("autoscaling/v1",))
+        )
         return await self._write(call, lambda current: (wanted, warnings))
 
     async def patch(self, call: Call) -> Response:

@@ -13,6 +13,7 @@ from allot.base import Clock
 from allot.store import StoreError
 
 from . import storetrouble
+from .aside import Aside, Seat
 from .audit import Answered, Auditor
 from .call import Call
 from .reading import Reader, renderer_of
@@ -26,7 +27,7 @@ from .warnings import warning_headers
 log = logging.getLogger(__name__)
 
 Verb = Callable[[Call], Awaitable[Response]]
-Review = Callable[[Target, Request, User], Awaitable[Response]]
+Review = Callable[[Target, Request, User, Seat], Awaitable[Response]]
 Page = Callable[[Request], Awaitable[Response | None]]
 
 
@@ -42,6 +43,7 @@ class Server:
         reviews: Mapping[tuple[str, str, str], Review],
         page: Page,
         telemetry: Telemetry,
+        aside: Aside,
         audit: Auditor | None,
     ) -> None:
         """`verbs` write objects; `subresources` are verbs by subresource and method;
@@ -55,6 +57,7 @@ class Server:
         self._reviews = reviews
         self._page = page
         self._telemetry = telemetry
+        self._aside = aside
         self._audit = audit
 
     async def handle(self, request: Request, user: User) -> Response:
@@ -85,17 +88,25 @@ class Server:
         if review is not None and not target.name:
             if target.verb != "create":
                 raise _not_allowed()
-            return await review(target, request, user)
+            seat = self._aside.seat(user.name)
+            try:
+                return await review(target, request, user, seat)
+            finally:
+                seat.leave()
         served = target.served
         if served is None or (served.kind.namespaced and not target.namespace and target.name):
             raise _no_such_page()
         renderer = renderer_of(served, request, self._clock.now())
-        call = Call(target, served, request, user, renderer, served.kind)
-        if target.subresource:
-            return await self._subresource(call)
-        if target.verb not in served.kind.verbs:
-            raise _not_allowed()
-        response = await self._plain(call)
+        seat = self._aside.seat(user.name)
+        call = Call(target, served, request, user, renderer, served.kind, seat)
+        try:
+            if target.subresource:
+                return await self._subresource(call)
+            if target.verb not in served.kind.verbs:
+                raise _not_allowed()
+            response = await self._plain(call)
+        finally:
+            seat.leave()
         deprecated = served.version.deprecated
         if deprecated and target.verb in ("get", "list", "watch"):
             return _with_warning(response, deprecated)

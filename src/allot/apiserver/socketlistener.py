@@ -31,7 +31,8 @@ from allot.base import unix_address
 from .listener import Handle
 from .security import identities
 from .server import error_response
-from .unread import Unread
+from .shares import Room
+from .traffic import Traffic
 
 log = logging.getLogger(__name__)
 
@@ -55,10 +56,9 @@ _BUSY = error_response(errors.TooManyRequests("Too many requests, please try aga
 class SocketListener:
     """Serves a handler on a unix socket until closed."""
 
-    def __init__(self, handle: Handle, unread: Unread | None = None) -> None:
-        """`unread` counts what nobody reads, perhaps with that of other listeners."""
+    def __init__(self, handle: Handle, traffic: Traffic) -> None:
         self.handle = handle
-        self.unread = unread or Unread()
+        self.traffic = traffic
         self.being_answered = 0  # streams do not count once they run
         self.connections: set[_Connection] = set()
         self._server: asyncio.Server | None = None
@@ -155,11 +155,11 @@ class _Connection(asyncio.Protocol):
         self._flows.clear()
         if self._transport is not None:
             waiting = self._transport.get_write_buffer_size() + self._held
-            self._listener.unread.full(self, waiting, lambda: self._loop.call_soon(self.abort))
+            self._listener.traffic.unread.full(self, waiting, lambda: self._loop.call_soon(self.abort))
             self._transport.pause_reading()
 
     def resume_writing(self) -> None:
-        self._listener.unread.flows(self)
+        self._listener.traffic.unread.flows(self)
         self._flows.set()
         if self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
@@ -170,7 +170,7 @@ class _Connection(asyncio.Protocol):
         self._listener.connections.discard(self)
         self._turns.stop()
         self.gone.set_result(None)
-        self._listener.unread.flows(self)
+        self._listener.traffic.unread.flows(self)
         self._flows.set()
         for number in self._answering:
             self._unwanted(number)
@@ -230,12 +230,13 @@ class _Connection(asyncio.Protocol):
             raise frames.Broken("a request for a user who was not named")
         if number in self._answering:
             raise frames.Broken("two requests with one number")
-        refusal = self._refusal(ask, size)
+        room = Room(self._listener.traffic.shares, user.name)
+        refusal = self._refusal(ask, size, room)
         if refusal is not None:
             self._answer(number, refusal)
             return
         request = Request(ask.method, ask.path, ask.query, ask.headers, ask.body, self._source)
-        task = self._loop.create_task(self._respond(number, request, user))
+        task = self._loop.create_task(self._respond(number, request, user, room))
         self._answering[number] = (task, ask.method in _READS)
         self._listener.being_answered += 1
 
@@ -245,7 +246,7 @@ class _Connection(asyncio.Protocol):
         if task is not None and reads:
             self._loop.call_soon(task.cancel)  # soon: by then it has begun, and will tidy up
 
-    def _refusal(self, ask: frames.Ask, size: int) -> Response | None:
+    def _refusal(self, ask: frames.Ask, size: int, room: Room) -> Response | None:
         """What is said no to before it is looked at."""
         if self._listener.being_answered >= REQUESTS_MAX or len(self._streams) >= STREAMS_MAX:
             return _BUSY
@@ -256,17 +257,22 @@ class _Connection(asyncio.Protocol):
             )
         if size - body > frames.HEAD_BYTES_MAX:
             return error_response(errors.BadRequest("the head of the request is too large"))
+        try:
+            room.make_now(body)
+        except errors.TooManyRequests as refused:
+            return error_response(refused)
         return None
 
     # -- answers --------------------------------------------------------------------------------
 
-    async def _respond(self, number: int, request: Request, user: User) -> None:
+    async def _respond(self, number: int, request: Request, user: User, room: Room) -> None:
         try:
             try:
                 while not self._flows.is_set():
                     await self._flows.wait()  # what nobody reads need not be made
                 response = await self._listener.handle(request, user)
             finally:
+                room.close()
                 self._listener.being_answered -= 1
             if request.method == "HEAD":
                 response = await _only_head(response)
@@ -292,7 +298,7 @@ class _Connection(asyncio.Protocol):
         size = len(response.body)
         while not self._flows.is_set():
             self._held += size
-            self._listener.unread.holds(self, size)
+            self._listener.traffic.unread.holds(self, size)
             try:
                 await self._flows.wait()
             finally:

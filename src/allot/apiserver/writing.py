@@ -6,11 +6,14 @@ The path of every write
     prepare (the kind's rules), admit, validate
     record who owns which field
     commit, comparing everything that was read; start over if something moved
+
+What is pure of it is done in the seat of the call (`aside`): elsewhere, if the object is large.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import cast
 
 from msgspec.structs import replace
@@ -21,12 +24,10 @@ from allot.api import (
     Kind,
     Object,
     Response,
-    custom,
     encode,
     equal,
     errors,
     field,
-    resource,
     stored_form,
     unheeded,
 )
@@ -49,16 +50,6 @@ from .warnings import warning_headers
 
 ATTEMPTS = 16
 """How often a write without a resourceVersion starts over when others are faster."""
-
-_WITH_EXPRESSIONS = frozenset(
-    kind.storage
-    for kind in (
-        resource.RESOURCE_CLAIM,
-        resource.RESOURCE_CLAIM_TEMPLATE,
-        resource.DEVICE_CLASS,
-        custom.DEFINITION,
-    )
-)
 
 Build = Callable[[Object, WriteOccasion], Body]
 """From the stored object to the one that is wanted, in the client's version."""
@@ -101,8 +92,9 @@ class Writer:
 
     async def create_from(self, call: Call, body: Callable[[], Body]) -> Outcome:
         """Create what `body` makes; it is asked anew for each attempt."""
+        await call.settle()
         for attempt in range(ATTEMPTS):
-            sent = body()
+            sent = await call.seat.do(body)
             occasion = await self._occasions.open(call, sent.warnings, fresh=attempt > 0)
             try:
                 new, key, generated = await self._prepare_create(call, sent, occasion)
@@ -112,12 +104,12 @@ class Writer:
                 raise
             name = new["metadata"]["name"]
             this = Attempt(call.kind, "CREATE", "", call.target.namespace, name, new, None, occasion)
+            stored = await call.seat.do(partial(stored_form, new))
             async with await self._quotas.charged(this):
                 if call.dry_run:
                     if (await self._repository.find_key(key, call.kind)).object is not None:
                         raise already_exists(call.kind, name)
                     return Outcome(_rehearsed(key, new), True, occasion.warnings)
-                stored = stored_form(new)
                 self._guard.guard(call.kind, None, new, occasion)
                 outcome = await self._commit(occasion, Compare(key, 0), Put(key, stored))
             if isinstance(outcome, Committed):
@@ -139,17 +131,13 @@ class Writer:
         if call.target.verb != "create":
             _require_create_right(call, occasion)
         self._occasions.require_namespace(call, occasion, name)
-        kind.rules.prepare_create(new, occasion)
+        await call.seat.do(lambda: kind.rules.prepare_create(new, occasion))
         await self._admission.admit(
             Attempt(kind, "CREATE", "", call.target.namespace, name, new, None, occasion)
         )
-        if kind.storage in _WITH_EXPRESSIONS:
-            await occasion.study_expressions(new)
-        if kind.stored_version is not None and kind.stored_version.custom is not None:
-            await occasion.study_rules(kind.stored_version.custom, new, None)
-        refuse(kind, name, [*check_metadata(kind, new, None), *kind.rules.validate_create(new, occasion)])
-        occasion.warnings += [*kind.rules.warnings(new, None), *unheeded.warnings(kind, new, None)]
-        sent.own(self._ownership, call, None, new, occasion)
+        validate = lambda: [*check_metadata(kind, new, None), *kind.rules.validate_create(new, occasion)]  # noqa: E731
+        refuse(kind, name, await _judged(call, occasion, validate))
+        await call.seat.do(lambda: self._finish(call, sent, None, new, occasion))
         return new, key_of(kind, call.target.namespace, name), generated
 
     async def update(self, call: Call) -> Outcome:
@@ -167,9 +155,11 @@ class Writer:
                 if missing is None:
                     raise not_found(kind, target.name)
                 return await self.create_from(call, missing)
+            if await call.settle(len(found.object.stored)):
+                continue  # that took a while: read anew
             occasion = await self._occasions.open(call, [], fresh=attempt > 0)
             try:
-                sent = build(found.object, occasion)
+                sent = await call.seat.do(partial(build, found.object, occasion))
                 occasion.warnings += sent.warnings
                 outcome = await self._replace(call, found, sent, occasion)
             except errors.ApiError:
@@ -191,18 +181,18 @@ class Writer:
         old, new = cast(Fields, current.fields), sent.hub
         await self._prepare_change(call, current, old, new, sent, occasion)
         gone = _let_go(call.kind, new)
-        if not gone and equal(new, old):
+        if not gone and await call.seat.do(partial(equal, new, old)):
             return Outcome(current, False, occasion.warnings)
         target = call.target
         this = Attempt(
             call.kind, "UPDATE", target.subresource, target.namespace, target.name, new, old, occasion
         )
+        stored = await call.seat.do(partial(stored_form, new))
         async with await self._quotas.charged(this):
             self._guard.guard(call.kind, old, None if gone else new, occasion)
             if call.dry_run:
                 await self._repository.rehearse(occasion.extra_writes)
                 return Outcome(_rehearsed(found.key, new, current), False, occasion.warnings)
-            stored = stored_form(new)
             write = Delete(found.key) if gone else Put(found.key, stored)
             outcome = await self._commit(occasion, found.compare, write, most_bytes_of(current))
         if isinstance(outcome, Refused):
@@ -222,31 +212,23 @@ class Writer:
         carry_over_update(new, old)
         metadata["resourceVersion"] = current.resource_version
         if sent.trusted:
-            sent.own(self._ownership, call, old, new, occasion)
+            await call.seat.do(lambda: sent.own(self._ownership, call, old, new, occasion))
             return
-        if target.subresource == "status":
-            _keep_all_but_status(kind, new, old)
-            kind.rules.prepare_status(new, old, occasion)
-        else:
-            if kind.has_status:
-                _keep(new, old, "status")
-            kind.rules.prepare_update(new, old, occasion)
-            if kind.counts_generation and _spec_changed(new, old):
-                metadata_of(new)["generation"] = old["metadata"].get("generation", 0) + 1
+        await call.seat.do(lambda: _prepare(kind, target.subresource, new, old, occasion))
         await self._admission.admit(
             Attempt(kind, "UPDATE", target.subresource, target.namespace, target.name, new, old, occasion)
         )
-        if kind.storage in _WITH_EXPRESSIONS and new.get("spec") != old.get("spec"):
-            await occasion.study_expressions(new)
-        if kind.stored_version is not None and kind.stored_version.custom is not None:
-            await occasion.study_rules(kind.stored_version.custom, new, old)
-        validate = (
-            kind.rules.validate_status if target.subresource == "status" else kind.rules.validate_update
-        )
-        refuse(kind, target.name, [*check_metadata(kind, new, old), *validate(new, old, occasion)])
-        occasion.warnings += kind.rules.warnings(new, old)
-        if target.subresource != "status":
-            occasion.warnings += unheeded.warnings(kind, new, old)
+        rules = kind.rules.validate_status if target.subresource == "status" else kind.rules.validate_update
+        validate = lambda: [*check_metadata(kind, new, old), *rules(new, old, occasion)]  # noqa: E731
+        refuse(kind, target.name, await _judged(call, occasion, validate))
+        await call.seat.do(lambda: self._finish(call, sent, old, new, occasion))
+
+    def _finish(
+        self, call: Call, sent: Body, old: Fields | None, new: Fields, occasion: WriteOccasion
+    ) -> None:
+        occasion.warnings += call.kind.rules.warnings(new, old)
+        if call.target.subresource != "status":
+            occasion.warnings += unheeded.warnings(call.kind, new, old)
         sent.own(self._ownership, call, old, new, occasion)
 
     def _check_preconditions(self, call: Call, metadata: Fields, current: Object, sent: Body) -> None:
@@ -299,6 +281,33 @@ def _rehearsed(key: str, new: Fields, current: Object | None = None) -> Object:
     encoded = encode(new)
     require_storable(key, len(encoded), most_bytes_of(current) if current else OBJECT_BYTES_MAX)
     return Object(encoded)
+
+
+async def _judged(
+    call: Call, occasion: WriteOccasion, validate: Callable[[], list[field.FieldError]]
+) -> list[field.FieldError]:
+    """What is wrong with an object, its expressions included.
+
+    Rules ask about expressions wherever they meet them. Those that take long are noted, and judged
+    one at a time before the rules are asked again: so nobody else needs to know where they are.
+    """
+    while True:
+        problems = await call.seat.do(validate)
+        if occasion.judging.is_complete:
+            return problems
+        await occasion.judging.judge(call.seat)
+
+
+def _prepare(kind: Kind, subresource: str, new: Fields, old: Fields, occasion: WriteOccasion) -> None:
+    if subresource == "status":
+        _keep_all_but_status(kind, new, old)
+        kind.rules.prepare_status(new, old, occasion)
+        return
+    if kind.has_status:
+        _keep(new, old, "status")
+    kind.rules.prepare_update(new, old, occasion)
+    if kind.counts_generation and _spec_changed(new, old):
+        metadata_of(new)["generation"] = old["metadata"].get("generation", 0) + 1
 
 
 def _require_create_right(call: Call, occasion: WriteOccasion) -> None:

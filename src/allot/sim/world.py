@@ -116,7 +116,9 @@ class World:
         self._loop = loop
         clock = VirtualClock(loop)
         self._store = UnsteadyStore(self._lots.generator("store"))
-        options = Options(clock=clock, ids=RandomIds(self._lots.generator("ids")), watch_loop=False)
+        options = Options(
+            clock=clock, ids=RandomIds(self._lots.generator("ids")), watch_loop=False, threads=False
+        )
         count = 2 if self._lots.draw("servers")[0] < SHARE_WITH_TWO_SERVERS else 1
         self._servers = [ApiServer(self._store, options) for _ in range(count)]
         for server in self._servers:
