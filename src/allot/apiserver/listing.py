@@ -17,6 +17,7 @@ from allot.store import Compacted, Entry, Page, Store
 
 from .cache import Caches
 from .listoptions import REVISION_MAX, ListOptions
+from .pieces import BYTES, pieces
 from .repository import prefix_of
 from .selection import Selection
 from .stored import readable
@@ -109,21 +110,24 @@ async def _take(
 ) -> tuple[list[Object], int]:
     """At most `most` of the entries that are wanted, and how many were looked at."""
     taken: list[Object] = []
+    looked, looked_bytes = 0, 0  # since others had a turn
     for at, entry in enumerate(entries):
         if len(taken) == most:
             return taken, at
+        looked, looked_bytes = looked + 1, looked_bytes + len(entry.value)
         object = readable(entry, kind)
         if object is not None and (not selection or selection.accepts(object)):
             taken.append(object)
-        if at % PIECE == PIECE - 1:
+        if looked == PIECE or looked_bytes > BYTES:
+            looked = looked_bytes = 0
             await asyncio.sleep(0)
     return taken, len(entries)
 
 
 async def _accepted(objects: Sequence[Object], selection: Selection) -> list[Object]:
     accepted: list[Object] = []
-    for start in range(0, len(objects), PIECE):
-        accepted += [one for one in objects[start : start + PIECE] if selection.accepts(one)]
+    for cut in pieces(objects, PIECE):
+        accepted += [one for one in objects[cut] if selection.accepts(one)]
         await asyncio.sleep(0)
     return accepted
 

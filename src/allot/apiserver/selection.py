@@ -48,9 +48,9 @@ class Selection:
 
 def parse_selection(served: Served, query: Callable[[str], str], namespace: str = "") -> Selection:
     fields = parse_fields(query("fieldSelector"))
-    for need in fields.requirements:
-        if not _is_selectable(served.kind, need.field):
-            raise errors.BadRequest(_unknown_field(served, need.field))
+    for field in fields.fields:
+        if not _is_selectable(served.kind, field):
+            raise errors.BadRequest(_unknown_field(served, field))
     return Selection(served.kind, parse_labels(query("labelSelector")), fields, namespace)
 
 

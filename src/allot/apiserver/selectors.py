@@ -7,7 +7,7 @@ equals sign or a backslash in a value.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from allot.api import errors
@@ -17,6 +17,8 @@ _NAME = re.compile(
 )
 _VALUE = re.compile(r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 _SELECTOR_LENGTH_MAX = 64 * 1024
+TERMS_MAX = 1000
+"""Of one selector. A list after `in` is one term, however long."""
 
 
 class Requirement(NamedTuple):
@@ -24,36 +26,82 @@ class Requirement(NamedTuple):
     operator: str  # in, notin, exists, absent, gt, lt
     values: frozenset[str] = frozenset()
 
-    def accepts(self, labels: Mapping[str, str]) -> bool:
-        value = labels.get(self.key)
-        match self.operator:
+
+class _Need:
+    """All that a selector says about one key."""
+
+    __slots__ = ("_above", "_absent", "_allowed", "_below", "_refused", "exists")
+
+    def __init__(self) -> None:
+        self._allowed: frozenset[str] | None = None  # None: any
+        self._refused: set[str] = set()
+        self.exists = False
+        self._absent = False
+        self._above: int | None = None
+        self._below: int | None = None
+
+    def add(self, need: Requirement) -> None:
+        self.exists = self.exists or need.operator not in ("notin", "absent")
+        match need.operator:
             case "in":
-                return value in self.values
+                self._allowed = need.values if self._allowed is None else self._allowed & need.values
             case "notin":
-                return value not in self.values
-            case "exists":
-                return value is not None
+                self._refused |= need.values
             case "absent":
-                return value is None
-            case _:
-                return value is not None and self._compares(value)
+                self._absent = True
+            case "gt":
+                bound = int(next(iter(need.values)))
+                self._above = bound if self._above is None else max(self._above, bound)
+            case "lt":
+                bound = int(next(iter(need.values)))
+                self._below = bound if self._below is None else min(self._below, bound)
+
+    def accepts(self, value: str) -> bool:
+        """A value that is there."""
+        if self._absent or value in self._refused:
+            return False
+        if self._allowed is not None and value not in self._allowed:
+            return False
+        return (self._above is None and self._below is None) or self._compares(value)
 
     def _compares(self, value: str) -> bool:
         try:
-            left, right = int(value), int(next(iter(self.values)))
+            number = int(value)
         except ValueError:
             return False
-        return left > right if self.operator == "gt" else left < right
+        return (self._above is None or number > self._above) and (self._below is None or number < self._below)
 
 
-class LabelSelector(NamedTuple):
-    requirements: tuple[Requirement, ...] = ()
+class LabelSelector:
+    """Asking costs the keys that an object and the selector both have, however many terms there are."""
+
+    __slots__ = ("_needs", "_wanted", "requirements")
+
+    def __init__(self, requirements: Iterable[Requirement] = ()) -> None:
+        self.requirements = tuple(requirements)
+        self._needs: dict[str, _Need] = {}
+        for need in self.requirements:
+            self._needs.setdefault(need.key, _Need()).add(need)
+        self._wanted = [key for key, need in self._needs.items() if need.exists]
 
     def __bool__(self) -> bool:
         return bool(self.requirements)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LabelSelector) and self.requirements == other.requirements
+
+    def __hash__(self) -> int:
+        return hash(self.requirements)
+
     def accepts(self, labels: Mapping[str, str] | None) -> bool:
-        return all(requirement.accepts(labels or {}) for requirement in self.requirements)
+        labels = labels or {}
+        if len(self._wanted) > len(labels) or not all(key in labels for key in self._wanted):
+            return False
+        if len(labels) < len(self._needs):
+            return all(need.accepts(value) for key, value in labels.items() if (need := self._needs.get(key)))
+        return all(
+            need.accepts(value) for key, need in self._needs.items() if (value := labels.get(key)) is not None
+        )
 
 
 def parse_labels(text: str) -> LabelSelector:
@@ -61,7 +109,14 @@ def parse_labels(text: str) -> LabelSelector:
         return LabelSelector()
     if len(text) > _SELECTOR_LENGTH_MAX:
         raise errors.BadRequest("unable to parse requirement: the label selector is too long")
-    return LabelSelector(tuple(_requirement(part.strip(), text) for part in _split_outside_parentheses(text)))
+    parts = _split_outside_parentheses(text)
+    _require_few(len(parts))
+    return LabelSelector([_requirement(part.strip(), text) for part in parts])
+
+
+def _require_few(terms: int) -> None:
+    if terms > TERMS_MAX:
+        raise errors.BadRequest(f"the selector has {terms} terms; the limit is {TERMS_MAX}")
 
 
 def _split_outside_parentheses(text: str) -> list[str]:
@@ -119,15 +174,30 @@ class FieldRequirement(NamedTuple):
     value: str
 
 
-class FieldSelector(NamedTuple):
-    requirements: tuple[FieldRequirement, ...] = ()
+class FieldSelector:
+    """Asking costs the fields that it names, however often it names them."""
+
+    __slots__ = ("_needs", "requirements")
+
+    def __init__(self, requirements: Iterable[FieldRequirement] = ()) -> None:
+        self.requirements = tuple(requirements)
+        self._needs: dict[str, tuple[set[str], set[str]]] = {}  # what each is to be, and not to be
+        for need in self.requirements:
+            self._needs.setdefault(need.field, (set(), set()))[0 if need.equal else 1].add(need.value)
 
     def __bool__(self) -> bool:
         return bool(self.requirements)
 
     def accepts(self, read: Callable[[str], str]) -> bool:
         """`read` gives the object's value of a field."""
-        return all((read(need.field) == need.value) == need.equal for need in self.requirements)
+        return all(
+            (value := read(field)) not in unwanted and (not wanted or wanted == {value})
+            for field, (wanted, unwanted) in self._needs.items()
+        )
+
+    @property
+    def fields(self) -> Iterable[str]:
+        return self._needs
 
     def wanted(self, field: str) -> str | None:
         """The one value that `field` must have, if the selector says so."""
@@ -140,19 +210,19 @@ class FieldSelector(NamedTuple):
 def parse_fields(text: str) -> FieldSelector:
     if len(text) > _SELECTOR_LENGTH_MAX:
         raise errors.BadRequest("the field selector is too long")
-    return FieldSelector(tuple(_field_requirement(term) for term in _terms(text) if term))
+    terms = _terms(text)
+    _require_few(len(terms))
+    return FieldSelector([_field_requirement(term) for term in terms if term])
 
 
 def _terms(text: str) -> list[str]:
-    terms, current, escaped = [], "", False
-    for letter in text:
+    terms, start, escaped = [], 0, False
+    for at, letter in enumerate(text):
         if letter == "," and not escaped:
-            terms.append(current)
-            current = ""
-        else:
-            current += letter
+            terms.append(text[start:at])
+            start = at + 1
         escaped = letter == "\\" and not escaped
-    return [*terms, current]
+    return [*terms, text[start:]]
 
 
 def _field_requirement(term: str) -> FieldRequirement:
