@@ -51,6 +51,7 @@ STORED: dict[str, tuple[str, ...]] = {
         r"(core|events)\.v1\.Event\w*\.\w+",
         r"apps\.v1\.\w+Status\.terminatingReplicas",
         r"batch\.v1\.JobStatus\.failedIndexes",
+        r"admissionregistration\.v1\.(ValidatingAdmissionPolicyStatus|TypeChecking)\.\w+",
     ),
     "nobody by itself: see the field that holds it": (
         r"core\.v1\.PodSchedulingGroup\.\w+",

@@ -39,6 +39,9 @@ FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
         "maxFailedIndexes": "not heeded: failures count for the job as a whole",
         "scheduling": "not heeded: pods are placed one by one",
     },
+    "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicySpec": {
+        "auditAnnotations": "not recorded in the audit log",
+    },
     "io.k8s.api.coordination.v1.LeaseSpec": {
         "strategy": "not heeded: nobody elects a leader by it",
         "preferredHolder": "not heeded: nobody elects a leader by it",

@@ -21,10 +21,11 @@ from allot.api import (
 from allot.base import Clock, Ids, LoopWatch, Metrics, RandomIds, SystemClock
 from allot.store import Store, StoreError
 
-from .admission import Admission, Plugin, podsecurity
+from .admission import Admission, Plugin, podsecurity, policies
 from .admission import pods as pod_rules
 from .admission.accounts import born_with_account, service_account
 from .admission.limits import limits_of_pods, limits_of_volume_claims
+from .admission.policies import Policies
 from .admission.rights import no_escalation, node_restriction, own_pools
 from .applying import Applier
 from .aside import Aside
@@ -245,7 +246,10 @@ class ApiServer:
             born_with_account(accounts, self.options.ids),
             podsecurity.labels_of_namespaces(self._pods_of),
         ]
-        return Admission([node_restriction(self.look_up)], for_kind)
+        policy, binding = (self._kind(policies.GROUP, kind.plural) for kind in kinds.POLICIES)
+        judges = Policies(self.caches, self.registry, policy, binding, SERVER)
+        for_kind[policies.GROUP, policy.plural] = [judges.check_policy]
+        return Admission([node_restriction(self.look_up)], for_kind, [judges.judge])
 
     async def _service_account(self, namespace: str, name: str) -> Mapping[str, Any] | None:
         """One that was created a moment ago may not have come round yet: the store is asked before no."""
@@ -284,6 +288,7 @@ class ApiServer:
         wanted = [*sorted(Authorizer.OBSERVED), ("scheduling.k8s.io", "priorityclasses")]
         core = ("limitranges", "nodes", "resourcequotas", "secrets", "serviceaccounts")
         wanted += [("", name) for name in core]
+        wanted += [(kind.group, kind.plural) for kind in kinds.POLICIES]
         return [kind for key in wanted if (kind := self.registry.kind(*key))]
 
     def _observer(self, kind: Kind) -> Callable[[Change], None]:

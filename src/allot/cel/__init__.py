@@ -17,12 +17,13 @@ from .errors import CompileError, CostExceeded, EvaluationError
 from .lint import InventoryNames, Suspicion, lint
 from .lookups import Lookup
 from .meter import COST_LIMIT, Meter
-from .rule import Declared, Rule, compile_rule, optional
+from .rule import Declared, Rule, compile_rule, later, optional
 from .selector import LENGTH_MAX, Selector, compile_selector
-from .types import optional_of
+from .types import DYN, optional_of
 
 __all__ = [
     "COST_LIMIT",
+    "DYN",
     "LENGTH_MAX",
     "CelDevice",
     "Clause",
@@ -46,6 +47,7 @@ __all__ = [
     "compile_selector",
     "declare",
     "escaped",
+    "later",
     "lint",
     "most_of",
     "optional",

@@ -7,7 +7,7 @@ declared by whoever compiles. A rule runs counted, always: what it meets is as l
     rule.run({"self": 2}, Meter())
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -60,6 +60,29 @@ class Rule:
 def optional(value: Any, is_present: bool) -> Optional:
     """A value that may be absent, as a rule sees it."""
     return Optional(value) if is_present else NONE
+
+
+class _Later(dict[str, Any]):
+    """Members that are worked out when an expression first asks for them."""
+
+    def __init__(self, names: Iterable[str], make: Callable[[str], Any]) -> None:
+        super().__init__()
+        self._names = frozenset(names)
+        self._make = make
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __missing__(self, name: str) -> Any:
+        if name not in self._names:
+            raise KeyError(name)
+        found = self[name] = self._make(name)
+        return found
+
+
+def later(names: Iterable[str], make: Callable[[str], Any]) -> dict[str, Any]:
+    """A value whose members are made by `make` when they are first asked for."""
+    return _Later(names, make)
 
 
 def compile_rule(expression: str, declared: Declared) -> Rule:

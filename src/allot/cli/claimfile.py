@@ -6,15 +6,18 @@ plays no part, since nothing is written.
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from allot.api import (
     Action,
     Decision,
+    FieldError,
     FieldErrorText,
     Fields,
     Gates,
@@ -26,6 +29,7 @@ from allot.api import (
     resource,
     schema,
 )
+from allot.api import Path as FieldPath
 from allot.base import Clock
 from allot.cel import CompileError, Features, compile_attribute, compile_selector
 
@@ -166,6 +170,12 @@ class _Asked:
             return compile_attribute(expression, self._features()).cost
         except CompileError as wrong:
             return FieldErrorText(wrong.kind, wrong.message)
+
+    def check_rules(self, openapi: Mapping[str, Any], path: FieldPath) -> list[FieldError]:
+        return []  # a claim defines no kind
+
+    def judge(self, shape: schema.Schema, new: Fields, old: Fields | None) -> list[FieldError]:
+        return []  # and is of a kind that is built in
 
     def _features(self) -> Features:
         gates = self.gates

@@ -10,6 +10,7 @@ from . import (
     coordination,
     core,
     discovery,
+    policies,
     policy,
     prepared,
     revocation,
@@ -21,17 +22,20 @@ from .amounts import is_extended as is_extended_resource
 from .core.pod_columns import summary as pod_summary
 from .event import EVENT, NEW_EVENT
 from .podspec import qos_class
+from .policies import KINDS as POLICIES
 from .prepared import PREPARED_CLAIMS
 from .revocation import CREDENTIAL_REVOCATION
 
 ALL = (
     *core.KINDS, EVENT, *apps.KINDS, *batch.KINDS, *coordination.KINDS, *discovery.KINDS, NEW_EVENT,
     *policy.KINDS, *prepared.KINDS, *revocation.KINDS, *scheduling.KINDS, *storage.KINDS, *stored.KINDS,
+    *policies.KINDS,
 )  # fmt: skip
 
 __all__ = [
     "ALL",
     "CREDENTIAL_REVOCATION",
+    "POLICIES",
     "PREPARED_CLAIMS",
     "is_extended_resource",
     "pod_summary",

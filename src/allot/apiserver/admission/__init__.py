@@ -30,15 +30,22 @@ Plugin = Callable[[Attempt], Awaitable[None]]
 
 class Admission:
     def __init__(
-        self, for_all: Sequence[Plugin], for_kind: Mapping[tuple[str, str], Sequence[Plugin]]
+        self,
+        for_all: Sequence[Plugin],
+        for_kind: Mapping[tuple[str, str], Sequence[Plugin]],
+        last: Sequence[Plugin] = (),
     ) -> None:
+        """`last` are asked about every write, as the others have left it."""
         self._for_all = tuple(for_all)
+        self._last = tuple(last)
         self._for_kind = {kind: tuple(plugins) for kind, plugins in for_kind.items()}
 
     async def admit(self, attempt: Attempt) -> None:
         for plugin in self._for_all:
             await plugin(attempt)
         for plugin in self._for_kind.get((attempt.kind.group, attempt.kind.plural), ()):
+            await plugin(attempt)
+        for plugin in self._last:
             await plugin(attempt)
 
 

@@ -1,0 +1,141 @@
+"""A policy, read: its expressions compiled, and asked about one write. Pure.
+
+Expressions see `object`, `oldObject`, `request`, `params`, `namespaceObject` and `variables`; none of them
+has a type before it is seen. A variable is worked out when an expression first asks for it. What all of it
+costs is counted, for each policy and write.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from allot import cel
+from allot.api import FieldError, Path
+from allot.api import field as wrong
+
+from .views import PolicySpec, Validation
+
+BUDGET: Final = 10_000_000
+BUDGET_OF_ONE: Final = 1_000_000
+_NAMES = ("object", "oldObject", "request", "params", "namespaceObject", "variables")
+_DECLARED = cel.Declared(dict.fromkeys(_NAMES, cel.DYN))
+_SPEC = Path("spec")
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    message: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    validation: Validation
+    rule: cel.Rule
+    message_rule: cel.Rule | None
+
+
+class Policy:
+    """One policy, ready to be asked."""
+
+    def __init__(self, name: str, spec: PolicySpec) -> None:
+        """Raises CompileError: what is stored was accepted, so that is rare."""
+        self.name = name
+        self.spec = spec
+        self._conditions = [
+            (one.name, cel.compile_rule(one.expression, _DECLARED)) for one in spec.match_conditions
+        ]
+        self._variables = {one.name: cel.compile_rule(one.expression, _DECLARED) for one in spec.variables}
+        self._validations = [
+            Judged(
+                one,
+                cel.compile_rule(one.expression, _DECLARED),
+                cel.compile_rule(one.message_expression, _DECLARED) if one.message_expression else None,
+            )
+            for one in spec.validations
+        ]
+
+    def judge(self, values: Mapping[str, Any]) -> Iterator[Denied]:
+        """Everything that the write breaks. What cannot be worked out counts as broken, unless the policy
+        says that failures are ignored."""
+        run = _Run(self._variables, values)
+        for name, rule in self._conditions:
+            try:
+                if run.value(rule) is not True:
+                    return
+            except cel.EvaluationError as error:
+                if self.spec.failure_policy == "Fail":
+                    yield Denied(f"match condition '{name}' resulted in error: {error}")
+                return
+        for one in self._validations:
+            try:
+                if run.value(one.rule) is True:
+                    continue
+            except cel.EvaluationError as error:
+                if self.spec.failure_policy == "Fail":
+                    yield Denied(f"expression '{one.validation.expression}' resulted in error: {error}")
+                continue
+            yield Denied(run.message(one), one.validation.reason)
+
+
+class _Run:
+    """One policy and one write: what was spent, and which variables are known."""
+
+    def __init__(self, variables: Mapping[str, cel.Rule], values: Mapping[str, Any]) -> None:
+        self._left = BUDGET
+        self._values = {**values, "variables": cel.later(variables.keys(), self._variable)}
+        self._variables = variables
+
+    def value(self, rule: cel.Rule) -> Any:
+        most = min(self._left, BUDGET_OF_ONE)
+        meter = cel.Meter(most)
+        try:
+            return rule.run(self._values, meter)
+        finally:
+            self._left -= most - max(meter.left, 0)
+
+    def _variable(self, name: str) -> Any:
+        return self.value(self._variables[name])
+
+    def message(self, one: Judged) -> str:
+        if one.message_rule is not None:
+            try:
+                said = self.value(one.message_rule)
+            except cel.EvaluationError:
+                said = ""
+            if isinstance(said, str) and said.strip() and "\n" not in said:
+                return said
+        return one.validation.message or f"failed expression: {one.validation.expression.strip()}"
+
+
+def problems(spec: PolicySpec) -> list[FieldError]:
+    """What is wrong with the expressions of a policy."""
+    found: list[FieldError] = []
+    for path, text in _expressions(spec):
+        try:
+            rule = cel.compile_rule(text, _DECLARED)
+        except cel.CompileError as error:
+            found.append(wrong.invalid(path, text, error.message))
+            continue
+        wanted = "string" if path_ends(path, ("messageExpression", "valueExpression")) else "bool"
+        is_variable = str(path).startswith("spec.variables")
+        if not is_variable and str(rule.type) not in (wanted, "dyn"):
+            found.append(wrong.invalid(path, text, f"must evaluate to {wanted}"))
+    return found
+
+
+def path_ends(path: Path, names: tuple[str, ...]) -> bool:
+    return str(path).endswith(names)
+
+
+def _expressions(spec: PolicySpec) -> Iterator[tuple[Path, str]]:
+    for at, named in enumerate(spec.match_conditions):
+        yield (_SPEC / "matchConditions")[at] / "expression", named.expression
+    for at, named in enumerate(spec.variables):
+        yield (_SPEC / "variables")[at] / "expression", named.expression
+    for at, one in enumerate(spec.validations):
+        yield (_SPEC / "validations")[at] / "expression", one.expression
+        if one.message_expression:
+            yield (_SPEC / "validations")[at] / "messageExpression", one.message_expression
+    for at, note in enumerate(spec.audit_annotations):
+        yield (_SPEC / "auditAnnotations")[at] / "valueExpression", note.value_expression
