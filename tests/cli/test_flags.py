@@ -7,7 +7,9 @@ import socket
 import pytest
 
 from allot.cli import flags
+from allot.cli import scheduler as scheduler_command
 from allot.cli.main import main
+from allot.scheduler import Scoring, Strategy
 
 NOWHERE = ["--kubeconfig", "/nowhere"]
 
@@ -27,6 +29,13 @@ NOWHERE = ["--kubeconfig", "/nowhere"]
         ("scheduler", "--binding-timeout", "-5", "is not a number of seconds above 0"),
         ("scheduler", "--binding-timeout", "nan", "is not a number of seconds above 0"),
         ("scheduler", "--name", "", "is empty"),
+        ("scheduler", "--scoring-strategy", "Packed", "invalid choice"),
+        ("scheduler", "--scoring-resource", "cpu=0", "is not NAME=WEIGHT"),
+        ("scheduler", "--scoring-resource", "cpu=nan", "is not NAME=WEIGHT"),
+        ("scheduler", "--scoring-resource", "=1", "is not NAME=WEIGHT"),
+        ("scheduler", "--scoring-shape", "0=11", "is not PERCENT=SCORE"),
+        ("scheduler", "--scoring-shape", "50", "is not PERCENT=SCORE"),
+        ("scheduler", "--scoring-shape", "50=1,50=2", "do not grow"),
         ("scheduler", "--lease", "", "is empty"),
         ("scheduler", "--lease", "A B", "cannot be the name of an object"),
         ("scheduler", "--retry-period", "0", "is not a number of seconds above 0"),
@@ -112,3 +121,36 @@ def test_a_socket_that_is_nowhere_is_named(command, tmp_path, capsys):
         f"allot {command}: --socket {where}: no API server has run there, "
         f"for {tmp_path}/kubeconfig does not exist (--kubeconfig names another)\n"
     )
+
+
+RATIO = "--scoring-strategy=RequestedToCapacityRatio"
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["--packed", "--scoring-strategy", "LeastAllocated"], "contradict each other"),
+        ([RATIO], "goes with"),
+        (["--scoring-shape", "0=0,100=10"], "goes with"),
+        (["--scoring-resource", "cpu=1", "--scoring-resource", "cpu=2"], "twice"),
+    ],
+)
+def test_ways_of_scoring_that_do_not_go_together_are_refused(given, says, capsys):
+    assert main(["scheduler", *NOWHERE, *given]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_a_way_of_scoring_can_be_given_in_flags():
+    parser = argparse.ArgumentParser()
+    scheduler_command.arguments(parser)
+    shape = ["--scoring-shape", "0=0,70=10"]
+    given = ["--scoring-resource", "example.com/gpu=5", "--scoring-resource", "cpu", RATIO, *shape]
+    wanted = scheduler_command._scoring(parser.parse_args(given))
+    assert wanted == Scoring(
+        Strategy.REQUESTED_TO_CAPACITY_RATIO,
+        (("example.com/gpu", 5.0), ("cpu", 1.0)),
+        ((0.0, 0.0), (70.0, 10.0)),
+    )
+    assert scheduler_command._scoring(parser.parse_args([])) == Scoring()
+    packed = scheduler_command._scoring(parser.parse_args(["--packed"]))
+    assert packed == Scoring(Strategy.MOST_ALLOCATED)

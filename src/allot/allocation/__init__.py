@@ -52,6 +52,7 @@ from .ranking import Ranked, Ranker, rank
 from .reasons import Reason
 from .remedies import Attempt, Change
 from .search import BUDGET_STEPS, allocate, answer
+from .selected import selected
 from .solving import Solved, solve
 
 __all__ = [
@@ -118,6 +119,7 @@ __all__ = [
     "rank",
     "read_demand",
     "read_problem",
+    "selected",
     "selects",
     "solve",
     "taken_by",

@@ -14,6 +14,7 @@ from allot.client import Client
 from allot.controllers import ALL, Controller, Process, resourceclaims
 from allot.controllers import run as run_controllers
 from allot.informers import Informers
+from allot.scheduler import Scoring
 
 from .place import Connect
 
@@ -35,7 +36,7 @@ class Wanted:
     """What a scheduler is told."""
 
     gates: Gates
-    scoring: str  # "" for its own choice
+    scoring: Scoring | None  # None for its own choice
     seed: int
 
 

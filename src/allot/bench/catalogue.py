@@ -5,6 +5,8 @@ A bare WORKLOAD means one of SchedulingWithResourceClaimTemplate.
 
 from collections.abc import Iterator
 
+from allot.scheduler import Scoring, Strategy
+
 from . import scenes
 from .shape import NONE, STEADY, Amount, Scene, Shape
 
@@ -73,7 +75,8 @@ def _burst_shapes() -> Iterator[Shape]:
             workload = f"{kind}_{classes}classes_{nodes * 10}pods_{nodes}nodes"
             yield Shape(test, workload, scene, nodes, half, pods_before=half)
 
-    test, scoring = "ExtendedResourceScoring", "LeastAllocated"
+    test = "ExtendedResourceScoring"
+    scoring = Scoring(Strategy.LEAST_ALLOCATED, (("cpu", 1.0), ("memory", 1.0), (scenes.EXTENDED, 1.0)))
     yield Shape(test, "fast", scenes.scoring(2), 3, Amount(0, 10), plain_nodes=1, scoring=scoring)
     for nodes, classes in ((200, 10), (500, 20)):
         workload = f"{nodes * 10}pods_{nodes}nodes"

@@ -16,7 +16,7 @@ from .place import Connect
 async def real_scheduler(connect: Connect, wanted: Wanted, ready: Callable[[], None]) -> None:
     clock, rng, metrics = SystemClock(), random.Random(wanted.seed), Metrics()
     client = Client(connect(identities.SCHEDULER), user_agent="allot-scheduler")
-    settings = scheduler.Settings(packed=wanted.scoring == "MostAllocated")
+    settings = scheduler.Settings(scoring=wanted.scoring or scheduler.Scoring())
     async with Informers(client, rng, metrics=metrics) as informers:
         surroundings = scheduler.Surroundings(
             client, informers, clock, RandomIds(rng), metrics, Telemetry(metrics, clock), wanted.gates

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from allot.scheduler import Scoring
+
 Json = Mapping[str, Any]
 
 
@@ -59,7 +61,7 @@ class Shape:
     pods_before: Amount = NONE  # scheduled before anything is measured
     steady: bool = False
     gates: tuple[str, ...] = ()  # to switch on
-    scoring: str = ""  # how the scheduler is to score resources, where the shape says so
+    scoring: Scoring | None = None  # how the scheduler is to score resources, where the shape says so
 
     @property
     def name(self) -> str:

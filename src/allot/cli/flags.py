@@ -5,6 +5,7 @@ An empty value is mostly a variable that was not set: it is not taken for the fo
 
 import argparse
 import math
+from itertools import pairwise
 from pathlib import Path
 
 from allot.api import Gates, UnknownGate, names
@@ -58,6 +59,37 @@ def whole_seconds(text: str) -> int:
     if not found_s.is_integer():
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of seconds")
     return int(found_s)
+
+
+def weighted(text: str) -> tuple[str, float]:
+    """NAME=WEIGHT, or NAME alone."""
+    name, equals, weight = text.partition("=")
+    number = _number(weight) if equals else 1.0
+    if not name or number is None or not 0 < number <= 100:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=WEIGHT with a weight above 0 and up to 100")
+    return name, number
+
+
+def shape(text: str) -> tuple[tuple[float, float], ...]:
+    """PERCENT=SCORE, several, with growing percentages."""
+    points = []
+    for part in text.split(","):
+        at, _, height = part.partition("=")
+        place, score = _number(at), _number(height)
+        if place is None or score is None or not 0 <= place <= 100 or not 0 <= score <= 10:
+            raise argparse.ArgumentTypeError(f"{part!r} is not PERCENT=SCORE, from 0 to 100 and from 0 to 10")
+        points.append((place, score))
+    if any(left[0] >= right[0] for left, right in pairwise(points)):
+        raise argparse.ArgumentTypeError(f"the percentages in {text!r} do not grow")
+    return tuple(points)
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def add_feature_gates(parser: argparse.ArgumentParser, what: str = "feature gates") -> None:

@@ -7,6 +7,7 @@ give one device away twice. Our API server does, so there they may run side by s
 """
 
 import argparse
+import sys
 
 from allot import scheduler
 from allot.allocation import LEAST_WASTE, POLICIES
@@ -39,7 +40,25 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         default=LEAST_WASTE.name,
         help="for devices (default: %(default)s)",
     )
-    parser.add_argument("--packed", action="store_true", help="fill nodes up, rather than spread pods")
+    parser.add_argument("--packed", action="store_true", help="short for --scoring-strategy MostAllocated")
+    parser.add_argument(
+        "--scoring-strategy",
+        choices=[one.value for one in scheduler.Strategy],
+        help="spread pods, fill nodes up, or as --scoring-shape says (default: LeastAllocated)",
+    )
+    parser.add_argument(
+        "--scoring-resource",
+        type=flags.weighted,
+        action="append",
+        metavar="NAME=WEIGHT",
+        help="what scoring looks at, extended resources too; may be repeated (default: cpu, memory and pods)",
+    )
+    parser.add_argument(
+        "--scoring-shape",
+        type=flags.shape,
+        metavar="PERCENT=SCORE,...",
+        help="how good a node is that is filled so far, from 0 to 10, e.g. 0=0,70=10,100=5",
+    )
     parser.add_argument(
         "--binding-timeout",
         type=flags.seconds,
@@ -51,10 +70,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     defaults = scheduler.Settings()
+    try:
+        scoring = _scoring(options)
+    except ValueError as wrong:
+        print(f"allot scheduler: {wrong}", file=sys.stderr)
+        return 2
     settings = scheduler.Settings(
         names=tuple(options.name or defaults.names),
         policy=POLICIES[options.policy],
-        packed=options.packed,
+        scoring=scoring,
         binding_timeout_s=options.binding_timeout,
     )
 
@@ -65,3 +89,20 @@ def run(options: argparse.Namespace) -> int:
         await scheduler.run(surroundings, settings, on.election, standing=on.ready, leading=on.leading)
 
     return component.run("scheduler", options.lease, identities.SCHEDULER, options, work)
+
+
+def _scoring(options: argparse.Namespace) -> scheduler.Scoring:
+    """Raises ValueError where the options contradict each other."""
+    defaults, ratio = scheduler.Scoring(), scheduler.Strategy.REQUESTED_TO_CAPACITY_RATIO
+    wanted = options.scoring_strategy or defaults.strategy.value
+    if options.packed:
+        if options.scoring_strategy not in (None, scheduler.Strategy.MOST_ALLOCATED.value):
+            raise ValueError(f"--packed and --scoring-strategy {wanted} contradict each other")
+        wanted = scheduler.Strategy.MOST_ALLOCATED.value
+    strategy = scheduler.Strategy(wanted)
+    if (options.scoring_shape is not None) != (strategy is ratio):
+        raise ValueError(f"--scoring-shape goes with --scoring-strategy {ratio.value}, and that with a shape")
+    resources = tuple(options.scoring_resource or defaults.resources)
+    if len({name for name, _ in resources}) < len(resources):
+        raise ValueError("--scoring-resource names one resource twice")
+    return scheduler.Scoring(strategy, resources, options.scoring_shape or defaults.shape)

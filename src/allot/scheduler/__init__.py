@@ -20,20 +20,23 @@ from .loop import Scheduler, Surroundings, run
 from .plugins import default as default_plugins
 from .pod import PodInfo
 from .reading import Reading, Unread, read
-from .settings import Settings
+from .settings import SCORE_MAX, Scoring, Settings, Strategy
 from .snapshot import Snapshot
 from .why import Why, names_of, why_claim, why_pod
 
 __all__ = [
     "CLAIMS",
     "PODS",
+    "SCORE_MAX",
     "Cycle",
     "PodInfo",
     "Reading",
     "Room",
     "Scheduler",
+    "Scoring",
     "Settings",
     "Snapshot",
+    "Strategy",
     "Surroundings",
     "Unread",
     "Why",

@@ -9,8 +9,9 @@ from allot.api import meta, resource
 from allot.scheduler.framework import Tier
 from allot.scheduler.node import NodeInfo
 from allot.scheduler.plugins.balanced import NodeResourcesBalancedAllocation
-from allot.scheduler.plugins.node_resources_fit import NodeResourcesFit, Strategy
+from allot.scheduler.plugins.node_resources_fit import NodeResourcesFit
 from allot.scheduler.pod import PodInfo
+from allot.scheduler.settings import Scoring, Strategy
 from allot.scheduler.snapshot import Snapshot
 
 from ..objects import node, pod
@@ -18,7 +19,7 @@ from .asking import best_first, cluster, rating, reason, rejection, state_of
 
 GPU = "example.com/gpu"
 SPREAD = NodeResourcesFit()
-PACKED = NodeResourcesFit(Strategy.MOST_ALLOCATED)
+PACKED = NodeResourcesFit(Scoring(Strategy.MOST_ALLOCATED))
 BALANCED = NodeResourcesBalancedAllocation()
 
 
@@ -128,16 +129,39 @@ def test_pods_that_request_nothing_are_spread_too():
 
 
 def test_which_resources_count_and_how_much_can_be_chosen():
-    by_gpu = NodeResourcesFit(resources={GPU: 5.0, "cpu": 1.0})
+    by_gpu = NodeResourcesFit(Scoring(resources=((GPU, 5.0), ("cpu", 1.0))))
+    by_cpu = NodeResourcesFit(Scoring(resources=(("cpu", 1.0),)))
     one = node("one", allocatable={GPU: "8"}).with_pod(pod("x", requests={GPU: "6"}))
     other = node("other", allocatable={GPU: "8"}).with_pod(pod("y", requests={"cpu": "3"}))
     assert best_first(by_gpu, gpus(1), [one, other]) == ["other", "one"]
-    assert best_first(NodeResourcesFit(resources={"cpu": 1.0}), gpus(1), [one, other]) == ["one", "other"]
+    assert best_first(by_cpu, gpus(1), [one, other]) == ["one", "other"]
 
 
 def test_a_resource_that_a_node_has_nothing_of_does_not_count():
-    by_gpu = NodeResourcesFit(resources={GPU: 1.0})
-    assert rating(by_gpu, pod(), node()) == 0.0
+    by_gpu = NodeResourcesFit(Scoring(resources=((GPU, 1.0),)))
+    assert rating(by_gpu, gpus(1), node()) == 0.0
+
+
+def test_an_extended_resource_that_a_pod_does_not_request_does_not_count():
+    by_gpu = NodeResourcesFit(Scoring(resources=((GPU, 9.0), ("cpu", 1.0))))
+    used = node("used", allocatable={GPU: "8"}).with_pod(pod("x", requests={GPU: "8"}))
+    assert best_first(by_gpu, asking(cpu="1"), [full(node("busy"), cpu="1"), used]) == ["used", "busy"]
+
+
+def test_a_shape_says_how_full_a_node_should_be():
+    shape = ((0.0, 0.0), (50.0, 10.0), (100.0, 5.0))
+    half = NodeResourcesFit(
+        Scoring(Strategy.REQUESTED_TO_CAPACITY_RATIO, resources=(("cpu", 1.0),), shape=shape)
+    )
+    empty, quarter, busy = node("empty"), full(node("quarter"), cpu="1"), full(node("busy"), cpu="3")
+    nodes = [empty, busy, quarter]
+    assert best_first(half, asking(cpu="1"), nodes)[0] == "quarter"
+    assert [rating(half, asking(cpu="1"), one) for one in (empty, quarter, busy)] == [50.0, 0.0, 50.0]
+
+
+def test_a_shape_is_level_before_its_first_and_behind_its_last_point():
+    scoring = Scoring(Strategy.REQUESTED_TO_CAPACITY_RATIO, shape=((20.0, 2.0), (80.0, 8.0)))
+    assert [round(scoring.score(at), 3) for at in (0.0, 0.2, 0.5, 0.8, 1.0)] == [0.2, 0.2, 0.5, 0.8, 0.8]
 
 
 def test_balance_prefers_the_node_that_gets_full_evenly():

@@ -10,7 +10,7 @@ from .balanced import NodeResourcesBalancedAllocation
 from .devices import DeviceFit, DynamicResources
 from .node_affinity import NodeAffinity
 from .node_name import NodeName
-from .node_resources_fit import NodeResourcesFit, Strategy
+from .node_resources_fit import NodeResourcesFit
 from .node_unschedulable import NodeUnschedulable
 from .preemption import DefaultPreemption
 from .scheduling_gates import SchedulingGates
@@ -27,8 +27,8 @@ def default(ids: Ids, settings: Settings) -> tuple[Plugin, ...]:
         NodeName(),
         TaintToleration(),
         NodeAffinity(),
-        NodeResourcesFit(Strategy.MOST_ALLOCATED if settings.packed else Strategy.LEAST_ALLOCATED),
-        NodeResourcesBalancedAllocation(),
+        NodeResourcesFit(settings.scoring),
+        NodeResourcesBalancedAllocation(settings.scoring),
         DynamicResources(ids, settings.policy, binding_timeout_s=settings.binding_timeout_s),
         DeviceFit(),
     )

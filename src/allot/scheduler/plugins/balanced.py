@@ -4,28 +4,30 @@ A node that is out of memory with half of its cpu left wastes the cpu. The ratin
 apart the filled shares are once the pod is there: their standard deviation.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from math import sqrt
-from types import MappingProxyType
 
+from ..amounts import PODS
+from ..filling import Filling
 from ..framework import CycleState, Rate, Tier
 from ..node import NodeInfo
+from ..settings import Scoring
 from ..snapshot import Snapshot
 
 NAME = "NodeResourcesBalancedAllocation"
 WEIGHT = 1.0
 SCALE = 100.0
-RESOURCES: Mapping[str, float] = MappingProxyType({"cpu": 1.0, "memory": 1.0})
+DEFAULT = Scoring()
 
 
 class NodeResourcesBalancedAllocation:
     name = NAME
-    tier = Tier.RESOURCES
 
-    def __init__(self, *, resources: Mapping[str, float] = RESOURCES, weight: float = WEIGHT) -> None:
-        """Of `resources` only the names count: shares are compared, not added."""
-        self._resources = tuple(resources)
+    def __init__(self, scoring: Scoring = DEFAULT, *, weight: float = WEIGHT) -> None:
+        """Of its resources only the names count, the number of pods aside: shares are compared, not added."""
+        self._resources = tuple(name for name, _ in scoring.resources if name != PODS)
         self._weight = weight
+        self.tier = Tier.WISH if scoring.is_of_devices else Tier.RESOURCES
 
     def sign(self, state: CycleState, snapshot: Snapshot) -> Hashable:
         requests = state.pod.requests
@@ -33,18 +35,13 @@ class NodeResourcesBalancedAllocation:
 
     def pre_score(self, state: CycleState, snapshot: Snapshot) -> Rate | None:
         """None for a pod that requests nothing of it: it leaves the balance as it is."""
-        requests = {name: state.pod.requests.get(name, 0) for name in self._resources}
-        if not any(requests.values()):
+        filling = Filling(dict.fromkeys(self._resources, 1.0), state.pod.requests, snapshot)
+        if not filling:
             return None
         scale = self._weight * SCALE
 
         def rate(node: NodeInfo) -> float:
-            shares = []
-            for name, amount in requests.items():
-                offered = node.allocatable.get(name, 0)
-                if offered > 0:
-                    shares.append(min(1.0, (node.used.get(name, 0) + amount) / offered))
-            return scale * _deviation(shares)
+            return scale * _deviation([share for _, share in filling.shares(node)])
 
         return rate
 

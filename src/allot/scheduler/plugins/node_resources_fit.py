@@ -4,28 +4,24 @@ It counts cpu, memory, ephemeral storage, huge pages, the number of pods and wha
 plugins offer. An extended resource of which a node offers nothing and behind which a device
 class stands is the business of DynamicResources on that node, and is left out here.
 
-The rating takes the node as it would be with the pod on it. It counts the number of pods
-beside cpu and memory, because pods that request nothing are also to be spread.
+The rating takes the node as it would be with the pod on it. Unless told otherwise it counts the number
+of pods beside cpu and memory, because pods that request nothing are also to be spread. Where it is told
+to look at an extended resource it counts devices as well, and decides among what users wish.
 """
 
-from collections.abc import Hashable, Mapping
-from enum import Enum
-from types import MappingProxyType
+from collections.abc import Hashable
 
-from ..amounts import PODS, Amounts
+from ..amounts import PODS
+from ..filling import Filling
 from ..framework import Checks, CycleState, Event, Rate, Rejection, Tier
 from ..node import NodeInfo
+from ..settings import Scoring, Strategy
 from ..snapshot import Snapshot
 
 NAME = "NodeResourcesFit"
 WEIGHT = 1.0
 SCALE = 100.0
-RESOURCES: Mapping[str, float] = MappingProxyType({"cpu": 1.0, "memory": 1.0, PODS: 1.0})
-
-
-class Strategy(Enum):
-    LEAST_ALLOCATED = "LeastAllocated"  # spread
-    MOST_ALLOCATED = "MostAllocated"  # packed
+DEFAULT = Scoring()
 
 
 class NodeResourcesFit:
@@ -33,19 +29,11 @@ class NodeResourcesFit:
     events = frozenset(
         {Event.NODE_ADDED, Event.NODE_CHANGED, Event.POD_GONE, Event.POD_CHANGED, Event.CLASS_CHANGED}
     )
-    tier = Tier.RESOURCES
 
-    def __init__(
-        self,
-        strategy: Strategy = Strategy.LEAST_ALLOCATED,
-        *,
-        resources: Mapping[str, float] = RESOURCES,
-        weight: float = WEIGHT,
-    ) -> None:
-        """`resources` says what the rating looks at, and how much each counts."""
-        self._strategy = strategy
-        self._resources = resources
+    def __init__(self, scoring: Scoring = DEFAULT, *, weight: float = WEIGHT) -> None:
+        self._scoring = scoring
         self._weight = weight
+        self.tier = Tier.WISH if scoring.is_of_devices else Tier.RESOURCES
 
     def sign(self, state: CycleState, snapshot: Snapshot) -> Hashable:
         return frozenset(state.pod.requests.items())
@@ -56,15 +44,25 @@ class NodeResourcesFit:
         return Checks(FitCheck(wanted, served))
 
     def pre_score(self, state: CycleState, snapshot: Snapshot) -> Rate | None:
-        requests, weights = state.pod.requests, tuple(self._resources.items())
-        is_packed = self._strategy is Strategy.MOST_ALLOCATED
-        scale = self._weight * SCALE
+        filling = Filling(dict(self._scoring.resources), state.pod.requests, snapshot)
+        score, scale = self._scoring.score, self._weight * SCALE
 
         def rate(node: NodeInfo) -> float:
-            filling = _filling(node, requests, weights)
-            return scale * (1.0 - filling if is_packed else filling)
+            total = count = 0.0
+            for weight, share in filling.shares(node):
+                total += weight * score(share)
+                count += weight
+            return scale * (1.0 - total / count) if count else 0.0
 
-        return rate
+        def rate_spread(node: NodeInfo) -> float:
+            """The same for LeastAllocated, of which there are most."""
+            total = count = 0.0
+            for weight, share in filling.shares(node):
+                total += weight * share
+                count += weight
+            return scale * total / count if count else 0.0
+
+        return rate_spread if self._scoring.strategy is Strategy.LEAST_ALLOCATED else rate
 
 
 class FitCheck:
@@ -100,15 +98,3 @@ def reason(short: tuple[str, ...]) -> str:
     if others:
         words.append(f"Insufficient {' and '.join(others)}")
     return ", ".join(words)
-
-
-def _filling(node: NodeInfo, requests: Amounts, weights: tuple[tuple[str, float], ...]) -> float:
-    """How full the node would be, from 0 to 1; what it has nothing of does not count."""
-    total = count = 0.0
-    for name, weight in weights:
-        offered = node.allocatable.get(name, 0)
-        if offered > 0:
-            taken = node.used.get(name, 0) + requests.get(name, 0)
-            total += weight * min(1.0, taken / offered)
-            count += weight
-    return total / count if count else 0.0
