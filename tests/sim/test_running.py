@@ -36,6 +36,14 @@ def test_two_processes_come_to_the_same_as_one():
     assert (here.struck, here.pods, here.events) == (there.struck, there.pods, there.events)
 
 
+def test_claims_for_extended_resources_are_misused():
+    """A run in which nobody did would say nothing of C12."""
+    total = run_many([1, 2, 3], Scope(seconds=900, pods=5, real_scheduler=True), jobs=0)
+    assert not total.broken
+    misused = total.as_json()["misused"]
+    assert any(how.startswith("name") for how in misused) and any(how.startswith("list") for how in misused)
+
+
 def test_the_command_writes_down_what_came_of_it(tmp_path, capsys):
     file = tmp_path / "result.json"
     status = main(["sim", "--seeds", "3-4", "--minutes", "0.1", "--pods", "1", "--json", str(file)])

@@ -140,7 +140,7 @@ def _print_total(total: Total) -> None:
 
 
 def _faults(struck: dict[str, int]) -> str:
-    return "faults: " + ", ".join(f"{name} {count}" for name, count in sorted(struck.items()))
+    return "faults: " + ", ".join(f"{name} {struck[name]}" for name in sorted(FAULTS) if struck[name])
 
 
 def _print_wrong(wrong: tuple[str, ...] | list[str]) -> None:

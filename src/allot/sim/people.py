@@ -5,6 +5,7 @@ taken, that something is gone already, that a quota says no: they see it and let
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from .things import Fields, Things
 _ENTRY = "resource.kubernetes.io/pod-claim-name"
 EXTENDED_CLAIM = "resource.kubernetes.io/extended-resource-claim"
 MISUSE_WITHIN_S = 300.0
+MISUSED = "misused: "
 _LET_BE = (
     errors.Conflict,
     errors.NotFound,
@@ -39,6 +41,7 @@ class People:
         self._things = self._ways[0]
         self._record = record
         self._nodes = nodes
+        self.misused: Counter[str] = Counter()  # claims for extended resources, by how and when
         self.deeds: Mapping[str, Deed] = {
             "create pod": self._create_pod,
             "delete pod": self._delete_pod,
@@ -232,6 +235,7 @@ class People:
         claim = await self._special_claim(owner, is_late)
         if claim is None:
             return
+        self.misused[f"{MISUSED}{how}, {'once' if is_late else 'before'} it was bound"] += 1
         if how == "list":
             await self._list_outsider(claim, lot)
         elif how == "list and delete the pod":

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .faults import RATES
+from .people import MISUSED
 from .script import Scope
 from .trouble import KINDS
 from .world import Cut, Report, simulate
@@ -65,6 +66,11 @@ class Total:
             "seeds": self.seeds,
             "broken": {str(seed): list(wrong) for seed, wrong in sorted(self.broken.items())},
             "faults": {name: self.struck[name] for name in FAULTS},
+            "misused": {
+                name.removeprefix(MISUSED): count
+                for name, count in sorted(self.struck.items())
+                if name.startswith(MISUSED)
+            },
             "pods": self.pods,
             "events": self.events,
             "cpu_s": round(self.cpu_s, 1),

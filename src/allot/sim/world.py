@@ -144,7 +144,7 @@ class World:
         return Report(
             self._seed,
             wrong,
-            self._faults.struck,
+            self._faults.struck + people.misused,
             played,
             pods,
             len(history),
