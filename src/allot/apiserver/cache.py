@@ -63,7 +63,8 @@ class Cache:
         waited_s = 0.0
         while not self._ready.is_set():
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._ready.wait(), _LOOK_EVERY_S)
+                async with asyncio.timeout(_LOOK_EVERY_S):  # wait_for may swallow a cancellation
+                    await self._ready.wait()
             waited_s += _LOOK_EVERY_S
             if self._task.done():
                 self._task.result()  # raises what ended it
