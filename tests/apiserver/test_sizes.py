@@ -7,6 +7,7 @@ import tracemalloc
 import pytest
 
 from allot.api import OBJECT_BYTES_MAX
+from allot.api.field import ERRORS_SHOWN_MAX
 from allot.store import Put
 
 from .test_custom import CRDS, DEFINITION, WIDGETS
@@ -118,3 +119,23 @@ def test_defaults_are_counted_before_they_are_filled_in(api, default, schema):
         assert tracemalloc.get_traced_memory()[1] < 100 * 1024 * 1024
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"labels": {f"!{n}": "!" for n in range(20_000)}},
+        {"labels": {"k" * 15_000 + str(n): "v" * 15_000 for n in range(40)}},
+        {"finalizers": ["!"] * 20_000},
+        {"ownerReferences": [{"controller": True}] * 20_000},
+    ],
+    ids=["many labels", "long labels", "finalizers", "owners"],
+)
+def test_a_refusal_is_no_longer_than_a_person_reads(api, metadata):
+    """A request of a megabyte had an answer of a hundred."""
+    answer = api("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "a", **metadata}})
+    assert (answer.status, answer.body["reason"]) == (422, "Invalid")
+    assert len(json.dumps(answer.body)) < 500_000
+    assert len(answer.body["details"]["causes"]) <= ERRORS_SHOWN_MAX
+    if len(answer.body["details"]["causes"]) == ERRORS_SHOWN_MAX:
+        assert " more]" in answer.body["message"]

@@ -11,7 +11,7 @@ from .field import FieldError, Path
 from .gates import GATES, Gates, UnknownGate
 from .http import SOCKET, Request, Response, Told, Transport
 from .kind import NAME_AND_AGE, Column, FieldErrorText, Fields, Kind, Occasion, Rules, Scale, Version
-from .object import OBJECT_BYTES_MAX, SEAL, Metadata, Object, encode, stored_form
+from .object import OBJECT_BYTES_MAX, SEAL, STORED_HEAD, Metadata, Object, encode, stored_form
 from .quantity import Format as QuantityFormat
 from .quantity import Quantity
 from .semver import Semver
@@ -24,6 +24,7 @@ __all__ = [
     "OBJECT_BYTES_MAX",
     "SEAL",
     "SOCKET",
+    "STORED_HEAD",
     "Action",
     "Column",
     "Decision",

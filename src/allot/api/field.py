@@ -16,6 +16,13 @@ from typing import Any, NamedTuple
 
 from .errors import Cause, Invalid
 
+ERRORS_SHOWN_MAX = 100
+"""An answer tells of so many, and counts the rest: a request of a megabyte can have a hundred thousand."""
+
+VALUE_LENGTH_MAX = 1000
+PATH_LENGTH_MAX = 1000
+"""What was found, and where, are shown up to here; both are the client's own words, of any length."""
+
 
 class Path:
     """Written out only when somebody reads it: nearly all paths are made for fields that are fine."""
@@ -83,15 +90,17 @@ class FieldError(NamedTuple):
         return f"{start}: {self.detail}" if self.detail else start
 
     def cause(self) -> Cause:
-        return Cause(self.wrong.value[1], self.text(), str(self.path))
+        return Cause(self.wrong.value[1], self.text(), _cut(str(self.path), PATH_LENGTH_MAX))
 
 
 def _shown(value: Any) -> str:
-    return (
-        value
-        if isinstance(value, _Verbatim)
-        else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    )
+    if isinstance(value, _Verbatim):
+        return value
+    return _cut(json.dumps(value, ensure_ascii=False, separators=(",", ":")), VALUE_LENGTH_MAX)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}..."
 
 
 class _Verbatim(str):
@@ -132,8 +141,11 @@ def not_found(path: Path, value: Any) -> FieldError:
 
 
 def refusal(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> Invalid:
-    """All of `errors` as the one answer a client gets."""
-    texts = [f"{error.path}: {error.text()}" for error in errors]
+    """The first of `errors` as the one answer a client gets."""
+    causes = [error.cause() for error in errors[:ERRORS_SHOWN_MAX]]
+    texts = [f"{cause.field}: {cause.message}" for cause in causes]
+    if len(errors) > len(texts):
+        texts.append(f"and {len(errors) - len(texts)} more")
     what = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
     qualified = f"{kind}.{group}" if group else kind
     return Invalid(
@@ -141,5 +153,5 @@ def refusal(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> I
         group=group,
         kind=kind,
         name=name,
-        causes=[error.cause() for error in errors],
+        causes=causes,
     )

@@ -30,7 +30,7 @@ OBJECT_BYTES_MAX = 1536 * 1024 - 32 * 1024
 other writes of the transaction. All stores have the same bound, so that objects can move."""
 
 SEAL = b" "
-_HEAD = b'{"metadata":{'
+STORED_HEAD = b'{"metadata":{'
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder()
 
@@ -78,7 +78,7 @@ class Object:
         """The object as a client reads it."""
         if not self._revision:
             return self._value
-        return b'{"metadata":{"resourceVersion":"%d",%b' % (self._revision, self._value[len(_HEAD) :])
+        return b'{"metadata":{"resourceVersion":"%d",%b' % (self._revision, self._value[len(STORED_HEAD) :])
 
     @property
     def stored(self) -> bytes:

@@ -14,11 +14,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from allot.api import SEAL, Object
+from allot.api import SEAL, STORED_HEAD, Object
 from allot.store import Entry, Event, Page, Store, Watch
 
 _PAGE = 1000
-_HEAD = b'{"metadata":{'
 
 
 async def junk_below(store: Store, prefix: str) -> Mapping[str, int]:
@@ -39,7 +38,7 @@ def is_object(value: bytes) -> bool:
         value.decode()
         if value.endswith(SEAL):
             Object(value, 1).metadata  # noqa: B018, read for what it raises
-            return value.startswith(_HEAD)
+            return value.startswith(STORED_HEAD)
         fields = msgspec.json.decode(value)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return False

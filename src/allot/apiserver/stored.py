@@ -11,7 +11,7 @@ are compared with it each time.
 
 import msgspec
 
-from allot.api import SEAL, Kind, Object, errors, schema, stored_form
+from allot.api import SEAL, STORED_HEAD, Kind, Object, errors, schema, stored_form
 from allot.store import Entry
 
 _decode = msgspec.json.Decoder().decode
@@ -31,21 +31,21 @@ def readable(entry: Entry, kind: Kind) -> Object | None:
 
 def read_stored(key: str, value: bytes, revision: int, kind: Kind) -> Object:
     """The object that lies under `key`. Raises `Internal` where that is no object at all."""
-    is_sealed = value.endswith(SEAL)
-    if is_sealed and not kind.is_custom:
+    if value.endswith(SEAL) and not kind.is_custom:
         return Object(value, revision)
-    return Object(_tidied(key, value, is_sealed, kind.stored_shape()), revision)
+    shape = kind.stored_shape()
+    if value.startswith(STORED_HEAD) and schema.fits_encoded(value, shape):
+        return Object(value, revision)  # most of what is old is as it should be
+    return Object(_tidied(key, value, shape), revision)
 
 
-def _tidied(key: str, value: bytes, is_sealed: bool, shape: schema.Schema) -> bytes:
+def _tidied(key: str, value: bytes, shape: schema.Schema) -> bytes:
     try:
         fields = _decode(value)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise _unreadable(key, f"it is no JSON: {error}") from None
     if type(fields) is not dict or type(fields.get("metadata")) is not dict:
         raise _unreadable(key, "it is no object with metadata")
-    if is_sealed and schema.fits(fields, shape):
-        return value
     schema.prune(fields, shape)
     return stored_form(fields)
 

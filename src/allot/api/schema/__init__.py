@@ -11,7 +11,7 @@ Read `node` for what a shape says, `traits` for what we know beyond the table.
 
 from .builtin import UnknownType, get, names
 from .check import FINE, Problems, check
-from .compile import fits
+from .compile import fits_encoded
 from .decode import (
     DEPTH_MAX,
     KEY_LENGTH_MAX,
@@ -58,7 +58,7 @@ __all__ = [
     "decode_value",
     "decode_yaml",
     "depth_of",
-    "fits",
+    "fits_encoded",
     "from_structural",
     "get",
     "names",
