@@ -1,19 +1,11 @@
 """What a person reads who starts the server in the wrong way."""
 
 import socket
-import subprocess
-import sys
 
 import pytest
 
 from allot.cli.main import main
-from e2e.process import ServerProcess
-
-
-def allot(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "allot.cli", *arguments], capture_output=True, text=True, timeout=60
-    )
+from e2e.process import ServerProcess, allot
 
 
 def test_the_version_is_told():

@@ -8,6 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 
+def allot(*arguments: str, within_s: float = 60) -> subprocess.CompletedProcess[str]:
+    """A command that ends by itself."""
+    return subprocess.run(
+        [sys.executable, "-m", "allot.cli", *arguments], capture_output=True, text=True, timeout=within_s
+    )
+
+
 class ServerProcess:
     def __init__(self, data_dir: Path, store: str = "sqlite", port: int = 0, *more: str) -> None:
         self.data_dir = data_dir

@@ -92,7 +92,9 @@ class Definitions:
             except (errors.NotFound, asyncio.CancelledError):
                 return
             except errors.ApiError as error:
-                log.warning("the objects of a definition could not be deleted yet: %s: %s", name, error)
+                away = isinstance(error, errors.Unavailable | errors.Timeout)  # which the store says, once
+                level = logging.DEBUG if away else logging.WARNING
+                log.log(level, "the objects of a definition could not be deleted yet: %s: %s", name, error)
                 await asyncio.sleep(_AGAIN_S)
             else:
                 return

@@ -88,6 +88,7 @@ class Serving:
         api: ApiServer,
         authority: Authority,
         listener: Listener,
+        local: SocketListener,
         held: AsyncExitStack,
     ) -> None:
         """`held` is everything that must be given back, the last first."""
@@ -95,6 +96,7 @@ class Serving:
         self.api = api
         self.authority = authority
         self._listener = listener
+        self._local = local
         self._held = held
 
     @property
@@ -155,7 +157,7 @@ async def serve(options: ServingOptions) -> Serving:
             name="certificate renewal",
         )
         held.callback(renewal.cancel)
-        serving = Serving(options, api, authority, listener, held.pop_all())
+        serving = Serving(options, api, authority, listener, local, held.pop_all())
     try:
         _write_kubeconfig(serving)
     except BaseException:

@@ -8,6 +8,7 @@ from .journal import Journal
 from .loopwatch import LoopWatch
 from .metrics import Counter, Gauge, Histogram, Metrics
 from .osreason import os_reason
+from .outage import Outage
 from .overlay import Overlay
 from .unixaddress import unix_address
 
@@ -23,6 +24,7 @@ __all__ = [
     "Journal",
     "LoopWatch",
     "Metrics",
+    "Outage",
     "Overlay",
     "RandomIds",
     "SystemClock",

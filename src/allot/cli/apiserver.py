@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import gc
-import logging
 import signal
 import sys
 from collections.abc import Coroutine
@@ -15,11 +14,12 @@ from allot.apiserver import Options, ServingOptions, serve
 from allot.cluster import way_to_nodes
 from allot.store import StoreError
 
-from . import auditing, encrypting, flags
+from . import auditing, encrypting, flags, logs
 from .wording import plain
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+def arguments(parser: argparse.ArgumentParser, log_level: str = "info") -> None:
+    logs.arguments(parser, log_level)
     parser.add_argument(
         "--data-dir", type=flags.path, default=Path("allot-data"), help="default: ./allot-data"
     )
@@ -50,7 +50,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname).1s %(name)s: %(message)s")
     try:
         return run_loop(_serve(_wanted(options)))
     except (OSError, StoreError, ValueError) as wrong:

@@ -8,7 +8,6 @@ stay unbound or a promise was broken on the way.
 
 import argparse
 import json
-import logging
 import sys
 
 from allot.bench import (
@@ -30,12 +29,14 @@ from allot.bench import (
     real,
 )
 
+from . import logs
 from .apiserver import run_loop
 
 _WRONG_SHOWN = 20
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
+    logs.arguments(parser, "warning")
     parser.add_argument("what", choices=("scheduling",), help="what to measure")
     parser.add_argument("--list", action="store_true", help="show every shape, and end")
     parser.add_argument(
@@ -83,9 +84,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    logging.basicConfig(
-        level=logging.WARNING, stream=sys.stderr, format="%(levelname).1s %(name)s: %(message)s"
-    )
     if options.list:
         return _list()
     try:

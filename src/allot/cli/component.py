@@ -7,7 +7,6 @@ Interrupted, it gives the lease back, so that another copy goes on at once.
 
 import argparse
 import asyncio
-import logging
 import os
 import random
 import signal
@@ -31,7 +30,7 @@ from allot.client import (
 )
 from allot.informers import Election, Informers
 
-from . import flags
+from . import flags, logs
 from .apiserver import run_loop
 from .exposing import CannotListen, exposed
 from .wording import plain
@@ -67,6 +66,7 @@ Work = Callable[[Running], Awaitable[None]]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
+    logs.arguments(parser, "info")
     parser.add_argument(
         "--kubeconfig",
         type=flags.path,
@@ -103,7 +103,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(name: str, lease: str, user: User, options: argparse.Namespace, work: Work) -> int:
     """Run until interrupted. `name` is the command's, for messages and the user agent; `user` is
     whom it acts for where a socket leads to the server, and nobody's credential says it."""
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname).1s %(name)s: %(message)s")
     wrong_times = _wrong_times(options)
     if wrong_times:
         print(f"allot {name}: {wrong_times}", file=sys.stderr)

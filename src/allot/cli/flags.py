@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from allot.api import Gates, UnknownGate, names
+from allot.base import os_reason
 
 _SECONDS_MAX = 2**31 - 1  # what a lease can say
 
@@ -27,6 +28,19 @@ def something(text: str) -> str:
     if not text.strip():
         raise argparse.ArgumentTypeError("the value is empty")
     return text
+
+
+def output_file(text: str) -> Path:
+    """That can be written: said before the work is done whose outcome it is to hold."""
+    wanted = path(text)
+    was_there = wanted.exists()
+    try:
+        wanted.open("a").close()
+        if not was_there:
+            wanted.unlink()
+    except OSError as refused:
+        raise argparse.ArgumentTypeError(f"cannot write {wanted}: {os_reason(refused)}") from None
+    return wanted
 
 
 def object_name(text: str) -> str:

@@ -7,11 +7,14 @@ A command is a module of this package with `HELP`, `arguments(parser)` and
 
 import argparse
 import importlib
+import logging
 import os
 import sys
 from collections.abc import Sequence
 
 import allot
+
+from . import logs
 
 COMMANDS: dict[str, str] = {
     "apiserver": "run the API server until interrupted",
@@ -28,6 +31,7 @@ COMMANDS: dict[str, str] = {
 """Command name -> one line of help. The module has the command's name."""
 
 _ENOUGH_SEEN = 141  # as a shell says of a program that a closed pipe ended
+_INTERRUPTED = 130  # and of one that Ctrl-C ended
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -40,6 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments[:1] == [name]:
             importlib.import_module(f"allot.cli.{name}").arguments(command)
     options = parser.parse_args(arguments)
+    logs.begin(getattr(options, "log_level", logging.ERROR))
     try:
         status = int(importlib.import_module(f"allot.cli.{options.command}").run(options))
         sys.stdout.flush()
@@ -47,4 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Whoever read our output has seen enough (`| head`). Nor must the interpreter complain at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _ENOUGH_SEEN
+    except KeyboardInterrupt:
+        print(f"allot {options.command}: interrupted", file=sys.stderr)
+        return _INTERRUPTED
     return status

@@ -4,11 +4,11 @@ import argparse
 import json
 import logging
 import math
-import sys
 import time
-from pathlib import Path
 
 from allot.sim import FAULTS, HOUR_S, PODS, Cut, Outcome, Report, Scope, Total, run_many, run_one, shrink
+
+from . import flags
 
 HELP = "run the simulator; exit 1 if a promise was broken"
 _SHOWN = 10
@@ -21,7 +21,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--seeds", type=seeds, metavar="A-B", help="many worlds instead; fails if a fault never struck"
     )
     parser.add_argument("--jobs", type=int, default=1, help="with --seeds: in so many processes (default: 1)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="with --seeds: write what came of them")
+    parser.add_argument(
+        "--json", type=flags.output_file, metavar="FILE", help="with --seeds: write what came of them"
+    )
     parser.add_argument(
         "--minutes", type=_minutes, default=HOUR_S / 60, help="of made-up time, each (default: 60)"
     )
@@ -68,7 +70,7 @@ def _minutes(text: str) -> float:
 
 def run(options: argparse.Namespace) -> int:
     level = logging.INFO if options.verbose else logging.CRITICAL
-    logging.basicConfig(level=level, stream=sys.stderr, format="%(levelname).1s %(name)s: %(message)s")
+    logging.getLogger().setLevel(level)
     if options.verbose:
         logging.getLogger("allot").setLevel(level)
     scope = Scope(options.minutes * 60, options.pods, real_scheduler=options.scheduler == "real")
@@ -120,13 +122,20 @@ def _many(options: argparse.Namespace, scope: Scope) -> int:
         elif done % max(1, len(options.seeds) // 20) == 0 or done == len(options.seeds):
             print(f"{done} of {len(options.seeds)} worlds, {time.monotonic() - began_s:.0f} s", flush=True)
 
-    total = run_many(options.seeds, scope, options.jobs, progress, until_broken=options.until_broken)
-    _print_total(total)
-    if options.json is not None:
-        wall_s = round(time.monotonic() - began_s, 1)
-        result = {"first": options.seeds[0], "minutes": options.minutes, "wall_s": wall_s, **total.as_json()}
-        options.json.write_text(json.dumps(result, indent=2) + "\n")
+    total = Total()
+    try:
+        run_many(options.seeds, scope, options.jobs, progress, total, until_broken=options.until_broken)
+    finally:  # interrupted too: what was done was not done in vain
+        if total.seeds:
+            _print_total(total)
+            _write_total(options, total, time.monotonic() - began_s)
     return 0 if total.good else 1
+
+
+def _write_total(options: argparse.Namespace, total: Total, wall_s: float) -> None:
+    if options.json is not None:
+        run = {"first": options.seeds[0], "minutes": options.minutes, "wall_s": round(wall_s, 1)}
+        options.json.write_text(json.dumps({**run, **total.as_json()}, indent=2) + "\n")
 
 
 def _print_total(total: Total) -> None:

@@ -7,7 +7,6 @@ node has registered. Started again on the same data directory it goes on where i
 
 import argparse
 import asyncio
-import logging
 import signal
 import sys
 
@@ -28,7 +27,7 @@ _PERIOD_S_MIN = 0.01
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    server_arguments(parser)
+    server_arguments(parser, log_level="warning")
     stages, renewing = hollow.Stages(), hollow.Renewing()
     parser.add_argument("--nodes", type=int, default=NODES, metavar="N", help=f"default: {NODES}")
     parser.add_argument(
@@ -50,9 +49,6 @@ def run(options: argparse.Namespace) -> int:
         for name, design in CATALOGUE.items():
             print(f"{name:<8}{design.summary}")
         return 0
-    logging.basicConfig(
-        level=logging.WARNING, stream=sys.stderr, format="%(levelname).1s %(name)s: %(message)s"
-    )
     try:
         wanted = _wanted(options)
     except (UnknownFleet, ValueError) as wrong:

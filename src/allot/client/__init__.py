@@ -10,9 +10,9 @@ and `HttpsTransport` goes where a kubeconfig says, which may be a real Kubernete
 
 Reading order: `client` and `resource` are what callers see; `listing`, `watch` and
 `options` are what goes over the wire; `inprocess`, `socket` (over `link`) and `https`
-(over `connection`) carry it, and `measured` counts what goes over any; `kubeconfig`, `access`,
-`tokenfile` and `execplugin` say where to and as whom; `election` decides who leads, and
-`lease` does it.
+(over `connection`) carry it, `reach` says when the server is away, and `measured` counts
+what goes over any; `kubeconfig`, `access`, `tokenfile` and `execplugin` say where to and
+as whom; `election` decides who leads, and `lease` does it.
 """
 
 from . import kubeconfig
@@ -25,6 +25,7 @@ from .lease import LeadershipLost, lead
 from .listing import Page
 from .measured import Measured
 from .options import Patch, Propagation
+from .reach import level_of
 from .resource import Resource
 from .retry import Backoff, retry_on_conflict
 from .socket import Socket, SocketLimits, SocketTransport
@@ -57,5 +58,6 @@ __all__ = [
     "WatchEvent",
     "kubeconfig",
     "lead",
+    "level_of",
     "retry_on_conflict",
 ]

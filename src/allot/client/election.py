@@ -101,6 +101,7 @@ class Failed:
     at: Moment
     why: str
     is_race: bool = False  # somebody else was faster
+    is_away: bool = False  # the server is, which is said elsewhere
 
 
 @dataclass(frozen=True, slots=True)

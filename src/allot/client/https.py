@@ -24,6 +24,7 @@ from allot.base import Clock, SystemClock, os_reason
 
 from .access import Access, BadAccess, Credential, tls_context
 from .connection import BrokenConnection, Connection, Stream
+from .reach import noted, outage
 
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _STREAMING = ("watch", "follow")
@@ -56,12 +57,13 @@ class HttpsTransport:
         self._places = asyncio.Semaphore(limits.connections_max)
         self._tls: tuple[Credential, ssl.SSLContext] | None = None
         self._closed = False
+        self._outage = outage(str(access.server))
 
     async def send(self, request: Request) -> Response:
         try:
-            response = await self._send_as(request, await self._credentials.current())
+            response = await self._send_noted(request, await self._credentials.current())
             if response.status == 401 and await self._credentials.refused():
-                response = await self._send_as(request, await self._credentials.current())
+                response = await self._send_noted(request, await self._credentials.current())
         except BadAccess as wrong:
             raise errors.Unauthorized(str(wrong)) from wrong
         return response
@@ -75,9 +77,12 @@ class HttpsTransport:
 
     # -- one request ----------------------------------------------------------------------------
 
-    async def _send_as(self, request: Request, credential: Credential) -> Response:
+    async def _send_noted(self, request: Request, credential: Credential) -> Response:
         if self._closed:
             raise errors.Unavailable("the client is closed")
+        return await noted(self._outage, self._send_as(request, credential))
+
+    async def _send_as(self, request: Request, credential: Credential) -> Response:
         encoded = _encoded(request, self._server.authority, self._server.base_path, credential)
         if any(request.query.get(name) in _YES for name in _STREAMING):
             return await self._stream(request, encoded, credential)

@@ -47,7 +47,8 @@ async def lead(
 
     Raises LeadershipLost, after `work` was cancelled and has ended, when the lease
     could not be kept. `failing` is told why it cannot be read or written, once for each
-    reason in a row; that somebody else was faster is no failure.
+    reason in a row; that somebody else was faster is no failure, and that the server is away
+    is said by the way to it.
     """
     election = _Election(settings, leases, clock, sleep, failing)
     await election.until_leading()
@@ -117,7 +118,7 @@ class _Election:
         event = await self._carried_out(self._next)
         before = self._state.failed
         self._state, effects = step(self._state, event)
-        if isinstance(event, Failed) and not event.is_race and event.why != before:
+        if isinstance(event, Failed) and not event.is_race and not event.is_away and event.why != before:
             self._failing(event.why)
         for effect in effects:
             if isinstance(effect, Look | Write | Renew):
@@ -134,7 +135,8 @@ class _Election:
                     return Wrote(self._moment(), Record.read(lease), lease.resource_version)
                 return await self._look()
         except errors.ApiError as refused:
-            return Failed(self._moment(), refused.message, isinstance(refused, errors.Conflict))
+            is_away = isinstance(refused, errors.Unavailable | errors.Timeout)
+            return Failed(self._moment(), refused.message, isinstance(refused, errors.Conflict), is_away)
         except TimeoutError:
             return Failed(self._moment(), "no answer in time")
 

@@ -23,6 +23,7 @@ from allot.api import Request, Response, User, errors
 from allot.base import os_reason, unix_address
 
 from .link import Link, LinkLost, LinkStream
+from .reach import noted, outage
 
 _STREAMING = ("watch", "follow")
 
@@ -45,6 +46,7 @@ class Socket:
         self.path = path
         self.limits = limits
         self.places = asyncio.Semaphore(limits.requests_max)
+        self.outage = outage(str(path))
         self._link: Link | None = None
         self._connecting = asyncio.Lock()
         self._users: set[SocketTransport] = set()
@@ -101,7 +103,7 @@ class SocketTransport:
         if self._closed:
             raise errors.Unavailable("the client is closed")
         async with self._socket.places:
-            response = await self._exchange(request)
+            response = await noted(self._socket.outage, self._exchange(request))
             stream = response.stream
             if not isinstance(stream, LinkStream):
                 return response

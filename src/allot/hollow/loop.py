@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import allot
 from allot.api import errors
+from allot.client import level_of
 from allot.fleet import Fleet
 from allot.informers import Change, Election, Informers, ResourceId, Telemetry, lead_forever
 
@@ -118,6 +119,7 @@ async def _insist(work: Callable[[], Awaitable[T]]) -> T:
         try:
             return await work()
         except errors.ApiError as refused:
-            log.warning("hollow nodes cannot begin, trying again in %.1f s: %s", wait_s, refused)
+            level = level_of(refused, logging.WARNING)
+            log.log(level, "hollow nodes cannot begin, trying again in %.1f s: %s", wait_s, refused)
             await asyncio.sleep(wait_s)
             wait_s = min(2 * wait_s, _LONGEST_WAIT_S)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from allot.api import Object, age, errors
+from allot.client import level_of
 from allot.informers import Change, Deleted, Informer, Reconciler, Telemetry
 
 from .actors import LEASE_NAMESPACE, Actors, lease, renewed
@@ -99,5 +100,5 @@ class Nodes:
             self._failed(name, refused)
 
     def _failed(self, name: str, refused: errors.ApiError) -> None:
-        log.warning("a lease was not renewed: %s: %s", name, refused)
+        log.log(level_of(refused, logging.WARNING), "a lease was not renewed: %s: %s", name, refused)
         self._renewals.failed(name, self._actors.clock.monotonic_s())

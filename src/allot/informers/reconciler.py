@@ -25,6 +25,7 @@ from typing import Generic, TypeVar
 
 from allot.api import errors
 from allot.base import Clock, InvariantBroken, Metrics
+from allot.client import level_of
 
 from .workqueue import Limits, WorkQueue
 
@@ -196,4 +197,5 @@ class Reconciler(Generic[K]):
     def _failed(self, key: K, why: Exception, wait_s: float) -> None:
         self._telemetry.errors.add(1, self.name, type(why).__name__)
         self._telemetry.retries.add(1, self.name)
-        log.info("%s: %s failed, again in %.3f s: %s", self.name, key, wait_s, why)
+        level = level_of(why, logging.INFO)
+        log.log(level, "%s: %s failed, again in %.3f s: %s", self.name, key, wait_s, why)

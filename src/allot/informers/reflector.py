@@ -59,7 +59,7 @@ from enum import Enum
 
 from allot.api import Object, errors
 from allot.base import InvariantBroken
-from allot.client import EventType, Resource, WatchEvent
+from allot.client import EventType, Resource, WatchEvent, level_of
 
 from .cache import Cache, Change, Key
 
@@ -133,6 +133,7 @@ class Reflector:
         self._pages = True
         self._absences = 0
         self._failures_in_a_row = 0
+        self._told = ""  # what was logged of the failure that lasts
         self.report = Report()
 
     async def run(self) -> None:
@@ -207,6 +208,7 @@ class Reflector:
                 await asyncio.sleep(0)
         self._position = version
         self._absences = self._failures_in_a_row = 0
+        self._told = ""
         self.report = replace(self.report, served=True, lists=self.report.lists + 1)
         self._audience.listed()
 
@@ -217,6 +219,7 @@ class Reflector:
         async for event in events:
             heard = True
             self._failures_in_a_row = 0
+            self._told = ""
             for change in self._applied(event):
                 self._audience.changed(change)
         if not heard:
@@ -254,7 +257,10 @@ class Reflector:
         self.report = replace(self.report, failures=self.report.failures + 1)
         wait_s = min(self._pace.longest_s, self._pace.first_s * 2.0 ** min(self._failures_in_a_row, 20))
         self._failures_in_a_row += 1
-        log.warning("cannot follow %s, trying again within %.1f s: %s", self._what, wait_s, failed)
+        is_news = str(failed) != self._told  # said once, and not as often as it is tried
+        level = level_of(failed, logging.WARNING) if is_news else logging.DEBUG
+        self._told = str(failed)
+        log.log(level, "cannot follow %s, trying again within %.1f s: %s", self._what, wait_s, failed)
         await self._pause(wait_s)
 
     async def _pause(self, longest_s: float) -> None:

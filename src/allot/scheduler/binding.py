@@ -28,7 +28,7 @@ from dataclasses import dataclass
 
 from allot.api import Object, core, errors, resource
 from allot.base import Clock, InvariantBroken
-from allot.client import Client
+from allot.client import Client, level_of
 
 from . import extended
 from .claim import ClaimInfo
@@ -139,7 +139,8 @@ class Binder:
             log.info("pod %s was not bound to %s: %s", placed.state.pod.key, placed.node, other)
             self._report(BoundByAnother(placed))
         except (Refusal, errors.ApiError) as refused:
-            log.info("pod %s was not bound to %s: %s", placed.state.pod.key, placed.node, refused)
+            level = level_of(refused, logging.INFO)
+            log.log(level, "pod %s was not bound to %s: %s", placed.state.pod.key, placed.node, refused)
             await self._give_up(placed, made, str(refused), is_outdated=isinstance(refused, Outdated))
         except InvariantBroken:
             raise
@@ -264,7 +265,8 @@ class Binder:
             except errors.NotFound:
                 pass  # nothing stays
             except (Refusal, errors.ApiError) as refused:
-                log.warning("claim %s stays reserved for %s: %s", claim.key, pod.key, refused)
+                level = level_of(refused, logging.WARNING)
+                log.log(level, "claim %s stays reserved for %s: %s", claim.key, pod.key, refused)
             except InvariantBroken:
                 raise
             except (

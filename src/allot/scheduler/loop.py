@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from allot.allocation import Features
 from allot.api import Gates, Object, errors
 from allot.base import Clock, Ids, InvariantBroken, Metrics
-from allot.client import Client
+from allot.client import Client, level_of
 from allot.informers import (
     ALARM_LEAST_S,
     NORMAL,
@@ -273,7 +273,7 @@ class Scheduler:
                 case Preempt(node, victims):
                     await self._evictor.evict(pod, node, victims)
         except (Refusal, errors.ApiError) as refused:
-            log.warning("no room was made for %s: %s", pod.key, refused)
+            log.log(level_of(refused, logging.WARNING), "no room was made for %s: %s", pod.key, refused)
             self._put(RoomMade(outcome, refused=True))
         except InvariantBroken:
             raise

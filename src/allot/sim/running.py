@@ -3,6 +3,7 @@
 import gc
 import logging
 import multiprocessing
+import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -94,11 +95,15 @@ def run_many(
     scope: Scope,
     jobs: int,
     progress: Callable[[Outcome], None] = lambda _: None,
+    total: Total | None = None,
     *,
     until_broken: bool = False,
 ) -> Total:
-    """All of them, or up to the first that breaks a promise; without jobs, in this process."""
-    total = Total()
+    """All of them, or up to the first that breaks a promise; without jobs, in this process.
+
+    They are added to `total`, if there is one: whoever interrupts this has there what was done.
+    """
+    total = total if total is not None else Total()
     for outcome in _outcomes(seeds, scope, jobs):
         total.add(outcome)
         progress(outcome)
@@ -118,6 +123,7 @@ def _outcomes(seeds: Sequence[int], scope: Scope, jobs: int) -> Iterator[Outcome
 
 def _settle() -> None:
     """Worlds come and go whole; collecting between them is enough, and cheaper."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who asked for the worlds is interrupted, and ends this
     gc.collect()
     gc.freeze()
     gc.disable()
