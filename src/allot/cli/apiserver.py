@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from allot.api import errors
 from allot.apiserver import Options, ServingOptions, serve
 from allot.cluster import way_to_nodes
 from allot.store import StoreError
@@ -52,7 +53,7 @@ def arguments(parser: argparse.ArgumentParser, log_level: str = "info") -> None:
 def run(options: argparse.Namespace) -> int:
     try:
         return run_loop(_serve(_wanted(options)))
-    except (OSError, StoreError, ValueError) as wrong:
+    except (OSError, StoreError, ValueError, errors.ApiError) as wrong:
         print(f"allot apiserver: {plain(wrong)}", file=sys.stderr)
         return 1
 

@@ -71,6 +71,8 @@ def _minutes(text: str) -> float:
 def run(options: argparse.Namespace) -> int:
     level = logging.INFO if options.verbose else logging.CRITICAL
     logging.getLogger().setLevel(level)
+    for handler in logging.getLogger().handlers:
+        handler.setLevel(level)  # what components log as an error, the report tells as one
     if options.verbose:
         logging.getLogger("allot").setLevel(level)
     scope = Scope(options.minutes * 60, options.pods, real_scheduler=options.scheduler == "real")

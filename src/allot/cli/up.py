@@ -11,6 +11,7 @@ import signal
 import sys
 
 from allot import hollow
+from allot.api import errors
 from allot.apiserver import Options, ServingOptions
 from allot.cluster import ClusterOptions, cluster, way_to_nodes
 from allot.fleet import CATALOGUE, UnknownFleet, fleet
@@ -56,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
         return 2
     try:
         return run_loop(_stay_up(wanted))
-    except (OSError, StoreError, ValueError) as wrong:
+    except (OSError, StoreError, ValueError, errors.ApiError) as wrong:
         print(f"allot up: {plain(wrong)}", file=sys.stderr)
         return 1
 
