@@ -127,8 +127,8 @@ def test_a_conflict_is_about_the_claim_and_not_about_its_pool(api, monkeypatch, 
     repository = api.server._repository
     commit, refusals = repository.commit, [Refused({moved: None})]
 
-    async def refused_once(compares, writes):
-        return refusals.pop() if refusals else await commit(compares, writes)
+    async def refused_once(*what):
+        return refusals.pop() if refusals else await commit(*what)
 
     monkeypatch.setattr(repository, "commit", refused_once)
     assert allocate(api, made, "gpu-0").status == status

@@ -205,3 +205,22 @@ def test_nulls_in_a_custom_resource_make_room_for_defaults_only():
     check(fields, widget)
     apply_defaults(fields, widget)
     assert fields == {"metadata": {}, "spec": {"size": 3, "port": None, "parts": [None]}}
+
+
+OPAQUE = {
+    "ControllerRevision.data", "AllocatedDeviceStatus.data", "OpaqueDeviceConfiguration.parameters",
+    "ManagedFieldsEntry.fieldsV1",
+    "JSONSchemaProps.default", "JSONSchemaProps.enum", "JSONSchemaProps.example",
+}  # fmt: skip
+"""What is any JSON by definition; nobody here reads it as anything else."""
+
+
+def test_nothing_is_untyped_but_what_is_opaque_by_definition():
+    """S3. A type that says all by being there has no fields, and takes none."""
+    found = {
+        f"{name.rpartition('.')[2]}.{field}"
+        for name in names()
+        for field, shape in get(name).fields.items()
+        if any(one.takes_null for one in (shape, shape.element) if one is not None)
+    }
+    assert found == OPAQUE

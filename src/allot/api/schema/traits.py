@@ -208,6 +208,10 @@ _MACHINERY: Mapping[str, Mapping[str, Trait]] = {
     "meta_v1.ObjectMeta": {"finalizers": _MERGED_SET, "ownerReferences": by("uid")},
     "scheduling_v1alpha3.WorkloadPodGroupDisruptionMode": {"all": _BARE, "single": _BARE},
     "scheduling_v1alpha3.WorkloadPodGroupSchedulingPolicy": {"basic": _BARE},
+    "scheduling_v1beta1.CompositeDisruptionMode": {"all": _BARE, "single": _BARE},
+    "scheduling_v1beta1.CompositePodGroupSchedulingPolicy": {"basic": _BARE},
+    "scheduling_v1beta1.DisruptionMode": {"all": _BARE, "single": _BARE},
+    "scheduling_v1beta1.PodGroupSchedulingPolicy": {"basic": _BARE},
     "storage_v1.CSIDriverSpec": {"volumeLifecycleModes": _SET},
     "storage_v1.CSINodeSpec": {"drivers": by("name")},
 }
