@@ -311,7 +311,8 @@ def test_a_device_that_no_slice_has_and_devices_that_draw_are_not_held_together(
     assert "whole draws is not known" in why_not(record, "second", results(result("half-0")), only_halves)
     assert why_not(record, "second", results(result("other"))) is None
     assert why_not(record, "second", results(result("half-0")), COUNTED) is not None  # now it is known
-    assert "no slice has device" in why_not(EMPTY, "first", results(result("whole")), only_halves)
+    for pool in (only_halves, counted(*HALVES, total=None), counted()):
+        assert "no slice has device" in why_not(EMPTY, "first", results(result("whole")), pool)
 
 
 def test_a_draw_from_counters_that_no_slice_has_is_refused():
@@ -372,7 +373,8 @@ def test_a_record_of_an_earlier_version_is_read_and_learns_what_it_lacks():
     whole = results(result("whole"))
     assert why_not(record, "second", whole) is not None
     assert why_not(record, "second", whole, COUNTED) is not None
-    pool = offers.Stock(devices={**COUNTED.devices, **sized("10Gi").devices}, counters=COUNTED.counters)
+    devices = {**COUNTED.devices, **sized("10Gi").devices}
+    pool = offers.Stock(devices=devices, counters=COUNTED.counters, counts=True)
     assert why_not(record, "second", share(1, memory="5Gi"), pool) is not None
     record = hold(record, "second", share(1, memory="4Gi"), pool)
     assert record.counters == {"gpu": {"memory": "40Gi"}}

@@ -119,7 +119,7 @@ def hold(
             return Refusal(text)
         devices[result.device] = after
     counters = _totals(others.counters, stock.counters)
-    if counters or any(held.counters for held in devices.values()):
+    if stock.counts or any(held.counters for held in devices.values()):
         drawing = {name: _drawing(held, stock.devices.get(name)) for name, held in devices.items()}
         new = [name for name in drawing if name not in others.devices]
         if text := _Pool(drawing, counters).refusal(new):

@@ -34,6 +34,7 @@ class Stock(View, frozen=True):
 
     devices: Mapping[str, Offer] = {}
     counters: Mapping[str, Mapping[str, Amount]] = {}
+    counts: bool = False  # whether there are counters, or devices that draw from some
 
 
 EMPTY = Stock()
@@ -67,14 +68,14 @@ def read(slices: Iterable[OfferedSlice]) -> Stock:
     specs = [one.spec for one in slices]
     specs.reverse()
     specs.sort(key=lambda spec: spec.pool.generation)  # what counts comes last
-    return Stock(
-        devices={device.name: _offer(device) for spec in specs for device in spec.devices},
-        counters={
-            one.name: {name: counter.value for name, counter in one.counters.items()}
-            for spec in specs
-            for one in spec.shared_counters
-        },
-    )
+    devices = {device.name: _offer(device) for spec in specs for device in spec.devices}
+    counters = {
+        one.name: {name: counter.value for name, counter in one.counters.items()}
+        for spec in specs
+        for one in spec.shared_counters
+    }
+    counts = bool(counters) or any(offer.counters for offer in devices.values())
+    return Stock(devices=devices, counters=counters, counts=counts)
 
 
 _PLAIN = Offer()
