@@ -64,7 +64,7 @@ async def _works(world: World, name: str) -> None:
     exactly = {"deviceClassName": name, "tolerations": [{"operator": "Exists"}]}
     claim = {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}
     await world.must("POST", path, {"metadata": {"name": "gpu"}, "spec": {"spec": claim}})
-    await world.must("POST", f"/apis/apps/v1/namespaces/{name}/deployments", _deployment())
+    await world.must("POST", f"/apis/apps/v1/namespaces/{name}/deployments", _deployment(world.nodes[1]))
     binding = {
         "metadata": {"name": "look"},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
@@ -88,11 +88,13 @@ def _slice(name: str) -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": spec}
 
 
-def _deployment() -> dict[str, Any]:
+def _deployment(node: str) -> dict[str, Any]:
+    """On a node that is sound: others may be nodes by name only, and ready by their own word."""
     labels = {"app": "canary"}
     pod = {
         "containers": [{"name": "c", "image": "i", "resources": {"claims": [{"name": "gpu"}]}}],
         "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}],
+        "nodeSelector": {"kubernetes.io/hostname": node},
         "tolerations": [{"operator": "Exists"}],
         "priorityClassName": "system-node-critical",
     }
