@@ -41,7 +41,7 @@ async def _in_pieces(
 ) -> AsyncIterator[bytes]:
     yield head
     for cut in pieces(objects):
-        piece = render(objects[cut])
-        yield b"," + piece if cut.start else piece
+        # No name for it here: while it waits to be read, it would be kept twice.
+        yield b"," + render(objects[cut]) if cut.start else render(objects[cut])
         await asyncio.sleep(0)
     yield tail

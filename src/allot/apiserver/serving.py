@@ -20,7 +20,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from allot.api import Request, User, errors
-from allot.base import Clock, FileLock, HeldByAnother, os_reason
+from allot.base import (
+    Clock,
+    FileLock,
+    HeldByAnother,
+    os_reason,
+    return_large_blocks,
+    return_small_blocks,
+)
 from allot.store import Compare, Put, Store, Unavailable, open_store, sealed_store
 
 from .assembly import ApiServer, Options
@@ -123,6 +130,7 @@ class Serving:
 
 async def serve(options: ServingOptions) -> Serving:
     """Start a server and return once it answers. Raises what keeps it from starting."""
+    return_large_blocks()  # a burst of large requests is over, and so is what it took
     data_dir = private_directory(options.data_dir)
     async with AsyncExitStack() as held:
         held.callback(_occupied(data_dir).release)
@@ -157,6 +165,11 @@ async def serve(options: ServingOptions) -> Serving:
             name="certificate renewal",
         )
         held.callback(renewal.cancel)
+        connections = listener.connections.state.connections
+        returning = asyncio.create_task(
+            return_small_blocks(lambda: len(connections)), name="memory of connections that are gone"
+        )
+        held.callback(returning.cancel)
         serving = Serving(options, api, authority, listener, local, held.pop_all())
     try:
         _write_kubeconfig(serving)

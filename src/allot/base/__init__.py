@@ -6,6 +6,7 @@ from .ids import Ids, RandomIds
 from .invariants import InvariantBroken, require
 from .journal import Journal
 from .loopwatch import LoopWatch
+from .memory import return_large_blocks, return_small_blocks
 from .metrics import Counter, Gauge, Histogram, Metrics
 from .osreason import os_reason
 from .outage import Outage
@@ -30,5 +31,7 @@ __all__ = [
     "SystemClock",
     "os_reason",
     "require",
+    "return_large_blocks",
+    "return_small_blocks",
     "unix_address",
 ]
