@@ -383,11 +383,12 @@ class ApiServer:
         return {"ping": ping, "store": store, "started": started, "objects": objects}
 
     async def _keep_house(self) -> None:
-        """Cut off watchers that do not read; compact history older than a few minutes."""
+        """Cut off watchers that do not read or may no longer watch; compact history of some minutes ago."""
         loop = asyncio.get_running_loop()
         old_revision, compact_at = 0, loop.time()
         while True:
             self.laggards.cut_off()
+            await self.laggards.show_out(loop.time())
             if loop.time() >= compact_at:
                 with contextlib.suppress(StoreError):  # it is away: next time
                     if old_revision:

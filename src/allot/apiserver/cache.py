@@ -147,7 +147,7 @@ class Cache:
                 self._tell(Change("ADDED", key, one, None, one.revision))
         self._watch = self._store.watch(self.prefix, page.revision)
         self._ready.set()
-        self._wake()
+        self.wake()
 
     async def _follow(self) -> None:
         watch = self._watch
@@ -157,7 +157,7 @@ class Cache:
             async for events in watch:
                 changes = [change for event in events if (change := self._apply(event)) is not None]
                 self.history.append(changes)
-                self._wake()
+                self.wake()
                 for change in changes:
                     self._tell(change)
         finally:
@@ -192,7 +192,8 @@ class Cache:
             log.error("a stored object is passed over: %s: %s", key, why, exc_info=bug)
         self.troubles[key] = f"{type(why).__name__}: {why}"
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Whoever waits for a change looks again."""
         waiters, self._waiters = self._waiters, {}
         for waiter in waiters:
             _end(waiter)

@@ -26,6 +26,8 @@ from .unread import PIECE_BYTES
 
 _KEEP_ALIVE_S = 300
 _LINGER_S = 0.5
+LOOK_AGAIN_S = 5.0
+"""How often those who read streams are asked again who they are."""
 
 BODY_BYTES_MAX = 3 * 1024 * 1024
 
@@ -45,17 +47,38 @@ class Application:
         self._handle = handle
         self._authenticate = authenticate
         self._shares = shares
+        self._streams: dict[asyncio.Task[Any], tuple[Request, Peer]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        response = await self._respond(scope, receive)
+        response, request = await self._respond(scope, receive)
         if response.stream is None:
             await _send_whole(response, send, scope)
         else:
-            await _send_stream(response, receive, send, scope)
+            task = asyncio.current_task()
+            assert task is not None and request is not None
+            self._streams[task] = (request, scope["extensions"]["allot.peer"])
+            try:
+                await _send_stream(response, receive, send, scope)
+            finally:
+                del self._streams[task]
 
-    async def _respond(self, scope: Scope, receive: Receive) -> Response:
+    async def show_out(self) -> None:
+        """Until cancelled: end the streams of those who are no longer who they were, since their token
+        has run out, say, or its account is gone."""
+        while True:
+            await asyncio.sleep(LOOK_AGAIN_S)
+            for number, (task, (request, peer)) in enumerate(list(self._streams.items())):
+                try:
+                    self._authenticate(request, peer)
+                except errors.ApiError:
+                    task.cancel()
+                if number % 100 == 99:
+                    await asyncio.sleep(0)
+
+    async def _respond(self, scope: Scope, receive: Receive) -> tuple[Response, Request | None]:
+        """The answer, and to what; None if it was not looked at."""
         try:
             method, headers = scope["method"], _request_headers(scope["headers"])
             peer: Peer = scope["extensions"]["allot.peer"]
@@ -66,15 +89,15 @@ class Application:
             peer.is_known()
             self._shares.enter(user.name)
         except errors.ApiError as error:
-            return error_response(error)
+            return error_response(error), None
         room = Room(self._shares, user.name)
         try:
             if method not in ("GET", "HEAD"):
                 body = await _read_body(receive, headers, room)
                 request = Request(method, request.path, query, headers, body, peer.address)
-            return await self._handle(request, user)
+            return await self._handle(request, user), request
         except errors.ApiError as error:
-            return error_response(error)
+            return error_response(error), None
         finally:
             room.close()
             self._shares.leave(user.name)
@@ -211,12 +234,15 @@ class Listener:
         )
         config.load()
         self.connections = Connections(config, traffic)
+        self._application = application
         self._accepting = Accepting(self.connections, context)
+        self._showing_out: asyncio.Task[None] | None = None
         self.port = 0
 
     async def open(self, host: str, port: int) -> None:
         """Raises OSError when it cannot listen there."""
         self.port = await self._accepting.open(host, port)
+        self._showing_out = asyncio.create_task(self._application.show_out(), name="credentials")
 
     def end(self, revoked: Callable[[Certified], bool]) -> None:
         """Cut every connection, with its streams, whose certificate is revoked."""
@@ -227,6 +253,8 @@ class Listener:
 
     async def close(self) -> None:
         """Stop listening, end streams, and let what is being answered finish."""
+        if self._showing_out is not None:
+            self._showing_out.cancel()
         await self._accepting.close()
         state = self.connections.state
         for connection in list(state.connections):

@@ -6,7 +6,8 @@ from allot.api import Request, errors, field
 
 from .watching import WatchOptions
 
-_TIMEOUT_DEFAULT_S = 1800.0
+WATCH_S_MAX = 3600.0
+"""Whoever wants to see more comes again, and is asked again who they are."""
 REVISION_MAX = (1 << 63) - 1
 
 
@@ -47,7 +48,7 @@ def read_watch_options(request: Request) -> tuple[WatchOptions, int | None]:
         None if begins_with_state else (revision or None),
         bookmarks,
         wants_initial and bookmarks,
-        float(seconds) or _TIMEOUT_DEFAULT_S,
+        min(float(seconds), WATCH_S_MAX),
     )
     return options, revision if text else None
 

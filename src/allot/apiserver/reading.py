@@ -15,17 +15,20 @@ from allot.api import Fields, Kind, Request, Response, encode, errors
 
 from .cache import Caches
 from .listing import Listed, Lister, too_large
-from .listoptions import read_list_options, read_revision, read_watch_options
+from .listoptions import WATCH_S_MAX, read_list_options, read_revision, read_watch_options
 from .negotiate import wanted_form
 from .pieces import Render, list_response
 from .registry import Served
 from .render import Renderer
 from .repository import Repository
 from .selection import parse_selection
+from .standing import Standing
 from .target import Target
 from .watching import Laggards, Sight, stream
 
 _REVISION_WAIT_S = 3.0
+_GOLDEN_RATIO = 0.618034
+"""Its multiples, modulo one, lie as far apart as can be."""
 _ROW_OBJECTS = ("None", "Metadata", "Object")
 
 
@@ -35,6 +38,7 @@ class Reader:
         self._store = repository.store
         self._caches = caches
         self._laggards = laggards
+        self._watches = 0
         self._lister = Lister(repository.store, caches)
 
     async def get(self, target: Target, served: Served, request: Request, renderer: Renderer) -> Response:
@@ -59,7 +63,9 @@ class Reader:
             render = renderer.items
         return list_response(head, listed.objects, render, tail)
 
-    async def watch(self, target: Target, served: Served, request: Request, renderer: Renderer) -> Response:
+    async def watch(
+        self, target: Target, served: Served, request: Request, renderer: Renderer, standing: Standing
+    ) -> Response:
         query = request.query
         selection = parse_selection(served, lambda name: query.get(name, ""), target.namespace)
         if target.name:
@@ -71,8 +77,16 @@ class Reader:
         if at_least > cache.revision and not await cache.reach(at_least, _REVISION_WAIT_S):
             raise too_large(at_least, cache.revision)
         sight = Sight(renderer, selection, self._repository.recent)
-        body = stream(cache, self._store, sight, options, self._laggards)
+        if not options.timeout_s:
+            options = options._replace(timeout_s=self._lifetime_s())
+        body = stream(cache, self._store, sight, options, standing, self._laggards)
         return Response(200, stream=body)
+
+    def _lifetime_s(self) -> float:
+        """Of a watch that names none. Those that began together do not end together: else all of them
+        would be back at once."""
+        self._watches += 1
+        return WATCH_S_MAX * (0.5 + 0.5 * (self._watches * _GOLDEN_RATIO % 1.0))
 
 
 def _table_frame(listed: Listed, renderer: Renderer) -> tuple[bytes, bytes, Render]:

@@ -20,6 +20,7 @@ from .reading import Reader, renderer_of
 from .registry import Registry
 from .security.authorizer import Authorizer, refusal
 from .security.impersonation import read_impersonation
+from .standing import Standing
 from .target import Target, find_target
 from .telemetry import Telemetry
 from .warnings import warning_headers
@@ -67,11 +68,13 @@ class Server:
         try:
             target = find_target(request, self._registry)
             impersonation = read_impersonation(request.headers)
+            needs: list[tuple[User, Action]] = []
             if impersonation is not None:
                 acting = impersonation.user
-                for need in impersonation.needs:
+                needs += [(user, need) for need in impersonation.needs]
+                for _, need in needs:
                     self._authorize(user, need)
-            response = await self._answer(request, acting or user, target)
+            response = await self._answer(request, acting or user, target, needs)
         except Exception as error:
             response = _refusal(error, request)
         seconds = self._clock.monotonic_s() - started
@@ -80,10 +83,15 @@ class Server:
             return self._audit.answered(Answered(request, user, acting, target, seconds), response)
         return response
 
-    async def _answer(self, request: Request, user: User, target: Target | None) -> Response:
+    async def _answer(
+        self, request: Request, user: User, target: Target | None, needs: list[tuple[User, Action]]
+    ) -> Response:
+        """`needs` was asked of others before."""
         if target is None:
             return await self._other(request, user)
-        self._authorize(user, target.action(request.query.get("fieldSelector", "")))
+        action = target.action(request.query.get("fieldSelector", ""))
+        self._authorize(user, action)
+        needs.append((user, action))
         review = self._reviews.get((target.group, target.version, target.plural))
         if review is not None and not target.name:
             if target.verb != "create":
@@ -104,7 +112,7 @@ class Server:
                 return await self._subresource(call)
             if target.verb not in served.kind.verbs:
                 raise _not_allowed()
-            response = await self._plain(call)
+            response = await self._plain(call, needs)
         finally:
             seat.leave()
         deprecated = served.version.deprecated
@@ -112,7 +120,7 @@ class Server:
             return _with_warning(response, deprecated)
         return response
 
-    async def _plain(self, call: Call) -> Response:
+    async def _plain(self, call: Call, needs: list[tuple[User, Action]]) -> Response:
         target, served, request = call.target, call.served, call.request
         match target.verb:
             case "get":
@@ -120,7 +128,8 @@ class Server:
             case "list":
                 return await self._reader.list(target, served, request, call.renderer)
             case "watch":
-                return await self._reader.watch(target, served, request, call.renderer)
+                standing = Standing(self._authorizer, needs)
+                return await self._reader.watch(target, served, request, call.renderer, standing)
             case "create":
                 allowed = not target.name and (not served.kind.namespaced or bool(target.namespace))
             case "deletecollection":

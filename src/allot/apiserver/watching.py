@@ -3,8 +3,8 @@
 A stream begins in one of three ways: with the objects as they are now (each an
 ADDED event), after a revision that the shared history still holds, or after an
 older one, which is read from the store for this watcher alone. It ends when its
-time is up, when the client leaves, or when the client falls so far behind that
-it must start over.
+time is up, when the client leaves or may no longer watch, or when the client falls
+so far behind that it must start over.
 
 A selector makes a watcher's own world: an object that begins to match is ADDED
 there, one that ceases to match is DELETED.
@@ -23,6 +23,7 @@ from .pieces import pieces
 from .recent import Recent
 from .render import Renderer
 from .selection import Selection
+from .standing import Standing
 from .stored import read_stored
 
 _BATCH = 256
@@ -32,6 +33,8 @@ _GATHER_S_MAX = 0.05
 take all the time there is. One watcher alone waits a tenth of a millisecond."""
 _BOOKMARK_EVERY_S = 60.0
 _CATCH_UP_POLL_S = 0.02
+_LOOK_AGAIN_S = 10.0
+"""How often everybody who watches is asked about, whether or not a role has changed."""
 _TOO_OLD = "too old resource version: the changes since then are no longer known; list again"
 
 
@@ -39,7 +42,7 @@ class WatchOptions(NamedTuple):
     revision: int | None  # None: begin with the current objects
     bookmarks: bool
     initial_events_end: bool  # mark the end of the initial events with a bookmark
-    timeout_s: float
+    timeout_s: float  # 0: not said
 
 
 class Sight:
@@ -93,6 +96,7 @@ class Sight:
 class _Stream(NamedTuple):
     position: Callable[[], int]
     task: asyncio.Task[Any] | None
+    standing: Standing
 
 
 class Laggards:
@@ -101,11 +105,12 @@ class Laggards:
     def __init__(self) -> None:
         self._streams: dict[Cache, dict[object, _Stream]] = {}
         self._starts: dict[Cache, int] = {}  # of the windows, when they were looked at last
+        self._look_again_at = 0.0
         self.cut = 0
 
-    def enter(self, cache: Cache, position: Callable[[], int]) -> object:
+    def enter(self, cache: Cache, position: Callable[[], int], standing: Standing) -> object:
         token = object()
-        self._streams.setdefault(cache, {})[token] = _Stream(position, asyncio.current_task())
+        self._streams.setdefault(cache, {})[token] = _Stream(position, asyncio.current_task(), standing)
         return token
 
     def leave(self, cache: Cache, token: object) -> None:
@@ -132,23 +137,44 @@ class Laggards:
             if self._starts.get(cache) == start:
                 continue
             self._starts[cache] = start
-            for token, (position, task) in list(streams.items()):
+            for token, (position, task, _) in list(streams.items()):
                 if position() < start and task is not None:
                     self.leave(cache, token)
                     self.cut += 1
                     task.cancel()
 
+    async def show_out(self, now: float) -> None:
+        """End the streams of those who may no longer watch, though nothing happens on them."""
+        everything = now >= self._look_again_at
+        if everything:
+            self._look_again_at = now + _LOOK_AGAIN_S
+        for cache, streams in list(self._streams.items()):
+            lost = False
+            for number, (_, _, standing) in enumerate(list(streams.values())):
+                lost = not (standing.look_again() if everything else standing.holds()) or lost
+                if number % _BATCH == _BATCH - 1:
+                    await asyncio.sleep(0)
+            if lost:
+                cache.wake()  # they will see for themselves
+
 
 async def stream(
-    cache: Cache, store: Store, sight: Sight, options: WatchOptions, laggards: Laggards
+    cache: Cache,
+    store: Store,
+    sight: Sight,
+    options: WatchOptions,
+    standing: Standing,
+    laggards: Laggards,
 ) -> AsyncIterator[bytes]:
-    """The body of a watch response."""
+    """The body of a watch response. It ends early for whoever may no longer watch."""
     deadline = asyncio.get_running_loop().time() + options.timeout_s
     epoch = cache.epoch  # positions of one history mean nothing in the next
     try:
         if options.revision is None:
             position, revision, objects = cache.history.end, cache.revision, sorted(cache.objects.items())
             async for chunk in _initial(sight, [object for _, object in objects]):
+                if not standing.holds():
+                    return
                 yield chunk
             if options.initial_events_end:
                 yield sight.bookmark(revision, initial_end=True)
@@ -157,6 +183,8 @@ async def stream(
             if options.revision < cache.history.complete_after:
                 seen = Seen(options.revision)
                 async for chunk in _catch_up(store, cache, seen, sight, deadline):
+                    if not standing.holds():
+                        return
                     yield chunk
                 # Only once the cache has come as far does it know where we continue.
                 loop = asyncio.get_running_loop()
@@ -166,7 +194,8 @@ async def stream(
                 if seen.revision < cache.history.complete_after and loop.time() < deadline:
                     raise FellBehind
         start = Start(position, epoch)
-        async for chunk in _shared(cache, sight, start, options.bookmarks, deadline, laggards):
+        watch = Watching(options.bookmarks, deadline, standing)
+        async for chunk in _shared(cache, sight, start, watch, laggards):
             yield chunk
     except (FellBehind, Compacted):
         yield event_line("ERROR", encode(errors.Expired(_TOO_OLD).status()))
@@ -187,16 +216,25 @@ class Start(NamedTuple):
     epoch: int
 
 
+class Watching(NamedTuple):
+    """How long a stream goes on, and whether it says so while nothing happens."""
+
+    bookmarks: bool
+    deadline: float
+    standing: Standing
+
+
 async def _shared(
-    cache: Cache, sight: Sight, start: Start, bookmarks: bool, deadline: float, laggards: Laggards
+    cache: Cache, sight: Sight, start: Start, watch: Watching, laggards: Laggards
 ) -> AsyncIterator[bytes]:
+    bookmarks, deadline, standing = watch
     loop = asyncio.get_running_loop()
     position = start.position
     bookmark_at = loop.time() + _BOOKMARK_EVERY_S
     gathered_at = 0.0
-    token = laggards.enter(cache, lambda: position)
+    token = laggards.enter(cache, lambda: position, standing)
     try:
-        while (now := loop.time()) < deadline:
+        while (now := loop.time()) < deadline and standing.holds():
             if cache.epoch != start.epoch:
                 raise FellBehind
             changes = cache.history.since(position, _BATCH)
