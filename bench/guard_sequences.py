@@ -2,9 +2,9 @@
 
     python bench/guard_sequences.py [--sequences 10000] [--stores sqlite etcd] [--seed 1] [--out FILE]
 
-Every sequence is a dozen steps, some of several writes, in two pools of its own: claims are given devices and give them back,
-through two servers on one store, in every version and by every kind of write, alone and in crowds, while
-slices change, shrink, vanish and come back. An independent model says what may be
+Every sequence is a dozen steps, some of several writes, in two pools of its own: claims are given devices
+and give them back, through two servers on one store, in every version and by every kind of write, alone
+and in crowds, while slices change, shrink, vanish and come back. An independent model says what may be
 (tests/apiserver/guard_model.py). The record names the code that was tested and how often each answer was
 given; stores that were not asked for stay in it as long as the code is the same. Exit status 1 if a device
 was given that must not be, or refused in vain.
