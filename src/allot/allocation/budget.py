@@ -26,8 +26,8 @@ class Budget:
 
     @property
     def steps(self) -> int:
-        """What was spent; the last step may have been one too many."""
-        return -(-(self._limit - self._left) // WORK_A_STEP)
+        """What was spent. What could not be paid for was not done either, and counts as one step."""
+        return -(-min(self._limit - self._left, self._limit + 1) // WORK_A_STEP)
 
     def step(self) -> None:
         self.work(WORK_A_STEP)

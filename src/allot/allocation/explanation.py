@@ -6,8 +6,8 @@ Where it sits
     dashboard all render this one value.
 
 What it promises
-    E1  For every alternative of every request the counts add up to the devices
-        looked at: each device has one reason.
+    E1  For every alternative of every request that it tells of the counts add up to the
+        devices looked at: each device has one reason.
     E2  Every change it names was tried and makes the demand fit.
 """
 
@@ -28,6 +28,8 @@ from .remedies import Attempt, Change, remedies
 EXAMPLES_MAX = 3
 LINES_MAX = 4
 HOLDERS_MAX = 5
+FINDINGS_MAX = 50_000
+"""Devices looked at for all requests together; what remains is counted and not explained."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,16 +189,17 @@ def explain(
     if isinstance(demand, Refused):
         return Explanation(node, verdict, error, pools)
     situation = Situation(demand, view, attempt.ledger)
-    findings = {one: situation.findings(one) for one in demand.alternatives()}
-    return Explanation(
-        node,
-        verdict,
-        error,
-        pools,
-        tuple(_report(demand, one, found, named) for one, found in findings.items()),
-        tuple(conflicts(situation, findings)),
-        tuple(remedies(attempt, demand, findings, named)) if suggest else (),
-    )
+    alternatives = list(demand.alternatives())
+    told = alternatives[: max(1, FINDINGS_MAX // max(1, len(view.devices)))]
+    findings = {one: situation.findings(one) for one in told}
+    requests = tuple(_report(demand, one, found, named) for one, found in findings.items())
+    untold = len(alternatives) - len(told)
+    if untold:
+        more = f"{counted(untold, 'more way')} to satisfy requests not looked at: there are too many"
+        return Explanation(node, verdict, error, pools, requests, (more,))
+    between = tuple(conflicts(situation, findings))
+    changes = tuple(remedies(attempt, demand, findings, named)) if suggest else ()
+    return Explanation(node, verdict, error, pools, requests, between, changes)
 
 
 def _state(pool: PoolView) -> str:

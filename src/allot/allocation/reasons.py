@@ -7,9 +7,10 @@ gets, the nearer a miss it was.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache
+from functools import lru_cache
+from typing import NamedTuple
 
 from allot.api import Quantity, QuantityFormat
 
@@ -19,9 +20,9 @@ from .demand import Alternative, ClaimDemand, Demand
 from .expression import Expression, Failure, selector
 from .features import Features
 from .inventory import NodeView
-from .kind import Device
+from .kind import Device, PoolId
 from .ledger import Ledger, Usage
-from .pool import NO_MEMBERS, SPLIT, Groups, PoolView, joined, usable
+from .pool import NO_MEMBERS, SPLIT, CounterKey, Groups, PoolView, joined, usable
 from .question import OPTIONAL_NODE_OPERATIONS, untolerated
 
 
@@ -58,6 +59,13 @@ class Finding:
     passed: int = 0  # parts of selectors that said yes before
 
 
+class _Drawn(NamedTuple):
+    """What those who hold devices of a pool draw from its counters."""
+
+    users: list[Device]
+    left: Mapping[CounterKey, int]
+
+
 @dataclass(frozen=True, slots=True)
 class Situation:
     """One demand, one node, and what is taken there."""
@@ -65,6 +73,8 @@ class Situation:
     demand: Demand
     view: NodeView
     ledger: Ledger
+    _drawn: dict[PoolId, _Drawn] = field(default_factory=dict)
+    _drained: dict[Device, "Finding | None"] = field(default_factory=dict)  # the same for every request
 
     @property
     def features(self) -> Features:
@@ -72,6 +82,22 @@ class Situation:
 
     def usage(self, device: Device) -> Usage:
         return self.ledger.usage(device.id.pool_id).get(device.id.name, Usage())
+
+    def drawn(self, pool: PoolView) -> _Drawn:
+        if pool.id not in self._drawn:
+            users = list(pool.drawing(self.ledger.usage(pool.id)))
+            left = dict(pool.totals)
+            for user in users:
+                for key, amount in user.kind.draws:
+                    left[key] -= amount
+            self._drawn[pool.id] = _Drawn(users, left)
+        return self._drawn[pool.id]
+
+    def drained(self, device: Device, pool: PoolView) -> "Finding | None":
+        """Why counters keep the device away, worked out once for all requests."""
+        if device not in self._drained:
+            self._drained[device] = _drained(self, device, pool)
+        return self._drained[device]
 
     def findings(self, alternative: Alternative) -> list[Finding]:
         claim = self.demand.claims[alternative.claim]
@@ -96,7 +122,7 @@ def _judged(
         or _too_small(situation, alternative, device)
         or _unwelcome(situation, alternative, device)
         or _taken(situation, alternative, device)
-        or _drained(situation, device, pool)
+        or situation.drained(device, pool)
         or _incomparable(situation, claim, alternative, device)
         or Finding(device, Reason.FREE)
     )
@@ -122,7 +148,7 @@ def _failed_part(text: str, features: Features, device: Device) -> tuple[int, st
     return 0, text
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _parts(text: str, features: Features) -> tuple[tuple[str, Expression], ...]:
     return tuple((part, selector(part, features)) for part in conjuncts(text))
 
@@ -205,12 +231,14 @@ def _drained(situation: Situation, device: Device, pool: PoolView) -> Finding | 
     if device.kind.shareable and situation.features.consumable_capacity and usage.sharers:
         return None  # the shares in use have paid
     used = situation.ledger.usage(pool.id)
-    users = list(pool.drawing(used))
-    for (counter_set, counter), total in pool.totals.items():
-        drawing = [user for user in users if _draws(user, counter_set, counter)]
-        left = total - sum(_draws(user, counter_set, counter) for user in drawing)
-        amount = _draws(device, counter_set, counter)
+    users, all_left = situation.drawn(pool)
+    wanted: dict[CounterKey, int] = {}
+    for key, amount in device.kind.draws:
+        wanted[key] = wanted.get(key, 0) + amount
+    for (counter_set, counter), left in all_left.items():
+        amount = wanted.get((counter_set, counter), 0)
         if amount > left:  # also of a counter that is overdrawn: then nothing may draw from the pool
+            drawing = [user for user in users if _draws(user, counter_set, counter)]
             format = _written((device, *drawing), counter_set, counter)
             words = f"{Quantity(amount, format)} needed, {Quantity(left, format)} left"
             words = f"{counter_set}/{counter}: {words if left >= 0 else 'overdrawn'}"

@@ -15,7 +15,7 @@ import msgspec
 
 from allot.api import Quantity, resource
 
-from .answer import Plan
+from .answer import Plan, Refused
 from .clauses import THRESHOLD, best_amount, without
 from .demand import Alternative, Demand, read_demand
 from .inventory import Inventory
@@ -31,6 +31,10 @@ CHANGES_MAX_OF_A_KIND = 3
 COUNTS_TRIED_MAX = 8
 BUDGET_STEPS = 20_000
 """For one try. What cannot be decided in so many steps is not suggested."""
+ALL_STEPS = 100_000
+"""For all tries together."""
+TRY_STEPS = 100
+"""For whatever a try takes besides: reading the claims and the node again."""
 
 Claims = tuple[resource.ResourceClaim, ...]
 Findings = Mapping[Alternative, Sequence[Finding]]
@@ -68,12 +72,22 @@ class Change:
         return replace(attempt, ledger=ledger, claims=claims)
 
 
-def fits(attempt: Attempt) -> bool:
-    demand = read_demand(attempt.claims, attempt.classes, attempt.inventory.features)
-    answer = allocate(
-        attempt.node, attempt.inventory, attempt.ledger, demand, policy=FIRST_FIT, budget=BUDGET_STEPS
-    )
-    return isinstance(answer, Plan)
+class Trials:
+    """Tries changes of one attempt, until the steps for all of them are spent: then nothing helps."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self.attempt = attempt
+        self._left = ALL_STEPS
+
+    def fits(self, change: Change) -> bool:
+        if self._left <= 0:
+            return False
+        tried = change.applied(self.attempt)
+        demand = read_demand(tried.claims, tried.classes, tried.inventory.features)
+        budget = min(BUDGET_STEPS, self._left)
+        answer = allocate(tried.node, tried.inventory, tried.ledger, demand, policy=FIRST_FIT, budget=budget)
+        self._left -= TRY_STEPS + (0 if isinstance(answer, Refused) else answer.steps)
+        return isinstance(answer, Plan)
 
 
 def remedies(
@@ -81,9 +95,10 @@ def remedies(
 ) -> Iterator[Change]:
     """The changes that help. `named` says a holder as the reader may know it."""
     tries = 0
+    trials = Trials(attempt)
     for candidates in (
         _releases(findings, named),
-        _counts(attempt, findings),
+        _counts(trials, findings),
         _relaxed(attempt, findings),
         _tolerated(attempt, findings),
         _smaller(attempt, findings),
@@ -94,7 +109,7 @@ def remedies(
             if tries == TRIES_MAX or tried == TRIES_MAX_OF_A_KIND or len(found) == CHANGES_MAX_OF_A_KIND:
                 break
             tries += 1
-            if change.about not in found and fits(change.applied(attempt)):
+            if change.about not in found and trials.fits(change):
                 found.add(change.about)
                 yield change
 
@@ -106,15 +121,16 @@ def _releases(findings: Findings, named: Callable[[str], str]) -> Iterator[Chang
         yield Change("free", holder, f"if {named(holder)} let go of its devices", release=holder)
 
 
-def _counts(attempt: Attempt, findings: Findings) -> Iterator[Change]:
+def _counts(trials: Trials, findings: Findings) -> Iterator[Change]:
     """The largest count that fits, by halving: where some number of devices fits, fewer do too."""
+    attempt = trials.attempt
     several = [one for one in findings if one.count > 1]
     for alternative in several[:COUNTS_TRIED_MAX]:
         free = sum(one.reason is Reason.FREE for one in findings[alternative])
         fitting, most = 0, min(free, alternative.count - 1)
         while fitting < most:
             middle = (fitting + most + 1) // 2
-            if fits(_counted(attempt, alternative, middle).applied(attempt)):
+            if trials.fits(_counted(attempt, alternative, middle)):
                 fitting = middle
             else:
                 most = middle - 1
