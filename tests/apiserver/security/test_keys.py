@@ -97,7 +97,7 @@ def test_a_serving_key_that_others_could_have_read_is_not_used(tmp_path):
         open_serving(tmp_path, AUTHORITY, ["localhost"], NOW)
 
 
-@pytest.mark.parametrize("junk", [b"nonsense", AUTHORITY.ca.key, b""])
+@pytest.mark.parametrize("junk", [b"nonsense", AUTHORITY.ca.key, b""], ids=["nonsense", "another", "empty"])
 def test_a_serving_key_that_is_none_or_another_is_made_anew(tmp_path, junk):
     files = open_serving(tmp_path, AUTHORITY, ["localhost"], NOW)
     files.key.write_bytes(junk)
