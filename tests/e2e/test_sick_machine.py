@@ -81,6 +81,8 @@ def test_a_full_disk_is_told_in_time_and_the_server_goes_on_when_there_is_room(s
         for _ in range(20):
             with contextlib.suppress(errors.Unavailable):
                 await write("again")
+            await asyncio.sleep(0.1)
+        assert "[-]store failed:" in await readiness(client), "what did not fit would not fit now"
         limit(server, RLIM_INFINITY)
         await until(lambda: _is(readiness(client), "ok"))
         assert (await write("after")).name == "after"

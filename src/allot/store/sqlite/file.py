@@ -42,6 +42,7 @@ from ..contract import Unavailable
 PLACES = 1 << 16  # writes one transaction can hold
 ROWS_PER_STATEMENT = 250
 PAGE_BYTES = 8192
+TRIED_BYTES_MAX = 4 << 20
 APPLICATION_ID = 0x416C6C74  # "Allt"
 FORMAT = 1
 
@@ -150,12 +151,17 @@ class LogFile:
         return ""
 
     def has_room(self, size: int) -> bool:
-        """Whether the file system says that so many bytes could be written, and one page really can."""
+        """Whether the file system says that so many bytes could be written, and takes some of them.
+
+        They are no part of the log: revisions are above 0.
+        """
         try:
             disk = os.statvfs(self.path.parent)
             if disk.f_bavail * disk.f_frsize < size:
                 return False
-            self._db.execute("UPDATE mark SET revision = revision WHERE name = 'swept'")
+            tried = min(size, TRIED_BYTES_MAX)
+            self._db.execute("INSERT OR REPLACE INTO log VALUES (-1, 0, 0, '', zeroblob(?))", (tried,))
+            self._db.execute("DELETE FROM log WHERE id = -1")
         except (OSError, sqlite3.Error):
             return False
         return True

@@ -19,7 +19,8 @@ When writing fails
 
 When the disk is in trouble
     `trouble` says so from the first write that failed until there is room again for one as
-    large; whether there is, is looked at every second. One line is logged at each end.
+    large; whether there is, is looked at every second. One line is logged at each end. Of a
+    store that was just opened only if it lasts: who cannot even start says so otherwise.
 """
 
 import logging
@@ -42,6 +43,7 @@ BATCHES_PER_SWEEP = 50  # even a busy writer sweeps now and then
 IDLE_S = 0.005
 CHECKPOINT_EVERY_S = 1.0
 LOOK_FOR_ROOM_EVERY_S = 1.0
+YOUNG_S = 5.0
 ROOM_TO_SPARE = 1 << 20  # bytes beyond what did not fit, so that trouble does not come and go
 WAL_BYTES_MAX = 64 << 20
 
@@ -80,6 +82,8 @@ class Writer(Generic[T]):
         self._failed_era = -1
         self._in_doubt: list[T] = []
         self.trouble = ""  # in words, while there is one; read by other threads
+        self._opened_s = time.monotonic()
+        self._is_told = False
         self._room_wanted = 0  # bytes that did not fit
         self._looked_at_s = 0.0
         self._sweeping = True
@@ -200,10 +204,15 @@ class Writer(Generic[T]):
 
     def _began(self, problem: str, size: int) -> None:
         self._room_wanted = max(self._room_wanted, size)
-        self._looked_at_s = time.monotonic()
         if not self.trouble:
-            self.trouble = problem
-            log.error("writes are refused until it has ended: %s", problem)
+            self.trouble, self._looked_at_s = problem, time.monotonic()
+            if self._looked_at_s > self._opened_s + YOUNG_S:
+                self._tell()
+
+    def _tell(self) -> None:
+        if not self._is_told:
+            self._is_told = True
+            log.error("writes are refused until it has ended: %s", self.trouble)
 
     def _look_for_room(self) -> None:
         now_s = time.monotonic()
@@ -212,8 +221,11 @@ class Writer(Generic[T]):
         self._looked_at_s = now_s
         self._settle_doubt()
         if not self._in_doubt and self._file.has_room(self._room_wanted + ROOM_TO_SPARE):
-            log.warning("writes are taken again: %s", self._file.path)
-            self.trouble, self._room_wanted = "", 0
+            if self._is_told:
+                log.warning("writes are taken again: %s", self._file.path)
+            self.trouble, self._room_wanted, self._is_told = "", 0, False
+        else:
+            self._tell()
 
     def _compact(self, revision: int) -> None:
         with suppress(sqlite3.Error):
