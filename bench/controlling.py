@@ -36,7 +36,7 @@ class Counts:
     async def quiet(self, for_s: float = 1.0) -> None:
         """Until nothing has been asked for a while, but for the lease."""
         before = -1
-        while before != (now := sum(self.made.values()) - self.made["patch leases"]):
+        while before != (now := sum(self.made.values()) - self.made["update leases"]):
             before = now
             await asyncio.sleep(for_s)
 

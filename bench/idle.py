@@ -43,7 +43,7 @@ OTHERS = 15  # pods of the deployment and of the job
 FOLLOWS_S = 6.0
 """Long enough for all that follows from a change; in made-up time."""
 REPEATS = 5
-ALLOWED_WHEN_IDLE = ("patch leases",)
+ALLOWED_WHEN_IDLE = ("update leases",)
 HOUR_S = 3600.0
 
 Change = Callable[[int], Awaitable[object]]

@@ -25,7 +25,7 @@ def test_an_idle_cluster_asks_nothing_and_a_change_costs_the_same_in_a_larger_on
     """All controllers, 50 pods and 500: requests are counted, not times."""
     figures = run("idle.py", "--large", "500")
     assert figures["hour"]["unexpected_requests"] == 0
-    assert figures["large"]["idle"]["requests"].keys() <= {"patch leases"}
+    assert figures["large"]["idle"]["requests"].keys() <= {"update leases"}
     for name, change in figures["large"]["changes"].items():
         assert change["requests"] <= figures["small"]["changes"][name]["requests"] + 0.5, name
 
