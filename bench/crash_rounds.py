@@ -29,6 +29,7 @@ from pathlib import Path
 
 from allot.store import Committed, Compare, Delete, Event, Put, Store, Write, open_store
 
+STARTED_S = 60.0
 TASKS = 32
 KEYS_PER_TASK = 5
 DELETE_EVERY = 7
@@ -87,6 +88,8 @@ def one_round(path: Path, start: int, after_s: float, before: int, tally: Tally)
     child = [sys.executable, __file__, "--child", str(path), "--start", str(start)]
     with tempfile.TemporaryFile() as reports:
         process = subprocess.Popen(child, stdout=reports)
+        if tally.rounds % 2 == 0:  # else it may be killed while it opens the file, too
+            wait_for_a_report(process, reports.fileno())
         time.sleep(after_s)
         if process.poll() is not None:
             raise SystemExit(f"the writing process ended by itself with {process.returncode}")
@@ -102,6 +105,13 @@ def one_round(path: Path, start: int, after_s: float, before: int, tally: Tally)
         tally.went_back += 1
     account(events, acknowledged, tally)
     return revision
+
+
+def wait_for_a_report(process: subprocess.Popen[bytes], reports: int) -> None:
+    """A busy machine may need longer to start the child than it is given to write."""
+    end_s = time.monotonic() + STARTED_S
+    while not os.fstat(reports).st_size and process.poll() is None and time.monotonic() < end_s:
+        time.sleep(0.01)
 
 
 async def history(path: Path, before: int, tally: Tally) -> tuple[int, list[Event]]:
