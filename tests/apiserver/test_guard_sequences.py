@@ -14,9 +14,10 @@ from components import etcd
 
 from .guard_sequences import REASONS, GuardSequence, Servers
 
+NO_DISK = ("--unsafe-no-fsync",)  # what is at stake is who is given what, not whether it survives a crash
 QUICK = settings(
-    max_examples=150,
-    stateful_step_count=14,
+    max_examples=120,
+    stateful_step_count=10,
     deadline=None,
     database=None,
     derandomize=True,
@@ -33,15 +34,16 @@ def sequences(servers: Servers) -> Counter[str]:
 
 
 def is_telling(found: Counter[str]) -> bool:
-    """Whether devices were given often, and everything that can stand in the way did."""
-    met = all(found[f"because {reason}"] for reason in REASONS)
-    return met and found["allocations"] > 100 and found["crowds"] > 50
+    """Whether devices were given often, and nearly everything that can stand in the way did."""
+    met = [reason for reason in REASONS if found[f"because {reason}"]]
+    often = found["allocations"] > 100 and found["crowds"] > 50 and found["given up"] < 10
+    return often and len(met) >= len(REASONS) - 2
 
 
 @pytest.mark.parametrize("store", ["sqlite", "etcd"])
 def test_never_more_is_held_than_there_is(store: str, tmp_path: Path) -> None:
     if store == "etcd":
-        with etcd() as cluster:
+        with etcd(extra=NO_DISK) as cluster:
             url = cluster.url("/sequences")
             servers = Servers([open_store(url), open_store(url)])
             found = run_and_close(servers)
