@@ -1,7 +1,9 @@
 """Clients that send without end, or read nothing, or show no credentials: what they cost stays bounded."""
 
 import asyncio
+import gc
 import socket
+import weakref
 
 import pytest
 
@@ -324,3 +326,27 @@ def test_who_leaves_while_his_body_waits_takes_no_room(tmp_path, monkeypatch):
         assert kept._bytes == 0 and not kept._bytes_of and not kept._lines
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize("leaving", ["abort", "close"])
+def test_a_connection_that_is_gone_is_not_kept(tmp_path, leaving):
+    """Without the collector's help: it comes round seldom, and a connection is large."""
+
+    async def story():
+        async with Ground(tmp_path, fine) as ground:
+            clients = [await ground.connect() for _ in range(5)]
+            for reader, writer in clients:
+                writer.write(GET)
+                await asyncio.wait_for(reader.readuntil(b"}"), 20)
+            kept = [weakref.ref(one) for one in ground.listener.connections.state.connections]
+            assert len(kept) == 5
+            for _, writer in clients:
+                getattr(writer.transport, leaving)()
+            await until(lambda: not any(one() for one in kept))
+
+    gc.collect()
+    gc.disable()
+    try:
+        asyncio.run(story())
+    finally:
+        gc.enable()

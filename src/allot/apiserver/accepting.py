@@ -21,6 +21,9 @@ CONNECTIONS_MAX = 10_000
 _FILES_FOR_OTHERS = 256
 """Of the files that the process may have open: for the store, and whoever else lives in it."""
 _BACKLOG = 1024
+_KERNEL_BYTES = 256 * 1024
+"""What the kernel keeps for a connection in each direction. By itself it would take megabytes of an answer
+that nobody reads, and of a body that waits for its turn."""
 _HANDSHAKE_S = 10.0
 _CLOSING_S = 5.0
 _OUT_OF_FILES_S = 0.1
@@ -115,6 +118,8 @@ async def _bound(host: str, port: int) -> list[socket.socket]:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
                 listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _KERNEL_BYTES)
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _KERNEL_BYTES)
             listening.bind(address)
             listening.listen(_BACKLOG)
             listening.setblocking(False)

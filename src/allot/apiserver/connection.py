@@ -124,7 +124,11 @@ class Connection(HttpToolsProtocol):
         self._all.traffic.unread.flows(self)
         self._all.idle.pop(self, None)
         super().connection_lost(exc)
+        self._unset_keepalive_if_required()
         self.pipeline.clear()
+        # What was asked here last refers back to the connection: without this, memory is not returned
+        # before the collector comes round, which it seldom does.
+        self.scope = self.cycle = None  # type: ignore[assignment]
 
     # -- what the parser calls ------------------------------------------------------------------
 

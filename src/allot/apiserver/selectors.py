@@ -120,6 +120,8 @@ def _require_few(terms: int) -> None:
 
 
 def _split_outside_parentheses(text: str) -> list[str]:
+    if "(" not in text and ")" not in text:
+        return text.split(",")
     parts, depth, start = [], 0, 0
     for at, letter in enumerate(text):
         if letter == "(":
