@@ -14,7 +14,7 @@ from .asking import ADMIN, EDITOR
 from .requests import Sent, served
 from .world import Failed, World
 
-WORK_S = 45.0
+WORK_S = 90.0
 _EVERY_S = 0.15
 
 
