@@ -282,7 +282,7 @@ MUTANTS = (
     Mutant(
         "remedies: suggested without trying",
         "remedies.py",
-        "if change.about not in found and fits(change.applied(attempt)):",
+        "if change.about not in found and trials.fits(change):",
         "if change.about not in found:",
     ),
     Mutant(

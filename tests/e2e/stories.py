@@ -234,12 +234,14 @@ class LostPodsEnd(Story):
 
 
 class AccountsAreMade(Story):
-    """Every namespace has a default service account."""
+    """Every namespace has a default service account: it is born with one, and gets another if that goes."""
 
     controller = "serviceaccount-controller"
 
     async def give(self, here: Telling, names: Sequence[str]) -> None:
         await _all(here.api.namespaces, (_named(f"home-{one}") for one in names), "")
+        gone = (here.api.accounts.delete("default", f"home-{one}") for one in names)
+        await asyncio.gather(*gone)
 
     async def done(self, here: Telling) -> int:
         accounts = (await here.api.accounts.list()).objects

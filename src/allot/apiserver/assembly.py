@@ -74,6 +74,7 @@ from .watching import Laggards
 from .writing import Writer
 
 _HOUSEKEEPING_S = 1.0
+_ROLES_S = 10.0
 _COMPACT_EVERY_S = 300.0
 _TROUBLES_SHOWN_MAX = 8
 _TROUBLE_LENGTH_MAX = 200
@@ -173,10 +174,17 @@ class ApiServer:
         await asyncio.gather(*(self.caches.of(kind) for kind in (*observed, custom.DEFINITION, revoked)))
         self._definitions = definitions
         await self._seeder.plant(bootstrap_objects())
+        await self._know_the_roles()
         self._tasks.append(asyncio.create_task(self._keep_house(), name="housekeeping"))
         if self.options.watch_loop:
             self._tasks.append(asyncio.create_task(self._loop_watch.run(), name="loop watch"))
         self.ready = True
+
+    async def _know_the_roles(self) -> None:
+        """What was planted comes round through the store: nobody is refused for being quicker."""
+        revision = await self.store.revision()
+        caches = [await self.caches.of(kind) for kind in self._observed() if kind.group == rbac.GROUP]
+        await asyncio.gather(*(cache.reach(revision, _ROLES_S) for cache in caches))
 
     async def look_at(self, keys: Iterable[str]) -> None:
         """Load the kinds of these records, so that /readyz names those that cannot be read."""

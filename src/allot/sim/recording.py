@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from allot.api import Object
 from allot.client import Client, EventType, Resource
 
-WATCH_S = 10**6
-"""Longer than any world lasts: a watch that is begun anew may have missed something."""
+WATCH_S = 3600
+"""As long as a server lets a watch live."""
 
 
 class Seen(NamedTuple):
@@ -107,9 +107,13 @@ class Recorder:
     # -- listening ------------------------------------------------------------------------------
 
     async def _follow(self, plural: str, resource: Resource) -> None:
-        async for event in resource.watch(resource_version="1", bookmarks=False, timeout_s=WATCH_S):
-            self._heard(plural, event.type, event.object)
-        raise AssertionError(f"the record of {plural} has a gap: its watch ended")
+        """A watch lives an hour at most; the next one goes on where it ended. Expired would be a gap."""
+        since = "1"
+        while True:
+            async for event in resource.watch(resource_version=since, bookmarks=True, timeout_s=WATCH_S):
+                since = event.object.resource_version
+                if event.type is not EventType.BOOKMARK:
+                    self._heard(plural, event.type, event.object)
 
     def _heard(self, plural: str, type: EventType, object: Object) -> None:
         now_s = asyncio.get_running_loop().time()

@@ -236,6 +236,7 @@ async def test_a_rule_without_effect_is_a_dry_run_that_happens_once(here: World)
     """Digest 6.2: one-shot simulation, repeated only after a spec change."""
     await slices(here).create(slice_("s", device("d0"), device("d1")))
     await running(here)
+    await here.quiet()  # the forecast is made once, of what the controller has heard by then
     await rules(here).create(rule("what-if", {"pool": "pool"}, taint(effect="None")))
     first = await says(here, "what-if", "NoEffect")
     assert first["message"].startswith(
