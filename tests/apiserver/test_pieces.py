@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from allot.api import Object
 from allot.apiserver.pieces import list_response, pieces
+from allot.apiserver.turns import Turns
 
 
 def objects(sizes):
@@ -26,13 +27,48 @@ def test_pieces_are_all_of_it_in_order_and_within_bounds(sizes, most, most_bytes
 def test_few_large_objects_are_streamed_like_many_small_ones():
     render = lambda some: b",".join(one.raw for one in some)  # noqa: E731
 
-    async def read(response):
-        return b"".join([piece async for piece in response.stream])
+    async def story():
+        turns = Turns()
 
-    small = list_response(b"[", objects([3, 3]), render, b"]")
-    large = list_response(b"[", objects([700_000, 700_000]), render, b"]")
-    many = list_response(b"[", objects([3] * 501), render, b"]")
-    assert small.body == b"[xxx,xxx]"
-    assert large.stream is not None and len(asyncio.run(read(large))) == 1_400_003
-    assert asyncio.run(read(many)) == b"[" + b",".join([b"xxx"] * 501) + b"]"
-    assert list_response(b"[", [], render, b"]").body == b"[]"
+        async def read(sizes):
+            response = await list_response(b"[", objects(sizes), render, b"]", turns)
+            return response.body or b"".join([piece async for piece in response.stream])
+
+        assert await read([3, 3]) == b"[xxx,xxx]"
+        assert len(await read([700_000, 700_000])) == 1_400_003
+        assert (await list_response(b"[", objects([700_000] * 2), render, b"]", turns)).stream is not None
+        assert await read([3] * 501) == b"[" + b",".join([b"xxx"] * 501) + b"]"
+        assert await read([]) == b"[]"
+
+    asyncio.run(story())
+
+
+def test_one_piece_is_made_in_a_pass_of_the_loop():
+    """However many ask at once: who wants something short waits for one piece, and not for all."""
+
+    async def story():
+        turns, made, most = Turns(), 0, 0
+
+        def render(some):
+            nonlocal made
+            made += 1
+            return b",".join(one.raw for one in some)
+
+        async def ask(sizes):
+            response = await list_response(b"[", objects(sizes), render, b"]", turns)
+            if response.stream is not None:
+                async for _ in response.stream:
+                    pass
+
+        asking = [asyncio.create_task(ask([400_000, 700_000])) for _ in range(20)]
+        asking += [asyncio.create_task(ask([200_000])) for _ in range(20)]
+        while not all(task.done() for task in asking):
+            before = made
+            await asyncio.sleep(0)
+            most = max(most, made - before)
+        assert made == 60 and most == 1
+        before = made
+        await asyncio.gather(*(ask([10]) for _ in range(5)))
+        assert made == before + 5, "what is short waits for nobody"
+
+    asyncio.run(story())

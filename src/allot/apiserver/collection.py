@@ -11,12 +11,14 @@ from .pieces import list_response
 from .repository import Repository, prefix_of
 from .selection import parse_selection
 from .stored import readable
+from .turns import Turns
 
 
 class CollectionDeleter:
     def __init__(self, repository: Repository, deleter: Deleter) -> None:
         self._repository = repository
         self._deleter = deleter
+        self._turns = Turns()
 
     async def delete(self, call: Call) -> Response:
         query = call.request.query
@@ -40,4 +42,4 @@ class CollectionDeleter:
                 200, encode({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})
             )
         head = call.renderer.list_head(page.revision, "", 0)
-        return list_response(head, items, call.renderer.items, b"]}")
+        return await list_response(head, items, call.renderer.items, b"]}", self._turns)

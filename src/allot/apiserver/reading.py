@@ -49,6 +49,7 @@ class Reader:
             found = await self._repository.find(served.kind, target.namespace, target.name)
         if found.object is None:
             raise not_found(served.kind, target.name)
+        await self._laggards.turns.take_for((found.object,))
         return renderer.answer(found.object)
 
     async def list(self, target: Target, served: Served, request: Request, renderer: Renderer) -> Response:
@@ -61,7 +62,7 @@ class Reader:
         else:
             head, tail = renderer.list_head(listed.revision, listed.token, listed.remaining), b"]}"
             render = renderer.items
-        return list_response(head, listed.objects, render, tail)
+        return await list_response(head, listed.objects, render, tail, self._laggards.turns)
 
     async def watch(
         self, target: Target, served: Served, request: Request, renderer: Renderer, standing: Standing

@@ -25,6 +25,7 @@ from .render import Renderer
 from .selection import Selection
 from .standing import Standing
 from .stored import read_stored
+from .turns import Turns
 
 _BATCH = 256
 _GATHER_S_PER_STREAM = 0.0001
@@ -103,6 +104,7 @@ class Laggards:
     """Streams that are being written to. One that falls out of the window is cut off."""
 
     def __init__(self) -> None:
+        self.turns = Turns()
         self._streams: dict[Cache, dict[object, _Stream]] = {}
         self._starts: dict[Cache, int] = {}  # of the windows, when they were looked at last
         self._look_again_at = 0.0
@@ -172,7 +174,7 @@ async def stream(
     try:
         if options.revision is None:
             position, revision, objects = cache.history.end, cache.revision, sorted(cache.objects.items())
-            async for chunk in _initial(sight, [object for _, object in objects]):
+            async for chunk in _initial(sight, [object for _, object in objects], laggards.turns):
                 if not standing.holds():
                     return
                 yield chunk
@@ -201,12 +203,12 @@ async def stream(
         yield event_line("ERROR", encode(errors.Expired(_TOO_OLD).status()))
 
 
-async def _initial(sight: Sight, objects: Sequence[Object]) -> AsyncIterator[bytes]:
+async def _initial(sight: Sight, objects: Sequence[Object], turns: Turns) -> AsyncIterator[bytes]:
     for cut in pieces(objects, _BATCH):
+        await turns.take()
         chunk = sight.initial(objects[cut])
         if chunk:
             yield chunk
-        await asyncio.sleep(0)
 
 
 class Start(NamedTuple):
@@ -244,6 +246,7 @@ async def _shared(
             elif changes:
                 gathered_at = now + min(_GATHER_S_MAX, _GATHER_S_PER_STREAM * laggards.of(cache))
                 position += len(changes)
+                await laggards.turns.take_for(change.object for change in changes)
                 chunk = sight.changes(changes)
                 if chunk:
                     yield chunk
