@@ -247,8 +247,9 @@ class Bounds:
         there = dict.fromkeys(must, 0)
         pieces = {name: frozenset(some) for name, some in sizes.items()}
         self._budget.work(sum(map(len, pieces.values())))
-        for name, left in self._leftovers():
-            self._budget.work(1)
+        for turn, (name, left) in enumerate(self._leftovers()):
+            if not turn % 64:
+                self._budget.work(64)
             if name in there and left > 0:
                 there[name] += most_usable(left, pieces[name])
         return all(there[name] >= amount for name, amount in must.items())

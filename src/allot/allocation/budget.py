@@ -29,8 +29,15 @@ class Budget:
         """What was spent. What could not be paid for was not done either, and counts as one step."""
         return -(-min(self._limit - self._left, self._limit + 1) // WORK_A_STEP)
 
+    @property
+    def steps_left(self) -> int:
+        return self._left // WORK_A_STEP
+
     def step(self) -> None:
-        self.work(WORK_A_STEP)
+        """One device is about to be tried. Raises BudgetSpent."""
+        self._left -= WORK_A_STEP
+        if self._left < 0:
+            raise BudgetSpent
 
     def work(self, units: int) -> None:
         """Pay for units of work that are about to be done. Raises BudgetSpent."""

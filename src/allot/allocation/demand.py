@@ -118,6 +118,7 @@ class ClaimDemand:
 class Demand:
     claims: tuple[ClaimDemand, ...]
     features: Features
+    derives: bool = False  # whether constraints may compare what is computed
 
     @property
     def signature(self) -> Hashable:
@@ -150,7 +151,8 @@ def read_demand(
     """What the claims ask for, or why they can be satisfied nowhere."""
     reader = _Reader(classes, features)
     try:
-        return Demand(tuple(reader.claim(at, claim) for at, claim in enumerate(claims)), features)
+        read = tuple(reader.claim(at, claim) for at, claim in enumerate(claims))
+        return Demand(read, features, features.derived_attributes)
     except _Wrong as wrong:
         return Refused(str(wrong))
 

@@ -196,7 +196,8 @@ def ask(
         return Refused(f"gather pool information: {error}")
     rows = {one.want: _row(view, one.want, budget) for one in demand.alternatives()}
     question = Question(demand, view, rows, *_taken(view, ledger))
-    _derive(question, budget)
+    if demand.derives:
+        _derive(question, budget)
     for alternative in demand.alternatives():
         if alternative.all_devices and (wrong := _wrong_for_all(question, alternative)):
             return Refused(wrong)
@@ -234,8 +235,10 @@ def _taken(
 def _derive(question: Question, budget: Budget) -> None:
     """Evaluate what constraints will compare, once a kind, so that later it is only looked up."""
     for alternative in question.demand.alternatives():
+        if not alternative.derived:
+            continue
         rules = question.demand.claims[alternative.claim].constraints
-        for index in alternative.constraints if alternative.derived else ():
+        for index in alternative.constraints:
             computed = alternative.derived.get(rules[index].attribute)
             if computed is None:
                 continue

@@ -80,7 +80,7 @@ def allocate(
         return Undecided(reading.steps)
     if isinstance(question, Refused):
         return question
-    return answer(question, policy, budget - reading.steps)
+    return answer(question, policy, reading.steps_left)
 
 
 def answer(question: Question, policy: Policy, budget: int = BUDGET_STEPS) -> Answer:

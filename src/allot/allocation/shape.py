@@ -27,6 +27,9 @@ from .state import State
 DRAWS_WORK = 8
 """Units of work that looking at all the counters of one device takes."""
 
+MEMBERS_FREE = 16
+"""Cells of so many devices are looked at for nothing: a step pays for that."""
+
 
 class Shape:
     """Computed once a search has had its first failure; easy problems never pay for it."""
@@ -140,7 +143,7 @@ class Shape:
 
         A device that an admin looks at as well is there twice: it draws from counters twice.
         """
-        self._budget.work(1 + len(self.cells[cell]) // 4)
+        self._pay_for(cell)
         holders, shares = self._state.holders, self._state.shares
         return tuple(
             [at for at in self.cells[cell] for _ in range(len(holders.get(at, ())) or (at in shares))]
@@ -260,7 +263,7 @@ class Shape:
 
     def _marks(self, cell: int) -> Hashable:
         """How a cell has been used: which likenesses, how often, and by which claims if that matters."""
-        self._budget.work(1 + len(self.cells[cell]) // 4)
+        self._pay_for(cell)
         state = self._state
         marks = []
         for at in self.cells[cell]:
@@ -271,6 +274,12 @@ class Shape:
                 marks.append((self._local[at], who, self._id((shares, consumed))))
         marks.sort()
         return tuple(marks)
+
+    def _pay_for(self, cell: int) -> None:
+        """A look at every member; of a few it costs less than paying for it."""
+        members = len(self.cells[cell])
+        if members > MEMBERS_FREE:
+            self._budget.work(members // 4)
 
     def _id(self, content: Hashable) -> int:
         return self._ids.setdefault(content, len(self._ids))
