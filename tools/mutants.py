@@ -52,6 +52,30 @@ class Mutant:
 MUTANTS = (
     # What is published
     Mutant(
+        "pool: counters elsewhere are not known",
+        "pool.py",
+        "for shelf in (*kept, *others) for one in shelf.counters",
+        "for shelf in kept for one in shelf.counters",
+    ),
+    Mutant(
+        "pool: counters reach only selected nodes",
+        "pool.py",
+        "if self.counters:  # needed wherever",
+        "if False:  # needed wherever",
+    ),
+    Mutant(
+        "capacity: a request may be below the minimum",
+        "capacity.py",
+        "    if requested < span.min:\n",
+        "    if False:\n",
+    ),
+    Mutant(
+        "expression: a derived list has a type without its gate",
+        "expression.py",
+        "        if lists:\n",
+        "        if True:\n",
+    ),
+    Mutant(
         "pool: an older generation counts too",
         "pool.py",
         "kept = [shelf for shelf in reaching if shelf.generation == newest]",
@@ -284,6 +308,20 @@ MUTANTS = (
         "remedies.py",
         "if change.about not in found and trials.fits(change):",
         "if change.about not in found:",
+    ),
+    Mutant(
+        "spelling: keys of objects may be anything",
+        "spelling.py",
+        'yield f"{where}.", key, shape.fields',
+        "pass",
+    ),
+    # What an answer may cost
+    Mutant("budget: work is free", "budget.py", "self._left -= units", "self._left -= 0"),
+    Mutant(
+        "flow: a piece larger than the amount may be used",
+        "flow.py",
+        "fitting = [size for size in sizes if size <= amount]",
+        "fitting = list(sizes)",
     ),
     Mutant(
         "explanation: the first device of each reason is forgotten",
