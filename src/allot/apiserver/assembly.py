@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from allot.api import (
+    Fields,
     Gates,
     Kind,
     Request,
@@ -74,8 +75,9 @@ from .watching import Laggards
 from .writing import Writer
 
 _HOUSEKEEPING_S = 1.0
-_ROLES_S = 10.0
 _COMPACT_EVERY_S = 300.0
+_KNOWN_WITHIN_S = 10.0
+_LOOK_EVERY_S = 0.05
 _TROUBLES_SHOWN_MAX = 8
 _TROUBLE_LENGTH_MAX = 200
 
@@ -173,18 +175,28 @@ class ApiServer:
         self.caches.made(revoked).listeners.append(self._observe_revocation)
         await asyncio.gather(*(self.caches.of(kind) for kind in (*observed, custom.DEFINITION, revoked)))
         self._definitions = definitions
-        await self._seeder.plant(bootstrap_objects())
-        await self._know_the_roles()
+        rights = bootstrap_objects()
+        await self._seeder.plant(rights)
+        await self._until_known(rights)
         self._tasks.append(asyncio.create_task(self._keep_house(), name="housekeeping"))
         if self.options.watch_loop:
             self._tasks.append(asyncio.create_task(self._loop_watch.run(), name="loop watch"))
         self.ready = True
 
-    async def _know_the_roles(self) -> None:
-        """What was planted comes round through the store: nobody is refused for being quicker."""
-        revision = await self.store.revision()
-        caches = [await self.caches.of(kind) for kind in self._observed() if kind.group == rbac.GROUP]
-        await asyncio.gather(*(cache.reach(revision, _ROLES_S) for cache in caches))
+    async def _until_known(self, rights: Iterable[Fields]) -> None:
+        """Who is told that the server is ready must not be refused because it has not heard of its own
+        roles yet."""
+        loop = asyncio.get_running_loop()
+        end_s = loop.time() + _KNOWN_WITHIN_S
+        for fields in rights:
+            group, _, _ = fields["apiVersion"].rpartition("/")
+            kind = self.registry.by_kind(group, fields["kind"])
+            if kind is None:
+                continue
+            cache, metadata = self.caches.made(kind), fields["metadata"]
+            key = key_of(kind, metadata.get("namespace", ""), metadata["name"])
+            while key not in cache.objects and key not in cache.troubles and loop.time() < end_s:
+                await cache.moved(_LOOK_EVERY_S)
 
     async def look_at(self, keys: Iterable[str]) -> None:
         """Load the kinds of these records, so that /readyz names those that cannot be read."""
