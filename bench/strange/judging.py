@@ -6,7 +6,6 @@ a namespace that is deleted goes. And by what the cluster says of itself: readyz
 """
 
 import asyncio
-import json
 import time
 from typing import Any
 
@@ -118,7 +117,17 @@ async def _running(world: World, name: str) -> str:
     running = [one for one in pods if one.get("status", {}).get("phase") == "Running"]
     if len(running) >= 2:
         return ""
-    return "; ".join(json.dumps(one.get("status", {}))[:300] for one in pods) or "there are no pods"
+    return "; ".join(map(_standing, pods)) or "there are no pods"
+
+
+def _standing(pod: dict[str, Any]) -> str:
+    status = pod.get("status", {})
+    said = [
+        f"{one.get('type')} {one.get('reason', '')} {one.get('message', '')}"
+        for one in status.get("conditions", ())
+    ]
+    where = pod["spec"].get("nodeName", "nowhere")
+    return f"{status.get('phase')} on {where} {status.get('message', '')}: {', '.join(said)}"
 
 
 async def _may_look(world: World, name: str) -> str:
