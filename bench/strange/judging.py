@@ -15,6 +15,8 @@ from .world import Failed, World
 
 WORK_S = 90.0
 _EVERY_S = 0.15
+_EVERY_TAINT = [{"operator": "Exists"}, {"operator": "Exists", "effect": "NoExecute"}]
+"""Without its effect a toleration lets a pod come, and does not let it stay."""
 
 
 async def judge(world: World, name: str) -> None:
@@ -60,7 +62,7 @@ async def _works(world: World, name: str) -> None:
     made = {"metadata": {"name": name}, "spec": {"selectors": [selector]}}
     await world.must("POST", "/apis/resource.k8s.io/v1/deviceclasses", made)
     path = f"/apis/resource.k8s.io/v1/namespaces/{name}/resourceclaimtemplates"
-    exactly = {"deviceClassName": name, "tolerations": [{"operator": "Exists"}]}
+    exactly = {"deviceClassName": name, "tolerations": _EVERY_TAINT}
     claim = {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}
     await world.must("POST", path, {"metadata": {"name": "gpu"}, "spec": {"spec": claim}})
     await world.must("POST", f"/apis/apps/v1/namespaces/{name}/deployments", _deployment(world.nodes[1]))
