@@ -78,19 +78,19 @@ def test_a_full_disk_is_told_in_time_and_the_server_goes_on_when_there_is_room(s
         assert "[-]store failed:" in await readiness(client) and "allot.db" in await readiness(client)
         assert (await client.send("GET", "/livez", {})).body == b"ok", "another process would not help"
         assert (await maps.get("before", "default")).name == "before", "reads go on"
-        for _ in range(20):
+        for number in range(20):  # some may fit: the log of the database may begin anew meanwhile
             with contextlib.suppress(errors.Unavailable):
-                await write("again")
+                await write(f"again{number}")
             await asyncio.sleep(0.1)
-        assert "[-]store failed:" in await readiness(client), "what did not fit would not fit now"
         limit(server, RLIM_INFINITY)
         await until(lambda: _is(readiness(client), "ok"))
         assert (await write("after")).name == "after"
 
     with_client(server, story)
     said = [line for line in log_of(server) if "allot.store" in line]
-    assert len(said) == 2, said
-    assert "writes are refused" in said[0] and "writes are taken again" in said[1]
+    assert said and len(said) % 2 == 0, said
+    for refused, taken in zip(said[::2], said[1::2], strict=True):
+        assert "writes are refused" in refused and "writes are taken again" in taken, said
 
 
 def limit(server: ServerProcess, more: int) -> None:
