@@ -147,24 +147,26 @@ class Queueing(RuleBasedStateMachine):
     def wait(self, seconds: float) -> None:
         self.now_s += seconds
 
-    def next(self) -> Known | None:
-        """U2, U3."""
+    def next(self) -> list[Known]:
+        """U2, U3. Of several groups that one event woke, any may be next."""
         self.ripen()
         active = [one for one in self.pods.values() if one.where is Where.ACTIVE]
         helped = [one for one in self.pods.values() if one.where is Where.BACKOFF and not one.must_wait]
         if active:
-            return min(active, key=lambda one: one.rank)
-        return min(helped, key=lambda one: one.woken, default=None)
+            return [min(active, key=lambda one: one.rank)]
+        first = min((one.woken for one in helped), default=0)
+        return [one for one in helped if one.woken == first]
 
     def take_one(self) -> Known | None:
-        expected = self.next()
+        possible = self.next()
         found = self.queue.take(self.now_s)
-        if expected is None or found is None:
+        if not possible or found is None:
             moment_s = self.queue.next_moment_s()
-            assert expected is found is None
+            assert not possible and found is None
             assert moment_s is None or moment_s > self.now_s
             return None
-        assert found.pod.key.name == expected.name
+        assert found.pod.key.name in {one.name for one in possible}
+        expected = self.pods[found.pod.key.name]
         expected.attempts += 1
         assert found.attempts == expected.attempts
         expected.where, expected.missed = Where.TAKEN, set()
@@ -227,9 +229,12 @@ class Queueing(RuleBasedStateMachine):
         for one in self.pods.values():
             if one.where is Where.TAKEN:
                 one.missed.add(event)
+        before = self.count
         for group, events in self.hears.items():
             if event in events:
                 self.rouse(group)
+        for one in self.pods.values():
+            one.woken = min(one.woken, before + 1)  # at the same moment
 
     @rule(claim=st.sampled_from(sorted(set(CLAIMS.values()))))
     def happen_to_a_claim(self, claim: Key) -> None:
