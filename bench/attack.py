@@ -119,8 +119,12 @@ def main() -> int:
     parser.add_argument("--worst-ms", type=float, default=WORST_MS, metavar="MS")
     parser.add_argument("--memory-mb", type=float, default=MEMORY_MB, metavar="MB")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that servers end with us
-    record = json.dumps(uvloop.run(run(options)), indent=1)
+    # Asked to end, we end like when interrupted: with the servers that were started.
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        record = json.dumps(uvloop.run(run(options)), indent=1)
+    except KeyboardInterrupt:
+        return 130
     print(record)
     if options.json:
         options.json.write_text(record + "\n")

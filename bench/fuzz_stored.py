@@ -12,7 +12,6 @@ shortest list that still fails is in the record. Exit status 1 if there is a fin
 """
 
 import argparse
-import asyncio
 import json
 import os
 import platform
@@ -113,9 +112,12 @@ def main() -> int:
     parser.add_argument("--logs", type=Path, metavar="DIR", help="keep the logs of rounds that fail there")
     parser.add_argument("--shrink-s", type=float, default=240.0, help="how long a finding is made shorter")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that clusters end with us
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        record = json.dumps(runner.run(run(options)), indent=1)
+    # Asked to end, we end like when interrupted: with the clusters that were started.
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        record = json.dumps(uvloop.run(run(options)), indent=1)
+    except KeyboardInterrupt:
+        return 130
     options.out.write_text(record + "\n")
     print(record)
     return 1 if json.loads(record)["findings"] else 0

@@ -6,8 +6,9 @@ Every sequence is a dozen steps, some of several writes, in two pools of its own
 and give them back, through two servers on one store, in every version and by every kind of write, alone
 and in crowds, while slices change, shrink, vanish and come back. An independent model says what may be
 (tests/apiserver/guard_model.py). The record names the code that was tested and how often each answer was
-given; stores that were not asked for stay in it as long as the code is the same. Exit status 1 if a device
-was given that must not be, or refused in vain.
+given. It is written after each chunk of sequences, so that a run can be interrupted and taken up again; a
+change of the code under test starts it anew. Exit status 1 if a device was given that must not be, or
+refused in vain.
 """
 
 import argparse
@@ -54,36 +55,44 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=RECORD)
     options = parser.parse_args()
     code = code_under_test()
-    found = {store: run(store, options.sequences, options.seed) for store in options.stores}
-    if code_under_test() != code:
-        print("the code changed while it was tested: this run says nothing", file=sys.stderr)
-        return 1
+    for store in options.stores:
+        for found in run(store, options.sequences, options.seed, recorded(options, code).get(store, {})):
+            if code_under_test() != code:
+                print("the code changed while it was tested: this run says nothing", file=sys.stderr)
+                return 1
+            write(options, code, store, found)
+    record = json.loads(options.out.read_text())
+    print(json.dumps(record, indent=1))
+    return 1 if any(one["wrong"] for one in record["stores"].values()) else 0
+
+
+def recorded(options: argparse.Namespace, code: str) -> dict[str, Any]:
+    """What the record says of each store, if it is of this code and seed."""
+    if not options.out.exists():
+        return {}
+    before = json.loads(options.out.read_text())
+    same = (before["code"], before["seed"]) == (code, options.seed)
+    stores: dict[str, Any] = before["stores"] if same else {}
+    return stores
+
+
+def write(options: argparse.Namespace, code: str, store: str, found: dict[str, Any]) -> None:
     record = {
         "machine": {"cpus": os.cpu_count(), "python": platform.python_version()},
         "code": code,
         "seed": options.seed,
         "servers": 2,
         "steps_max": STEPS,
-        "stores": {**recorded(options.out, code), **found},
+        "stores": {**recorded(options, code), store: found},
     }
     options.out.write_text(json.dumps(record, indent=1) + "\n")
-    print(json.dumps(record, indent=1))
-    return 1 if any(one["wrong"] for one in found.values()) else 0
 
 
-def recorded(record: Path, code: str) -> dict[str, Any]:
-    """What a record says of other stores, if it is of this code."""
-    if not record.exists():
-        return {}
-    before = json.loads(record.read_text())
-    stores: dict[str, Any] = before["stores"] if before["code"] == code else {}
-    return stores
-
-
-def run(store: str, count: int, first: int) -> dict[str, Any]:
-    """What became of `count` sequences on one store. Ends with the first that went wrong."""
-    tally: Counter[str] = Counter()
-    began_s, chunk, wrong = time.monotonic(), first, ""
+def run(store: str, count: int, first: int, before: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What became of the sequences on one store so far, after each chunk. Ends with the first wrong one."""
+    tally: Counter[str] = Counter({name: seen for name, seen in before.items() if isinstance(seen, int)})
+    spent_s = tally.pop("wall_s", 0)
+    began_s, wrong = time.monotonic(), ""
     with servers_on(store) as servers:
         machine = type("Sequence", (sequences.GuardSequence,), {"servers": servers, "tally": tally})
         while tally["sequences"] < count and not wrong:
@@ -96,14 +105,14 @@ def run(store: str, count: int, first: int) -> dict[str, Any]:
                 suppress_health_check=list(HealthCheck),
             )
             try:
-                run_state_machine_as_test(seed(chunk)(machine), settings=profile)
+                run_state_machine_as_test(seed(first + tally["chunks"])(machine), settings=profile)
             except AssertionError as error:
                 wrong = str(error)
                 print(wrong, *getattr(error, "__notes__", ()), sep="\n", file=sys.stderr)
-            chunk += 1
-            took_s = time.monotonic() - began_s
-            print(f"{store}: {tally['sequences']} of {count}, {took_s:.0f} s", file=sys.stderr, flush=True)
-    return {"wall_s": round(time.monotonic() - began_s), **dict(sorted(tally.items())), "wrong": wrong}
+            tally["chunks"] += 1
+            took_s = spent_s + round(time.monotonic() - began_s)
+            print(f"{store}: {tally['sequences']} of {count}, {took_s} s", file=sys.stderr, flush=True)
+            yield {"wall_s": took_s, **dict(sorted(tally.items())), "wrong": wrong}
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from allot.api import Gates, Request
 from allot.apiserver import ApiServer, Options, identities
-from allot.store import Store
+from allot.store import Store, Unavailable
 
 from .guard_model import Device, Pool, Result, Slice
 
@@ -237,9 +237,22 @@ class Servers:
         response = await self.servers[server].handle(request, identities.ADMIN)
         return response.status, json.loads(response.body)
 
+    async def surely(self, server: int, method: str, path: str, body: Any = None) -> tuple[int, Fields]:
+        """For what may be asked again until there is an answer."""
+        while True:
+            status, answer = await self.ask(server, method, path, body)
+            if status not in UNKNOWN:
+                return status, answer
+            await asyncio.sleep(0.1)
+
     async def stored(self, key: str) -> Any:
-        entry = await self.stores[0].get(key)
-        return None if entry is None else json.loads(entry.value)
+        while True:
+            try:
+                entry = await self.stores[0].get(key)
+            except Unavailable:
+                await asyncio.sleep(0.1)
+            else:
+                return None if entry is None else json.loads(entry.value)
 
     def close(self) -> None:
         async def end() -> None:
@@ -485,12 +498,9 @@ class GuardSequence(RuleBasedStateMachine):
         path = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
         for claim in claims:
             body = {"metadata": {"name": self.claims[claim]}, "spec": spec}
-            status, made = await self.servers.ask(0, "POST", path, body)
-            while status in UNKNOWN:
-                await asyncio.sleep(0.1)
-                status, made = await self.servers.ask(0, "POST", path, body)
-            if status == 409:  # it was made after all
-                status, made = await self.servers.ask(0, "GET", f"{path}/{self.claims[claim]}")
+            status, made = await self.servers.surely(0, "POST", path, body)
+            if status == 409:  # it was made by an attempt that had no answer
+                status, made = await self.servers.surely(0, "GET", f"{path}/{self.claims[claim]}")
             assert status in (200, 201), made
             self.uids[claim] = made["metadata"]["uid"]
 
@@ -520,7 +530,7 @@ class GuardSequence(RuleBasedStateMachine):
 
     async def _compare(self) -> None:
         for claim in CLAIMS:
-            status, body = await self.servers.ask(1, "GET", self._claim_path(claim))
+            status, body = await self.servers.surely(1, "GET", self._claim_path(claim))
             allocation = body.get("status", {}).get("allocation", {})
             found = allocation.get("devices", {}).get("results", [])
             wanted = [self._result_body(one, _canonical) for one in self.allocated.get(claim, ())]
@@ -549,9 +559,7 @@ class GuardSequence(RuleBasedStateMachine):
             for which in (0, 1)
             for name in SLICES
         ]
-        answers = await asyncio.gather(*(self.servers.ask(0, "DELETE", path) for path in paths))
-        if any(status in UNKNOWN for status, _ in answers):
-            return
+        await asyncio.gather(*(self.servers.surely(0, "DELETE", path) for path in paths))
         for name in self.pools:
             assert await self.servers.stored(f"/holds/{DRIVER}/{name}") is None, "all is given back"
 

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from allot.base import memory
+
 MEASURED = """
 import asyncio, ctypes, sys
 from allot.base import return_large_blocks, return_small_blocks
@@ -61,3 +63,8 @@ def test_what_a_burst_took_goes_back(what):
     """Beside what is left when nobody asks for it."""
     kept, returned = left_mb(what, returns=False), left_mb(what, returns=True)
     assert returned < kept / 2, f"{returned:.0f} MB are left, and {kept:.0f} without asking"
+
+
+def test_what_is_read_from_a_connection_is_not_a_large_block():
+    """TLS is read into a block of 256 KiB each time, however little comes."""
+    assert memory.LARGE_BYTES > 256 * 1024 + 4096

@@ -67,7 +67,17 @@ def test_paths_follow_group_namespace_and_subresource():
 @pytest.mark.parametrize("name", ["../secrets/key", "a/b", "..", "."])
 def test_a_name_cannot_lead_elsewhere(name):
     with pytest.raises(ValueError, match="cannot be a name"):
+        asked(lambda pods: pods.delete(name, "shop"))
+    with pytest.raises(ValueError, match="cannot be a name"):
+        asked(lambda pods: pods.get("web", name))
+
+
+@pytest.mark.parametrize("name", ["../secrets/key", "a/b", "..", ".", ""])
+def test_what_nothing_can_be_named_is_not_there(name):
+    """References hold any text; whoever follows one hears the same of this as of others that lead nowhere."""
+    with pytest.raises(errors.NotFound) as missing:
         asked(lambda pods: pods.get(name, "shop"))
+    assert missing.value.name == name
 
 
 def test_a_named_object_needs_its_namespace():

@@ -97,10 +97,10 @@ class Arrival:
         """Whether it is one: what follows the body is a trailer, and nobody asked for it."""
         if not self._in_head:
             return False
-        self.url(size)
+        self._told += size
         self._headers += 1
-        if self._headers > HEADERS_MAX:
-            raise TooMuch(Excess.HEADERS)
+        if self._told > HEAD_BYTES_MAX or self._headers > HEADERS_MAX:
+            raise TooMuch(Excess.HEAD if self._told > HEAD_BYTES_MAX else Excess.HEADERS)
         return True
 
     def head_complete(self) -> None:

@@ -7,7 +7,6 @@ are the requests on them: the ASGI application, and the listener that puts all o
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import aclosing
 from typing import Any, cast
 from urllib.parse import parse_qsl
 
@@ -19,10 +18,10 @@ from .accepting import Accepting
 from .aside import SMALL_BYTES
 from .connection import Connection, Connections, Peer
 from .security import Certified
+from .sending import Receive, Scope, Send, send_stream, send_whole
 from .server import error_response
 from .shares import Room, Shares
 from .traffic import Traffic
-from .unread import PIECE_BYTES
 
 _KEEP_ALIVE_S = 300
 _LINGER_S = 0.5
@@ -35,9 +34,6 @@ Authenticate = Callable[[Request, Peer], User]
 """Who is calling, by certificate or by token; raises Unauthorized."""
 
 Handle = Callable[[Request, User], Awaitable[Response]]
-Scope = dict[str, Any]
-Receive = Callable[[], Awaitable[dict[str, Any]]]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
 class Application:
@@ -54,13 +50,13 @@ class Application:
             return
         response, request = await self._respond(scope, receive)
         if response.stream is None:
-            await _send_whole(response, send, scope)
+            await send_whole(response, send, scope)
         else:
             task = asyncio.current_task()
             assert task is not None and request is not None
             self._streams[task] = (request, scope["extensions"]["allot.peer"])
             try:
-                await _send_stream(response, receive, send, scope)
+                await send_stream(response, receive, send, scope)
             finally:
                 del self._streams[task]
 
@@ -146,77 +142,6 @@ async def _read_body(receive: Receive, headers: dict[str, str], room: Room) -> b
 
 def _too_large() -> errors.TooLarge:
     return errors.TooLarge(f"Request entity too large: limit is {BODY_BYTES_MAX}")
-
-
-def _headers(response: Response) -> list[tuple[bytes, bytes]]:
-    headers = [(b"content-type", response.content_type.encode())]
-    headers += [
-        (name.lower().encode(), value.encode("latin-1", "replace")) for name, value in response.headers
-    ]
-    return headers
-
-
-async def _send_whole(response: Response, send: Send, scope: Scope) -> None:
-    body = response.body
-    headers = [*_headers(response), (b"content-length", str(len(body)).encode())]
-    try:
-        await send({"type": "http.response.start", "status": response.status, "headers": headers})
-        if scope["method"] == "HEAD":
-            body = b""
-        if len(body) > PIECE_BYTES:
-            await _send_pieces(body, send, scope)
-            body = b""
-        await send({"type": "http.response.body", "body": body})
-    except asyncio.CancelledError:  # the server is closing, and nobody reads
-        connection: Connection = scope["extensions"]["allot.connection"]
-        connection.abort()
-
-
-async def _send_pieces(body: bytes, send: Send, scope: Scope) -> None:
-    """Each waits until the client has read most of the one before."""
-    if len(body) <= PIECE_BYTES:
-        await send({"type": "http.response.body", "body": body, "more_body": True})
-        return
-    connection: Connection = scope["extensions"]["allot.connection"]
-    view, left = memoryview(body), len(body)
-    connection.hold(left)
-    try:
-        for at in range(0, len(body), PIECE_BYTES):
-            piece = bytes(view[at : at + PIECE_BYTES])
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-            connection.let_go(len(piece))
-            left -= len(piece)
-    finally:
-        connection.let_go(left)
-
-
-async def _send_stream(response: Response, receive: Receive, send: Send, scope: Scope) -> None:
-    """Send pieces until the stream ends, the client leaves, or is cut off for not reading."""
-    assert response.stream is not None
-    await send({"type": "http.response.start", "status": response.status, "headers": _headers(response)})
-    task = asyncio.current_task()
-    assert task is not None
-    leaving = asyncio.ensure_future(_until_gone(receive))
-    stop = lambda _: task.cancel()  # noqa: E731
-    leaving.add_done_callback(stop)
-    try:
-        async with aclosing(cast(Any, response.stream)) as pieces:
-            async for piece in pieces:
-                await _send_pieces(piece, send, scope)
-        leaving.remove_done_callback(stop)
-        await send({"type": "http.response.body", "body": b""})
-    except asyncio.CancelledError:
-        leaving.remove_done_callback(stop)
-        connection: Connection = scope["extensions"]["allot.connection"]
-        connection.abort()
-        await asyncio.wait({leaving}, timeout=1)
-    finally:
-        leaving.cancel()
-
-
-async def _until_gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 class Listener:

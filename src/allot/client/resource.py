@@ -49,6 +49,11 @@ class Resource:
     async def get(
         self, name: str, namespace: str = "", *, resource_version: str = "", subresource: str = ""
     ) -> Object:
+        """A name that nothing can have is not there: references hold any text, and as part of a path
+        it would name something else."""
+        if not name or _is_elsewhere(name):
+            text = f'{self.plural} "{name}" not found'
+            raise errors.NotFound(text, group=self.group, kind=self.plural, name=name)
         query = query_of(resourceVersion=resource_version)
         response = await self._send("GET", self._path(namespace, name, subresource), query)
         return _answered(response)
@@ -293,12 +298,17 @@ class Resource:
         elif self.namespaced and name:
             raise ValueError(f"{self.plural} {name!r}: a namespace is needed")
         for part in (namespace, name):
-            if "/" in part or part in (".", ".."):  # it would name something else
+            if _is_elsewhere(part):
                 raise ValueError(f"{self.plural}: {part!r} cannot be a name")
         path += f"/{self.plural}"
         if name:
             path += f"/{name}"
         return f"{path}/{subresource}" if subresource else path
+
+
+def _is_elsewhere(part: str) -> bool:
+    """In a path it would name something else."""
+    return "/" in part or part in (".", "..")
 
 
 def _answered(response: Response) -> Object:

@@ -49,6 +49,15 @@ async def test_a_finished_pod_gives_its_claim_back(here: World):
 
 
 @story
+async def test_a_consumer_whose_name_nothing_can_have_is_gone(here: World):
+    """The server takes any text as the name of a consumer; to ask for it was a bug, for ever."""
+    made = await here.claims.create(claim())
+    running = await here.pods.create(pod(claims=direct()))
+    await allocate(here, made, {**consumer(running), "name": "a/b", "uid": "nobody"})
+    assert reserved(await deallocated(here)) == []
+
+
+@story
 async def test_reservation_and_allocation_go_in_one_write_and_the_finalizer_in_the_next(here: World):
     """Digest 6.1 and 12.1, C1: no state that a watcher can see has an allocation without the finalizer,
     or the last reservation gone and the allocation left."""

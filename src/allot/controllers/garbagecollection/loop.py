@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from allot.api import Object, errors, meta, names
+from allot.api import Object, errors, meta
 from allot.client import Resource
 from allot.informers import WARNING, Again, Reconciler, ResourceId
 
@@ -112,8 +112,6 @@ class Collector:
     async def _ask(self, owner: Owner) -> Standing:
         if owner in self._gone:
             return Standing.GONE
-        if not owner.name or names.path_segment(owner.name):
-            return self._note_gone(owner)  # nothing can have this name, and a path with it leads elsewhere
         try:
             live = await self._resource(owner.what).get(owner.name, owner.namespace)
         except errors.NotFound as missing:
