@@ -8,7 +8,7 @@ claim controller last said about the pod. What may not be read is left out.
 from dataclasses import dataclass
 
 from allot import scheduler
-from allot.api import Object, age, core, errors, resource
+from allot.api import Object, age, core, errors, podclaims, resource
 from allot.base import SystemClock
 from allot.client import Client
 
@@ -50,15 +50,12 @@ async def causes(client: Client, pod: scheduler.PodInfo, snapshot: scheduler.Sna
 
 def _unmade(pod: scheduler.PodInfo, snapshot: scheduler.Snapshot) -> list[core.PodClaim]:
     """What is to be made from a template and is not there, or not any more."""
-    names = {one.name: one.resource_claim_name for one in pod.status.resource_claim_statuses}
-
-    def is_there(use: core.PodClaim) -> bool:
-        if use.name not in names:
-            return False
-        name = names[use.name]  # none: deliberately not made
-        return name is None or snapshot.claim(pod.key._replace(name=name)) is not None
-
-    return [use for use in pod.spec.resource_claims if use.resource_claim_template_name and not is_there(use)]
+    missing = {
+        use.entry
+        for use in podclaims.used(pod.view)
+        if use.origin is podclaims.Origin.TEMPLATE and snapshot.claim(pod.key._replace(name=use.name)) is None
+    }
+    return [entry for entry in pod.spec.resource_claims if entry.name in missing]
 
 
 async def _is_there(client: Client, template: str, namespace: str) -> bool:

@@ -1,9 +1,9 @@
 """N1: which claims a pod uses, and whether all of them are there for it. Pure."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from allot.api import Object, Quantity, core, resource
+from allot.api import Object, Quantity, core, podclaims, resource
 
 Lookup = Callable[[str], Object | None]
 """The claim of a name in the pod's namespace, as last told."""
@@ -25,13 +25,15 @@ def claims_of(pod: core.Pod, lookup: Lookup, counted: Mapping[str, str] = {}) ->
     `counted` is what the node has to give out by itself, device plugins included.
     """
     found = []
-    for name, is_generated in _names(pod):
-        claim = lookup(name)
-        if claim is None and _is_left_over(pod, name, counted):
+    for use in podclaims.used(pod):
+        if not use.name:
+            raise NotReady(f"the claim of {use.entry} has not been made yet")
+        claim = lookup(use.name)
+        if claim is None and _is_left_over(pod, use.name, counted):
             continue
         if claim is None:
-            raise NotReady(f"claim {name} does not exist")
-        require_ready(pod, claim, is_generated)
+            raise NotReady(f"claim {use.name} does not exist")
+        require_ready(pod, claim, use.is_generated)
         found.append(_ref(claim))
     return tuple(dict.fromkeys(found))
 
@@ -52,30 +54,8 @@ def require_ready(pod: core.Pod, claim: Object, is_generated: bool = False) -> N
 
 def known_claims(pod: core.Pod, lookup: Lookup) -> tuple[ClaimRef, ...]:
     """The claims of a pod that runs already, as far as they are still there."""
-    found = []
-    try:
-        for name, _ in _names(pod):
-            claim = lookup(name)
-            if claim is not None:
-                found.append(_ref(claim))
-    except NotReady:
-        pass  # a pod that runs has had all of them
-    return tuple(dict.fromkeys(found))
-
-
-def _names(pod: core.Pod) -> Iterator[tuple[str, bool]]:
-    """The name of each claim, and whether it was generated for the pod."""
-    recorded = {one.name: one for one in pod.status.resource_claim_statuses}
-    for one in pod.spec.resource_claims:
-        if one.resource_claim_name:
-            yield one.resource_claim_name, False
-        elif one.name not in recorded:
-            raise NotReady(f"the claim of {one.name} has not been made yet")
-        elif name := recorded[one.name].resource_claim_name:  # else it was deliberately not made
-            yield name, True
-    extended = pod.status.extended_resource_claim_status
-    if extended is not None and extended.resource_claim_name:
-        yield extended.resource_claim_name, True
+    found = (lookup(name) for name in podclaims.names(pod))
+    return tuple(dict.fromkeys(_ref(claim) for claim in found if claim is not None))
 
 
 def _is_left_over(pod: core.Pod, name: str, counted: Mapping[str, str]) -> bool:

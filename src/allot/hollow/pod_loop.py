@@ -12,7 +12,7 @@ has the room. After a restart those that run come first, then the others by age.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from allot.api import Object, age, core, errors, kinds
+from allot.api import Object, age, core, errors, kinds, podclaims
 from allot.base import require
 from allot.client import Resource
 from allot.informers import Again, Change, Deleted, Informer, Key, Reconciler, Telemetry
@@ -374,8 +374,4 @@ def _claim_keys(pod: Object) -> tuple[str, ...]:
     view = pod.view(core.Pod)
     if not view.spec.node_name or view.status.phase not in ("", "Pending"):
         return ()
-    names = [one.resource_claim_name for one in view.spec.resource_claims]
-    names += [one.resource_claim_name for one in view.status.resource_claim_statuses]
-    extended = view.status.extended_resource_claim_status
-    names.append(extended.resource_claim_name if extended is not None else None)
-    return tuple(str(Key(pod.namespace, name)) for name in names if name)
+    return tuple(str(Key(pod.namespace, name)) for name in podclaims.names(view))

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from allot.api import Object, core
+from allot.api import Object, core, podclaims
 from allot.informers import Key
 
 from .amounts import Amounts, pod_requests
@@ -67,13 +67,4 @@ def _needs(spec: core.PodSpec) -> object:
 
 def claims_of(pod: PodInfo) -> Iterator[Key]:
     """The claims that a pod uses, as far as their names are known yet."""
-    extended = pod.status.extended_resource_claim_status
-    if extended is not None:
-        yield Key(pod.key.namespace, extended.resource_claim_name)
-    if not pod.spec.resource_claims:
-        return
-    generated = {one.name: one.resource_claim_name for one in pod.status.resource_claim_statuses}
-    for claim in pod.spec.resource_claims:
-        name = claim.resource_claim_name or generated.get(claim.name)
-        if name:
-            yield Key(pod.key.namespace, name)
+    return (Key(pod.key.namespace, name) for name in podclaims.names(pod.view))

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Iterator
 from typing import Any
 
-from allot.api import Object, age, errors
+from allot.api import Object, age, core, errors, podclaims
 from allot.base import Clock
 from allot.client import Client
 
@@ -211,13 +211,10 @@ class Nodes:
 
     def _claims(self, pod: Object) -> Iterator[str]:
         """Of each claim of the pod the uid, or "" while the pod may not use it."""
-        status = pod.fields.get("status") or {}
-        known = {
-            one["name"]: one.get("resourceClaimName") for one in status.get("resourceClaimStatuses") or ()
-        }
-        for entry in pod.fields["spec"].get("resourceClaims") or ():
-            name = entry.get("resourceClaimName") or known.get(entry["name"])
-            claim = self._record.get("resourceclaims", name, pod.namespace) if name else None
+        for use in podclaims.used(pod.view(core.Pod)):
+            if use.origin is podclaims.Origin.EXTENDED:  # it may be left of an attempt at another node
+                continue
+            claim = self._record.get("resourceclaims", use.name, pod.namespace) if use.name else None
             reserved = (claim.fields.get("status") or {}).get("reservedFor") or () if claim else ()
             may_use = any(one["uid"] == pod.uid for one in reserved)
             yield claim.uid if claim is not None and may_use else ""

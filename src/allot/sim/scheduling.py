@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from allot.api import Object, errors
+from allot.api import Object, core, errors, podclaims
 from allot.apiserver import identities
 from allot.client import Client, Resource
 from allot.informers import Change, Deleted, Informer, Informers, Key, Pace, ResourceId
@@ -86,19 +86,13 @@ class _Scheduler:
 
     def _claims_of(self, pod: Object) -> list[Object] | None:
         """The pod's claims, or None while one is not there or not its own."""
-        status = pod.fields.get("status") or {}
-        known = {
-            one["name"]: one.get("resourceClaimName") for one in status.get("resourceClaimStatuses") or ()
-        }
         found = []
-        for entry in pod.fields["spec"].get("resourceClaims") or ():
-            name = entry.get("resourceClaimName") or known.get(entry["name"])
-            claim = self._claims.cache.get(name, pod.namespace) if name else None
+        for use in podclaims.used(pod.view(core.Pod)):
+            claim = self._claims.cache.get(use.name, pod.namespace) if use.name else None
             if claim is None or claim.metadata.deletion_timestamp:
                 return None
             owners = claim.fields["metadata"].get("ownerReferences") or ()
-            is_own = any(owner["uid"] == pod.uid for owner in owners)
-            if "resourceClaimTemplateName" in entry and not is_own:
+            if use.is_generated and not any(owner["uid"] == pod.uid for owner in owners):
                 return None
             found.append(claim)
         return found

@@ -58,7 +58,6 @@ WANTS = pod(
         "resourceClaims": [
             {"name": "x", "resourceClaimName": "by-name"},
             {"name": "y", "resourceClaimTemplateName": "template"},
-            {"name": "z", "source": {"resourceClaimName": "classic"}},
         ],
     },
     status={
@@ -78,7 +77,7 @@ def test_a_node_reads_the_secrets_that_its_pods_name(name):
     assert not may(found, N1, "get", "secrets", "prod", name)
 
 
-@pytest.mark.parametrize("name", ["by-name", "generated", "classic", "extended"])
+@pytest.mark.parametrize("name", ["by-name", "generated", "extended"])
 def test_a_node_reads_the_claims_of_its_pods_and_never_writes_them(name):
     found = nodes(WANTS)
     assert may(found, N1, "get", "resourceclaims", name=name, group=RESOURCE)

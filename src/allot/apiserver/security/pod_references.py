@@ -7,7 +7,7 @@ name nothing; both look here, so there is one answer to what a pod refers to.
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from allot.api import resource
+from allot.api import podclaims, resource
 
 Fields = Mapping[str, Any]
 
@@ -96,14 +96,8 @@ def volume_claims(pod: Fields) -> Iterator[str]:
             yield f"{pod_name}-{volume.get('name', '')}"
 
 
-def resource_claims(pod: Fields) -> Iterator[str]:
-    """By name in the spec, by generation in the status, and for extended resources."""
-    for entry in (pod.get("spec") or {}).get("resourceClaims") or ():
-        yield entry.get("resourceClaimName") or (entry.get("source") or {}).get("resourceClaimName") or ""
-    status = pod.get("status") or {}
-    for entry in status.get("resourceClaimStatuses") or ():
-        yield entry.get("resourceClaimName") or ""
-    yield (status.get("extendedResourceClaimStatus") or {}).get("resourceClaimName") or ""
+def resource_claims(pod: Fields) -> tuple[str, ...]:
+    return podclaims.names(podclaims.pod_of(pod))
 
 
 def token_audiences(pod: Fields) -> Iterator[str]:

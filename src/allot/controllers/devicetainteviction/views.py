@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from allot.allocation import DeviceId
-from allot.api import Object, core, resource
+from allot.api import Object, core, podclaims, resource
 from allot.informers import Key
 
 NO_EXECUTE = "NoExecute"
@@ -106,8 +106,4 @@ def users(claim: resource.ResourceClaim) -> tuple[Key, ...]:
 
 def claim_names(pod: core.Pod) -> tuple[str, ...]:
     """Every claim through which a pod holds devices."""
-    recorded = {one.name: one.resource_claim_name for one in pod.status.resource_claim_statuses}
-    found = [one.resource_claim_name or recorded.get(one.name) for one in pod.spec.resource_claims]
-    if pod.status.extended_resource_claim_status is not None:
-        found.append(pod.status.extended_resource_claim_status.resource_claim_name)
-    return tuple(dict.fromkeys(name for name in found if name))
+    return podclaims.names(pod)

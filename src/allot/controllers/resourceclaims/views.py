@@ -1,6 +1,6 @@
 """The few fields that this controller reads of pods, and of what nodes have prepared."""
 
-from allot.api import Object, meta, resource
+from allot.api import Object, meta, podclaims, resource
 
 PREPARED_GROUP, PREPARED_VERSION, PREPARED_PLURAL = "node.allot.dev", "v1alpha1", "preparedclaims"
 """One object a node, named like it and written by it alone: `status.claims[]` are the claims,
@@ -54,12 +54,7 @@ class Pod(meta.View, frozen=True):
 
     @property
     def claim_names(self) -> tuple[str, ...]:
-        """Every claim that the pod names, directly, as generated for it, or for extended resources."""
-        found = [one.resource_claim_name for one in self.spec.resource_claims]
-        found += [one.resource_claim_name for one in self.status.resource_claim_statuses]
-        if self.status.extended_resource_claim_status is not None:
-            found.append(self.status.extended_resource_claim_status.resource_claim_name)
-        return tuple(dict.fromkeys(name for name in found if name))
+        return podclaims.names(self)
 
 
 class PreparedClaim(meta.View, frozen=True):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from allot.api import podclaims
 from allot.informers import Key
 
 from ...claim import ClaimInfo, other_owner
@@ -57,25 +58,20 @@ class Missing:
 
 def resolve(pod: PodInfo, snapshot: Snapshot) -> Iterator[ClaimInfo | Missing]:
     """The claims of a pod, each once, in the order of its spec."""
-    names = {one.name: one.resource_claim_name for one in pod.status.resource_claim_statuses}
     seen = set()
-    for use in pod.spec.resource_claims:
-        name = use.resource_claim_name
-        if name is None:
-            if use.name not in names:
-                template = use.resource_claim_template_name
-                yield Missing(
-                    f'resource claim "{use.name}" has not been created from its template "{template}" yet'
-                )
-                continue
-            name = names[use.name]
-            if name is None:
-                continue  # deliberately not made
-        key = Key(pod.key.namespace, name)
-        if key in seen:
+    for use in podclaims.used(pod.view):
+        if use.origin is podclaims.Origin.EXTENDED or use.name in seen:
             continue
-        seen.add(key)
-        yield _usable(pod, key, snapshot, generated=use.resource_claim_name is None)
+        if not use.name:
+            yield Missing(_unmade(pod, use.entry))
+            continue
+        seen.add(use.name)
+        yield _usable(pod, Key(pod.key.namespace, use.name), snapshot, use.is_generated)
+
+
+def _unmade(pod: PodInfo, entry: str) -> str:
+    template = next(one.resource_claim_template_name for one in pod.spec.resource_claims if one.name == entry)
+    return f'resource claim "{entry}" has not been created from its template "{template}" yet'
 
 
 def _usable(pod: PodInfo, key: Key, snapshot: Snapshot, generated: bool) -> ClaimInfo | Missing:
