@@ -3,9 +3,9 @@
 import copy
 from typing import Any
 
-from allot.api import Object, encode
+from allot.api import Object, encode, resource
 from allot.fleet import fleet
-from allot.hollow.registering import awake, by_pool, is_awake, pool_changes, registered, superfluous
+from allot.hollow.registering import awake, is_awake, pool_changes, registered, superfluous
 
 from .objects import node
 
@@ -16,7 +16,7 @@ OWNER = {"apiVersion": "v1", "kind": "Node", "name": "mig-0", "uid": "u"}
 def slices() -> list[dict[str, Any]]:
     """A pool of three slices: counters, and two with devices."""
     (member,) = fleet("mig", 1).members()
-    ((_, found),) = by_pool(member.slices).items()
+    ((_, found),) = resource.pools.by_pool(member.slices).items()
     assert len(found) == 3
     return found
 
@@ -42,23 +42,6 @@ def test_a_pool_that_is_right_is_left_alone_whatever_its_generation():
     assert not pool_changes(slices(), stored(later), OWNER)
 
 
-def test_one_wrong_slice_moves_the_whole_pool_to_the_next_generation():
-    """G2: a reader must never put together old and new."""
-    known = copy.deepcopy(pool_changes(slices(), [], OWNER).create)
-    known[1]["spec"]["devices"][0]["capacity"]["memory"]["value"] = "1Gi"
-    changes = pool_changes(slices(), stored(known), OWNER)
-    assert [one["spec"]["pool"]["generation"] for one in changes.replace] == [2, 2, 2]
-    assert not changes.create and not changes.delete
-
-
-def test_a_slice_too_many_is_deleted_and_a_missing_one_created():
-    known = list(copy.deepcopy(pool_changes(slices(), [], OWNER).create))
-    known[2]["metadata"]["name"] = "another"
-    changes = pool_changes(slices(), stored(known), OWNER)
-    assert [one.name for one in changes.delete] == ["another"]
-    assert len(changes.create) == 1 and len(changes.replace) == 2
-
-
 def test_slices_of_an_earlier_node_of_the_name_get_the_new_owner():
     """Otherwise the garbage collector would take them with the old node."""
     known = stored(pool_changes(slices(), [], {**OWNER, "uid": "earlier"}).create)
@@ -68,7 +51,7 @@ def test_slices_of_an_earlier_node_of_the_name_get_the_new_owner():
 
 
 def test_only_nodes_of_the_catalogue_are_superfluous():
-    """G3: what a person made stays, and so does what was never hollow."""
+    """G2: what a person made stays, and so does what was never hollow."""
     known = [
         node("gpu-0", "mixed"),
         node("gpu-9", "mixed"),

@@ -6,8 +6,8 @@
     mixed.shared, mixed.classes, mixed.templates
 
 Read `catalogue` for which fleets there are and `machine` for what a node is; `gpu`,
-`mig`, `nic` and `fabric` say what devices look like, `pool` cuts them into slices that
-keep the rules of a pool, and `offers` is what an administrator adds.
+`mig`, `nic` and `fabric` say what devices look like, and `offers` is what an administrator
+adds. `api.resource.pools` cuts their pools into slices.
 
 Nothing here is random and nothing is kept: the object number 4,711 of a fleet is made
 when it is asked for, and is the same each time.

@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from allot.api import resource
+
 from . import fabric, offers
 from .fabric import accelerators, rack_of
 from .gpu import H100, L4, whole_gpus
 from .machine import NUMBERS_MAX, Machine
 from .mig import partitionable_gpus
 from .nic import nics
-from .pool import Pool
 
 Fields = dict[str, Any]
 
@@ -27,7 +28,7 @@ class Build:
 
     name: str
     machine: Machine
-    pools: Callable[[str], tuple[Pool, ...]] = lambda node: ()
+    pools: Callable[[str], tuple[resource.pools.Pool, ...]] = lambda node: ()
     classes: tuple[str, ...] = ()
 
 

@@ -5,7 +5,7 @@ They belong to no node, so the slices name the nodes by label.
 
 from typing import Any
 
-from .pool import Pool
+from allot.api import resource
 
 Fields = dict[str, Any]
 
@@ -20,7 +20,7 @@ def rack_of(number: int) -> str:
     return f"rack-{number // RACK_NODES}"
 
 
-def accelerators(rack: str, count: int = RACK_DEVICES) -> Pool:
+def accelerators(rack: str, count: int = RACK_DEVICES) -> resource.pools.Pool:
     devices = [
         {
             "name": f"acc-{at}",
@@ -29,4 +29,4 @@ def accelerators(rack: str, count: int = RACK_DEVICES) -> Pool:
         }
         for at in range(count)
     ]
-    return Pool(DRIVER, rack, devices, reached_by={RACK: rack})
+    return resource.pools.Pool(DRIVER, rack, devices, reached_by={RACK: rack})

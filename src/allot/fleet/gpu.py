@@ -8,7 +8,7 @@ whoever allocates sees at once which devices are alike.
 from dataclasses import dataclass
 from typing import Any
 
-from .pool import Pool
+from allot.api import resource
 
 Fields = dict[str, Any]
 
@@ -30,9 +30,9 @@ H100 = GpuModel("H100-SXM5-80GB", "Hopper", "9.0.0", "80Gi")
 L4 = GpuModel("L4-24GB", "Ada", "8.9.0", "24Gi")
 
 
-def whole_gpus(node: str, model: GpuModel, count: int) -> Pool:
+def whole_gpus(node: str, model: GpuModel, count: int) -> resource.pools.Pool:
     devices = [gpu(f"gpu-{at}", model, at, count) for at in range(count)]
-    return Pool(DRIVER, node, devices, node=node)
+    return resource.pools.Pool(DRIVER, node, devices, node=node)
 
 
 def gpu(name: str, model: GpuModel, at: int, count: int) -> Fields:

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from allot.api import resource
+
 from .gpu import DRIVER, H100, GpuModel, described, place
-from .pool import Pool
 
 Fields = dict[str, Any]
 
@@ -43,10 +44,10 @@ PROFILES = (
 _WHOLE = Profile("", H100.memory, 132, 8, 7, MEMORY_SLICES, (0,))
 
 
-def partitionable_gpus(node: str, count: int, model: GpuModel = H100) -> Pool:
+def partitionable_gpus(node: str, count: int, model: GpuModel = H100) -> resource.pools.Pool:
     devices = [device for at in range(count) for device in _devices(model, at, count)]
     counters = [{"name": _counter_set(at), "counters": _drawn(_WHOLE, 0)} for at in range(count)]
-    return Pool(DRIVER, node, devices, counters, node=node)
+    return resource.pools.Pool(DRIVER, node, devices, counters, node=node)
 
 
 def _devices(model: GpuModel, at: int, count: int) -> Iterator[Fields]:

@@ -2,17 +2,18 @@
 
 from typing import Any
 
+from allot.api import resource
+
 from .gpu import place
-from .pool import Pool
 
 Fields = dict[str, Any]
 
 DRIVER = "nic.example.com"
 
 
-def nics(node: str, count: int, gigabits: int = 400) -> Pool:
+def nics(node: str, count: int, gigabits: int = 400) -> resource.pools.Pool:
     devices = [_nic(at, count, gigabits) for at in range(count)]
-    return Pool(DRIVER, node, devices, node=node)
+    return resource.pools.Pool(DRIVER, node, devices, node=node)
 
 
 def _nic(at: int, count: int, gigabits: int) -> Fields:

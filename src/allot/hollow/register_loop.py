@@ -12,20 +12,12 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 
-from allot.api import Object, age, errors
+from allot.api import Object, age, errors, resource
 from allot.client import Client, Resource
 from allot.fleet import FLEET_LABEL, Fleet, Member
 
 from .actors import LEASE_NAMESPACE, Actors, lease
-from .registering import (
-    Changes,
-    by_pool,
-    owner_reference,
-    pool_changes,
-    pool_of,
-    registered,
-    superfluous,
-)
+from .registering import owner_reference, pool_changes, registered, superfluous
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +58,7 @@ class Registering:
             self._leases.update(one.name for one in page.objects)
         async for page in slices.pages(label_selector=FLEET_LABEL):
             for one in page.objects:
-                self._pools.setdefault(pool_of(one.fields), []).append(one)
+                self._pools.setdefault(resource.pools.pool_of(one.fields), []).append(one)
 
     async def _remove(self, nodes: Sequence[Object]) -> None:
         """Their slices, leases and pods follow: these are owned, or nobody's any more."""
@@ -83,10 +75,10 @@ class Registering:
             ("deviceclasses", self._fleet.classes, False),
             ("resourceclaimtemplates", self._fleet.templates, True),
         ):
-            resource = component.resource("resource.k8s.io", "v1", plural, namespaced=namespaced)
+            offering = component.resource("resource.k8s.io", "v1", plural, namespaced=namespaced)
             for one in objects:
                 with contextlib.suppress(errors.AlreadyExists):
-                    await resource.create(one)
+                    await offering.create(one)
 
     async def _register(self, member: Member) -> None:
         own = self._actors.of_node(member.name)
@@ -101,7 +93,7 @@ class Registering:
                 await leases.create(lease(node, self._actors.clock.now(), self._actors.renewing))
             self._leases.add(node.name)
         owner = owner_reference(node)
-        for pool, wanted in by_pool(member.slices).items():
+        for pool, wanted in resource.pools.by_pool(member.slices).items():
             await _write(own, pool_changes(wanted, self._pools.pop(pool, []), owner))
 
     async def _introduce(self, member: Member, own: Client) -> Object | None:
@@ -110,28 +102,29 @@ class Registering:
         try:
             return await nodes.create(registered(member.node, self._version, now))
         except errors.AlreadyExists:
-            # G3: somebody else has a node of this name, and it stays theirs.
+            # G2: somebody else has a node of this name, and it stays theirs.
             log.warning("node %s exists and is not hollow: it is left alone", member.name)
             return None
 
     async def _publish_shared(self) -> None:
         component = self._actors.component
-        for pool, wanted in by_pool(self._fleet.shared).items():
+        for pool, wanted in resource.pools.by_pool(self._fleet.shared).items():
             await _write(component, pool_changes(wanted, self._pools.pop(pool, []), None))
         # Pools that no node of the fleet has and no rack either. What nodes own goes with them.
         for known in self._pools.values():
-            await _write(component, Changes(delete=tuple(one for one in known if not _owner(one))))
+            left = tuple(one for one in known if not _owner(one))
+            await _write(component, resource.pools.Changes(delete=left))
 
 
 def _slices(client: Client) -> Resource:
     return client.resource("resource.k8s.io", "v1", "resourceslices", namespaced=False)
 
 
-async def _write(client: Client, changes: Changes) -> None:
+async def _write(client: Client, changes: resource.pools.Changes) -> None:
     slices = _slices(client)
     for one in changes.delete:
         with contextlib.suppress(errors.NotFound):
-            await slices.delete(one.name, uid=one.uid)
+            await slices.delete(one.name, uid=one.uid, resource_version=one.resource_version)
     for new in changes.replace:
         await slices.update(new)
     for new in changes.create:

@@ -4,11 +4,12 @@ types      typed views, which logic reads
 KINDS      the table entries that the API server serves; `served` adds those behind gates
 holds      one record per pool of who holds what: the guard against double allocation
 stock      what the slices of a pool offer to be held
+pools      a pool cut into slices, and what to write so that the API shows it
 pods       the rules of the pod fields that refer to claims
 limits     numbers and well-known strings
 """
 
-from . import holds, limits, pods, stock
+from . import holds, limits, pods, pools, stock
 from .kinds import (
     DEVICE_CLASS,
     DEVICE_TAINT_RULE,
@@ -127,6 +128,7 @@ __all__ = [
     "holds",
     "limits",
     "pods",
+    "pools",
     "served",
     "stock",
 ]

@@ -97,12 +97,12 @@ def _devices(found: Found, spec: Fields, before: Fields | None, occasion: Occasi
         devices.check(found, device, known.get(device.get("name")), path, per_device, occasion)
 
     each_unique(
-        found, listed, _devices_max(listed), _SPEC / "devices", check,
+        found, listed, devices_max(listed), _SPEC / "devices", check,
         lambda one: one.get("name") or "", declared=False,
     )  # fmt: skip
 
 
-def _devices_max(listed: Sequence[Fields]) -> int:
+def devices_max(listed: Sequence[Fields]) -> int:
     advanced = any(
         device.get("taints")
         or device.get("consumesCounters")
