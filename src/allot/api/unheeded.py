@@ -59,9 +59,10 @@ KINDS: Final[Mapping[tuple[str, str], str]] = {
 
 def warnings(kind: Kind, new: Fields, old: Fields | None) -> list[str]:
     """What the client that writes `new` over `old` should know. Only what this write brings."""
+    tree = _tree(kind)
     found = [
         f"{path}: {text}"
-        for path, text, value in _written(new, _tree(kind), "")
+        for path, text, value in (_written(new, tree, "") if tree else ())
         if old is None or value != _at(old, path)
     ]
     nobody = KINDS.get((kind.group, kind.plural))
@@ -105,6 +106,8 @@ def _below(shape: schema.Schema, above: tuple[str, ...]) -> Tree:
 
 def _written(fields: Mapping[str, Any], tree: Tree, path: str) -> Iterator[tuple[str, str, Any]]:
     """Path, warning and value of each row that the object has."""
+    if tree.keys().isdisjoint(fields):  # as nearly always
+        return
     for name, below in tree.items():
         value = fields.get(name)
         if not value:

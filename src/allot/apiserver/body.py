@@ -93,6 +93,8 @@ def warned(request: Request, notes: list[str], refused: Callable[[str], str]) ->
 
 
 def notes_of(decoded: schema.Decoded) -> list[str]:
+    if not decoded.unknown and not decoded.duplicates:
+        return []
     unknown = [f'unknown field "{name}"' for name in decoded.unknown]
     return [*unknown, *(f'duplicate field "{path}"' for path in decoded.duplicates)]
 

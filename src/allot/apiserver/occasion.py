@@ -42,6 +42,7 @@ class WriteOccasion(msgspec.Struct):
     authorizer: Callable[[User, Action], Decision]
     judging: Judging
     namespace_found: Found | None = None
+    namespace_joined: bool = False
     warnings: list[str] = []  # each occasion its own: structs copy empty defaults
     compares: list[Compare] = []
     extra_writes: list[Change] = []
@@ -50,7 +51,9 @@ class WriteOccasion(msgspec.Struct):
         found = self.namespace_found
         if found is None or found.object is None:
             return None
-        self.join(found)
+        if not self.namespace_joined:  # several rules ask for it in each write
+            self.join(found)
+            self.namespace_joined = True
         return cast(Fields, found.object.fields)
 
     def join(self, found: Found) -> Object | None:

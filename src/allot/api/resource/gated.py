@@ -93,11 +93,18 @@ def drop(new: Fields, old: Fields | None, gates: Gates, table: Mapping[str, Path
             continue
         # Hardly any object has such a field, so the new one is asked first; and most writes are
         # about one part of an object.
-        paths = [path for path in guarded if _steps(path)[0] not in same]
+        paths = [path for path in guarded if _may_say(new, path, same)]
         said = [(holder, key) for path in paths for holder, key in _holders(new, path) if key in holder]
         if said and not (old is not None and any(_uses(old, path) for path in guarded)):
             for holder, key in said:
                 holder.pop(key, None)
+
+
+def _may_say(new: Fields, path: str, same: set[str]) -> bool:
+    """Whether the object has at least the first two steps of the path, in a part that is not the same."""
+    root, second, *_ = _steps(path)
+    part = new.get(root)
+    return bool(part) and root not in same and second in part
 
 
 def _uses(fields: Fields, path: str) -> bool:

@@ -11,7 +11,7 @@ is filled in is counted first, and more than an object may have is refused.
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import TooLarge
 from ..object import OBJECT_BYTES_MAX, encode
@@ -38,15 +38,21 @@ class Room:
 Apply = Callable[[Any, Room], None]
 
 
+class Filler(NamedTuple):
+    apply: Apply
+    only_with: frozenset[str] = frozenset()
+    """An object without any of these fields is left as it is; none: every object is looked at."""
+
+
 def apply_defaults(value: Any, schema: Schema) -> None:
     """Fill in, in place, what `schema` assumes. The value must already fit."""
     if schema.defaulter is MISSING:
         schema.defaulter = _make(schema, ())
     if schema.defaulter is not None:
-        schema.defaulter(value, Room())
+        schema.defaulter.apply(value, Room())
 
 
-def _make(schema: Schema, outside: tuple[Schema, ...]) -> Apply | None:
+def _make(schema: Schema, outside: tuple[Schema, ...]) -> Filler | None:
     """A type inside itself is left alone: no Kubernetes type and no structural schema assumes
     anything down there."""
     if any(schema is one for one in outside):
@@ -63,35 +69,41 @@ def _make(schema: Schema, outside: tuple[Schema, ...]) -> Apply | None:
             return None
 
 
-def _for_members(each: Apply) -> Apply:
+def _for_members(each: Filler) -> Filler:
+    fill, only_with = each
+
     def apply(value: Any, room: Room) -> None:
         for member in value.values() if type(value) is dict else value:
-            if member is not None:
-                each(member, room)
+            # Of the many variables of a container, say, hardly one takes its value from elsewhere.
+            if member is not None and not (only_with and only_with.isdisjoint(member)):
+                fill(member, room)
 
-    return apply
+    return Filler(apply)
 
 
-def _for_object(schema: Schema, inside: tuple[Schema, ...]) -> Apply | None:
+def _for_object(schema: Schema, inside: tuple[Schema, ...]) -> Filler | None:
     assumed = {
         name: (field.default, len(encode({name: field.default})))
         for name, field in schema.fields.items()
         if field.default is not MISSING and not (schema.name and field.default == "")
     }
     deeper = {
-        name: inner for name, field in schema.fields.items() if (inner := _make(field, inside)) is not None
+        name: inner.apply
+        for name, field in schema.fields.items()
+        if (inner := _make(field, inside)) is not None
     }
     if not assumed and not deeper:
         return None
+    deeper_names = frozenset(deeper)
 
     def apply(value: dict[str, Any], room: Room) -> None:
         for name, (default, size) in assumed.items():
             if name not in value:
                 room.take(size)
                 value[name] = copy.deepcopy(default)
-        for name, inner in deeper.items():
-            member = value.get(name)
+        for name in value.keys() & deeper_names:  # of all that may be there, few are
+            member = value[name]
             if member is not None:
-                inner(member, room)
+                deeper[name](member, room)
 
-    return apply
+    return Filler(apply, frozenset() if assumed else deeper_names)

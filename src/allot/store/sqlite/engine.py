@@ -8,7 +8,7 @@ What it promises
     S1  `transact` returns after its rows are synced, and reads show only what is synced.
     S1b What is acknowledged can be found again under the file's name. Once the files were removed
         or replaced it takes no more writes, until it is opened anew: looked at before a batch
-        takes off and before it is acknowledged.
+        is acknowledged, and now and then before one takes off.
     S1a A compare, and a write that revises, see the transactions that are still on their way to
         the disk: they may build on what will be there, and fail with it if it fails.
 
@@ -29,6 +29,7 @@ import copy
 import gc
 import logging
 import sqlite3
+import time
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
@@ -61,6 +62,7 @@ log = logging.getLogger(__name__)
 
 REPLAYED_MAX = 50_000  # revisions whose history a store that opens brings back to memory
 FORGOTTEN_PER_COMPACTION = 5_000  # revisions that history lets go of before the disk does
+LOOKED_WITHIN_S = 0.1  # before a batch takes off; before it is acknowledged the files are looked at each time
 ARRIVALS_PER_TURN = 64  # so that a turn of the loop, with what the callers do next, stays short
 ARRIVING_BYTES_PER_TURN = 4 << 20  # so that watchers can take what is large before history forgets it
 
@@ -113,6 +115,7 @@ class SqliteStore:
         self._arriving: deque[Flight] = deque()  # written, and not yet committed in memory
         self._landing: asyncio.Future[None] | None = None  # for those who wait for the next flight to end
         self._displaced = ""  # what became of the files
+        self._looked_s = 0.0  # when that was looked at last
         self._closed = False
         self._writer = Writer(self._file, self._hand_over)
 
@@ -124,10 +127,14 @@ class SqliteStore:
             return "the store is closed"
         return self._displaced if self._is_displaced() else self._writer.trouble
 
-    def _is_displaced(self) -> bool:
+    def _is_displaced(self, looked_within_s: float = 0.0) -> bool:
         """Asked on the loop and not where it is written: there, every call of the system makes the
-        writer wait for the interpreter."""
-        if not self._displaced and (what := self._file.displaced()):
+        writer wait for the interpreter. One look is good for `looked_within_s`."""
+        now_s = time.monotonic()
+        if self._displaced or now_s - self._looked_s < looked_within_s:
+            return bool(self._displaced)
+        self._looked_s = now_s
+        if what := self._file.displaced():
             self._displaced = f"{what}: nothing is written any more until the server is started again"
             log.error("%s", self._displaced)
         return bool(self._displaced)
@@ -215,7 +222,7 @@ class SqliteStore:
 
     def _take_off(self) -> None:
         departing, self._departing = self._departing, []
-        if departing and self._is_displaced():
+        if departing and self._is_displaced(LOOKED_WITHIN_S):
             self._land(departing, Unavailable(self._displaced, soon=False))
         elif departing:
             self._writer.put(departing)

@@ -142,9 +142,10 @@ class LogFile:
 
     def displaced(self) -> str:
         """What became of the files, if they are not the ones that were opened; else nothing."""
-        for name, place in self._places.items():
+        for name, (device, inode) in self._places.items():
             try:
-                if _place(name) != place:
+                found = os.stat(name)
+                if found.st_ino != inode or found.st_dev != device:
                     return f"{name} was replaced while it was in use"
             except OSError as gone:
                 return f"{name} was removed while it was in use ({os_reason(gone)})"

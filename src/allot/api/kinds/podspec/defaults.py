@@ -65,7 +65,9 @@ def default_container(container: Fields) -> None:
     for port in items(container, "ports"):
         default(port, "protocol", "TCP")
     for variable in items(container, "env"):
-        source = obj(variable, "valueFrom")
+        source = variable.get("valueFrom")
+        if not source:
+            continue
         if source.get("fieldRef") is not None:
             default(source["fieldRef"], "apiVersion", "v1")
         if source.get("fileKeyRef") is not None and source["fileKeyRef"].get("optional") is None:
@@ -73,8 +75,9 @@ def default_container(container: Fields) -> None:
     for name in ("livenessProbe", "readinessProbe", "startupProbe"):
         if container.get(name) is not None:
             default_probe(container[name])
-    for name in ("postStart", "preStop"):
-        default_http_get(obj(container, "lifecycle", name).get("httpGet"))
+    if lifecycle := container.get("lifecycle"):
+        for name in ("postStart", "preStop"):
+            default_http_get(obj(lifecycle, name).get("httpGet"))
 
 
 def default_probe(probe: Fields) -> None:
@@ -132,10 +135,13 @@ def _default_special_volume(volume: Fields) -> None:
 def _requests_from_limits(container: Fields) -> None:
     """A limit without a request is also the request."""
     resources = obj(container, "resources")
-    limits = obj(resources, "limits")
-    missing = {name: amount for name, amount in limits.items() if name not in obj(resources, "requests")}
+    limits = resources.get("limits")
+    if not limits:
+        return
+    requests = obj(resources, "requests")
+    missing = {name: amount for name, amount in limits.items() if name not in requests}
     if missing:
-        resources["requests"] = {**obj(resources, "requests"), **missing}
+        resources["requests"] = {**requests, **missing}
 
 
 def _pod_requests_from_limits(spec: Fields) -> None:

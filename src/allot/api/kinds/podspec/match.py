@@ -10,8 +10,12 @@ from typing import Any
 from ...kind import Fields
 from ..reading import items, obj, section
 
+_ASKING = frozenset(("affinity", "topologySpreadConstraints"))
+
 
 def merge_label_keys(pod: Fields) -> None:
+    if _ASKING.isdisjoint(pod["spec"]):
+        return
     labels = obj(pod, "metadata", "labels")
     affinity = obj(pod, "spec", "affinity")
     for name in ("podAffinity", "podAntiAffinity"):

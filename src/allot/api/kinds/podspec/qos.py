@@ -5,13 +5,11 @@ BestEffort   nobody asked for cpu or memory
 Burstable    everything between
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from ...kind import Fields
-from ...quantity import Quantity
 from ..amounts import parse
-from ..reading import items, obj
+from ..reading import items
 
 GUARANTEED = "Guaranteed"
 BURSTABLE = "Burstable"
@@ -28,15 +26,22 @@ def qos_class(spec: Fields) -> str:
         if pod_level and (pod_level.get("requests") or pod_level.get("limits"))
         else [*items(spec, "containers"), *items(spec, "initContainers")]
     )
-    requests = [_counted(obj(holder, "resources", "requests")) for holder in holders]
-    limits = [_counted(obj(holder, "resources", "limits")) for holder in holders]
-    if not any(requests) and not any(limits):
+    nobody_asked, everything_bounded = True, True
+    for holder in holders:
+        resources = holder.get("resources") or {}
+        requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
+        for name in _COUNTED:
+            request, limit = _nano(requests.get(name)), _nano(limits.get(name))
+            if request or limit:
+                nobody_asked = False
+            if not limit or (request and request != limit):
+                everything_bounded = False
+    if nobody_asked:
         return BEST_EFFORT
-    equal = all(limit == {**limit, **request} for limit, request in zip(limits, requests, strict=True))
-    bounded = all(len(limit) == len(_COUNTED) for limit in limits)
-    return GUARANTEED if bounded and equal else BURSTABLE
+    return GUARANTEED if everything_bounded else BURSTABLE
 
 
-def _counted(amounts: Mapping[str, Any]) -> dict[str, Quantity]:
-    found = {name: parse(amounts[name]) for name in _COUNTED if amounts.get(name) is not None}
-    return {name: value for name, value in found.items() if value is not None and value > Quantity(0)}
+def _nano(written: Any) -> int:
+    """The amount; 0 for what is none."""
+    amount = parse(written) if written is not None else None
+    return max(0, amount.nano) if amount is not None else 0
