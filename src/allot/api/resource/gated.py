@@ -103,8 +103,7 @@ def drop(new: Fields, old: Fields | None, gates: Gates, table: Mapping[str, Path
 def _may_say(new: Fields, path: str, same: set[str]) -> bool:
     """Whether the object has at least the first two steps of the path, in a part that is not the same."""
     root, second, *_ = _steps(path)
-    part = new.get(root)
-    return bool(part) and root not in same and second in part
+    return root not in same and second in (new.get(root) or ())
 
 
 def _uses(fields: Fields, path: str) -> bool:
