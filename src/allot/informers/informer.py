@@ -19,15 +19,24 @@ Handler = Callable[[Change], None]
 
 
 class ResourceId(msgspec.Struct, frozen=True):
-    """Which resource, in which version. Hashable, so that one process watches it once."""
+    """Which resource, in which version, and which of its objects. Hashable, so that one process
+    watches it once.
+
+    Selectors are written as in a request ("spec.nodeName=gpu-0"). Who may not read everything, as a
+    node may not, reads what it selects.
+    """
 
     group: str
     version: str
     plural: str
     namespaced: bool = True
+    field_selector: str = ""
+    label_selector: str = ""
 
     def __str__(self) -> str:
-        return f"{self.plural}.{self.version}.{self.group}" if self.group else f"{self.plural}.{self.version}"
+        name = f"{self.plural}.{self.version}.{self.group}" if self.group else f"{self.plural}.{self.version}"
+        chosen = ", ".join(one for one in (self.field_selector, self.label_selector) if one)
+        return f"{name} ({chosen})" if chosen else name
 
 
 class Informer:

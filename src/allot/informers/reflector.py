@@ -19,7 +19,8 @@ The contract, for whoever reads the cache or handles changes
         and `Updated.old` is what the same handler was told before.
     R4  Every end is told. An object that vanished while nobody was watching is told
         as deleted, with the last state that was known. A new object of the same
-        name is a new object: deletion first, then addition.
+        name is a new object: deletion first, then addition. Where objects are selected,
+        one that is no longer selected has ended, and one that is selected again is new.
     R5  Late is not less. A handler that joins later is first told of everything
         that the cache holds, as added; then it hears what all hear.
     R6  `synced` means: the first complete list has been taken over, and every handler
@@ -103,6 +104,14 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
+class Selection:
+    """Which objects of the resource, as a request says it; all of them unless it says so."""
+
+    fields: str = ""
+    labels: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Audience:
     """Who hears what the reflector finds out."""
 
@@ -117,6 +126,7 @@ class Reflector:
         resource: Resource,
         cache: Cache,
         audience: Audience,
+        selection: Selection | None = None,
         *,
         sleep: Sleep,
         rng: random.Random,
@@ -125,6 +135,7 @@ class Reflector:
         self._resource = resource
         self._cache = cache
         self._audience = audience
+        self._selection = selection or Selection()
         self._sleep = sleep
         self._rng = rng
         self._pace = pace
@@ -163,10 +174,10 @@ class Reflector:
     async def _turn(self) -> None:
         """List if need be, and watch until the watch ends."""
         if self._position:
-            events = self._resource.watch(resource_version=self._position, timeout_s=self._watch_s())
+            events = self._events(resource_version=self._position)
         elif self._streams_lists:
             self._note(Standing.LISTING)
-            events = self._resource.watch(initial_events=True, timeout_s=self._watch_s())
+            events = self._events(initial_events=True)
         else:
             self._note(Standing.LISTING)
             await self._take_over(*await self._listed())
@@ -175,6 +186,17 @@ class Reflector:
             if not self._position and not await self._began(events):
                 return
             await self._watch(events)
+
+    def _events(
+        self, *, resource_version: str = "", initial_events: bool = False
+    ) -> AsyncIterator[WatchEvent]:
+        return self._resource.watch(
+            resource_version=resource_version,
+            initial_events=initial_events,
+            field_selector=self._selection.fields,
+            label_selector=self._selection.labels,
+            timeout_s=self._watch_s(),
+        )
 
     async def _began(self, events: AsyncIterator[WatchEvent]) -> bool:
         """Take over what a watch begins with. False if the server cannot begin so."""
@@ -194,7 +216,12 @@ class Reflector:
     async def _listed(self) -> tuple[dict[Key, Object], str]:
         found: dict[Key, Object] = {}
         version = ""
-        async for page in self._resource.pages(limit=PAGE if self._pages else 0):
+        pages = self._resource.pages(
+            field_selector=self._selection.fields,
+            label_selector=self._selection.labels,
+            limit=PAGE if self._pages else 0,
+        )
+        async for page in pages:
             found.update((Key.of(object), object) for object in page.objects)
             version = page.resource_version
         self._pages = True

@@ -1,4 +1,4 @@
-"""The informers of a process: one watch a resource, however many components want it.
+"""The informers of a process: one watch a resource and selection, however many components want it.
 
     async with Informers(client, clock, ...) as informers:
         pods = informers.use(ResourceId("", "v1", "pods"))
@@ -12,6 +12,7 @@ nobody has to keep asking.
 
 import asyncio
 import random
+from collections import Counter
 from types import TracebackType
 
 from allot.base import Metrics, require
@@ -19,7 +20,7 @@ from allot.client import Client
 
 from .cache import Change, Deleted
 from .informer import Informer, ResourceId
-from .reflector import Pace, Reflector, Sleep
+from .reflector import Pace, Reflector, Selection, Sleep
 
 DEFINITIONS = ResourceId("apiextensions.k8s.io", "v1", "customresourcedefinitions", namespaced=False)
 
@@ -138,7 +139,13 @@ class Informers:
             lambda: reflector.report, lambda: reflector.position, self._follow_definitions
         )
         reflector = Reflector(
-            resource, informer.cache, audience, sleep=self._sleep, rng=self._rng, pace=self._pace
+            resource,
+            informer.cache,
+            audience,
+            Selection(what.field_selector, what.label_selector),
+            sleep=self._sleep,
+            rng=self._rng,
+            pace=self._pace,
         )
         return reflector
 
@@ -155,12 +162,15 @@ class Informers:
             "allot_informer_objects_set_aside",
             "Objects that somebody in this process cannot read, by resource.",
             "resource",
-            read=lambda: {
-                (what.plural,): float(len(informer.aside))
-                for what, informer in self._informers.items()
-                if informer.aside
-            },
+            read=self._set_aside,
         )
+
+    def _set_aside(self) -> dict[tuple[str, ...], float]:
+        found: Counter[tuple[str, ...]] = Counter()
+        for what, informer in self._informers.items():
+            if informer.aside:
+                found[what.plural,] += len(informer.aside)
+        return {labels: float(count) for labels, count in found.items()}
 
 
 async def _follow(reflector: Reflector, after: asyncio.Task[None] | None) -> None:
