@@ -43,8 +43,8 @@ MUTANTS = (
     Mutant(
         "the last reservation goes and the allocation stays",
         f"{CLAIMS}/releasing.py",
-        'return Plan({**status, "allocation": None}, True, True, True)',
-        "return Plan(status, True, True, True)",
+        'return Plan({**status, "allocation": None}, True, is_protected, True)',
+        "return Plan(status, True, is_protected, True)",
     ),
     Mutant(
         "the finalizer goes before the allocation",

@@ -313,6 +313,22 @@ def test_a_claim_that_was_replaced_is_another_claim():
     on_a_bench(story)
 
 
+def test_the_last_one_out_leaves_the_devices_of_a_claim_that_others_allocate():
+    """Without our finalizer somebody else allocated it, and takes it back."""
+
+    async def story(bench: Bench) -> None:
+        pod = await bench.pod()
+        claim = await bench.allocated(pod)
+        unprotected = await bench.here.resource("resourceclaims").patch(
+            "c", {"metadata": {"finalizers": None}}, NS
+        )
+        await bench.writer.release(pod, ClaimInfo.of(unprotected))
+        assert await bench.look() == (["gpu-0"], [], [])
+        assert claim.allocation is not None
+
+    on_a_bench(story)
+
+
 @pytest.mark.parametrize("step", ["allocate", "reserve"])
 def test_a_claim_that_is_gone_is_a_definite_no(step: str):
     async def story(bench: Bench) -> None:

@@ -33,7 +33,8 @@ from .claim import ClaimInfo, other_owner
 from .extended import DeviceRequests
 from .pod import PodInfo
 
-FINALIZER = resource.limits.FINALIZER
+lifecycle = resource.lifecycle
+
 RETRY_FIRST_S, RETRY_LONGEST_S = 0.05, 5.0
 CONFLICTS_MAX = 5
 NOTHING_HELD: dict[str, Any] = {"reservedFor": None, "allocation": None, "devices": None}
@@ -69,7 +70,8 @@ class ClaimWriter:
         fields = msgspec.to_builtins(stamped)
 
         async def attempt(now: Object, is_unsure: bool) -> Object:
-            status = now.view(resource.ResourceClaim).status
+            view = now.view(resource.ResourceClaim)
+            status = view.status
             if status.allocation is not None:
                 is_as_meant = _same_devices(status.allocation, allocation) and _is_reserved(status, pod)
                 if is_unsure and is_as_meant:
@@ -77,8 +79,9 @@ class ClaimWriter:
                 raise Outdated(f"claim {now.name} was allocated elsewhere")
             _require_usable(now, pod)
             finalizers = now.metadata.finalizers or []
-            if FINALIZER not in finalizers:
-                protected = now.changed({"metadata": {"finalizers": [*finalizers, FINALIZER]}})
+            finalizer = lifecycle.of(view).finalizer
+            if finalizer not in finalizers:
+                protected = now.changed({"metadata": {"finalizers": [*finalizers, finalizer]}})
                 now = await self._claims.update(protected)
             reserved = [*_reserved(now), _consumer(pod)]
             status_now = {"allocation": fields, "reservedFor": reserved}
@@ -109,16 +112,18 @@ class ClaimWriter:
         return await self._write(claim, attempt), is_ours
 
     async def release(self, pod: PodInfo, claim: ClaimInfo) -> None:
-        """Leave the claim. The last one out gives the devices back, and then the protection."""
+        """Leave the claim. The last one out gives the devices back, and then the protection, where that is
+        the scheduler's to do."""
 
         async def attempt(now: Object, _: bool) -> Object:
-            status = now.view(resource.ResourceClaim).status
-            if not _is_reserved(status, pod):
-                is_idle = status.allocation is None and FINALIZER in (now.metadata.finalizers or ())
+            view = now.view(resource.ResourceClaim)
+            if not _is_reserved(view.status, pod):
+                is_idle = view.status.allocation is None and lifecycle.is_protected(view)
                 return await self._unprotect(now) if is_idle else now
             left = [one for one in _reserved(now) if one.get("uid") != pod.uid]
-            if left:
-                return await self._claims.update_status(now.changed({"status": {"reservedFor": left}}))
+            if left or lifecycle.of(view).on_last is lifecycle.Ending.KEEP:
+                reserved = {"reservedFor": left or None}
+                return await self._claims.update_status(now.changed({"status": reserved}))
             return await self._clear(now)
 
         await self._write(claim, attempt, gives_back=True)
@@ -127,12 +132,13 @@ class ClaimWriter:
         """Take back what nobody but, perhaps, this pod has reserved."""
 
         async def attempt(now: Object, _: bool) -> Object:
-            status = now.view(resource.ResourceClaim).status
-            if any(one.uid != pod.uid for one in status.reserved_for):
+            view = now.view(resource.ResourceClaim)
+            if any(one.uid != pod.uid for one in view.status.reserved_for):
                 return now
-            if status.allocation is not None:
-                return await self._clear(now)
-            return await self._unprotect(now) if FINALIZER in (now.metadata.finalizers or ()) else now
+            if view.status.allocation is not None:
+                is_ours = lifecycle.of(view).gives_back is lifecycle.Ending.CLEAR
+                return await self._clear(now) if is_ours else now
+            return await self._unprotect(now) if lifecycle.is_protected(view) else now
 
         await self._write(claim, attempt, gives_back=True)
 
@@ -182,7 +188,7 @@ class ClaimWriter:
                 raise Refusal(f"claim {now.name} is also used by {', '.join(others)}, and stays")
             if known.allocation is not None or known.reserved_for:
                 now = await self._clear(now)
-            elif FINALIZER in (now.metadata.finalizers or ()):
+            elif lifecycle.is_protected(now.view(resource.ResourceClaim)):
                 now = await self._unprotect(now)
             await self._claims.delete(
                 now.name, now.namespace, uid=now.uid, resource_version=now.resource_version
@@ -203,7 +209,7 @@ class ClaimWriter:
         )
 
     async def _unprotect(self, claim: Object) -> Object:
-        rest = [one for one in claim.metadata.finalizers or () if one != FINALIZER]
+        rest = lifecycle.unprotected(claim.view(resource.ResourceClaim))
         return await self._claims.update(claim.changed({"metadata": {"finalizers": rest}}))
 
     async def _write(self, claim: ClaimInfo, attempt: Attempt, *, gives_back: bool = False) -> ClaimInfo:

@@ -10,7 +10,7 @@ from allot.api import Object, encode, resource
 from allot.controllers.resourceclaims import releasing
 from allot.controllers.resourceclaims.generating import Adopt, Create, step_for
 from allot.controllers.resourceclaims.memory import DOUBTFUL_S, FORGOTTEN_S, GONE_MAX, Gone, Made
-from allot.controllers.resourceclaims.releasing import FINALIZER, Verdict, judge, plan
+from allot.controllers.resourceclaims.releasing import Verdict, judge, plan
 from allot.controllers.resourceclaims.views import Pod, PodClaim, pod_of
 
 UIDS = ("u1", "u2", "u3")
@@ -20,7 +20,7 @@ def claim(
     reserved: tuple[str, ...] = (), allocated: bool = True, protected: bool = True, deleting: bool = False
 ) -> Object:
     metadata: dict[str, Any] = {"name": "c", "namespace": "ns", "uid": "claim"}
-    metadata["finalizers"] = ["example.com/other", *([FINALIZER] if protected else [])]
+    metadata["finalizers"] = ["example.com/other", *([resource.limits.FINALIZER] if protected else [])]
     if deleting:
         metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     status: dict[str, Any] = {}
@@ -91,7 +91,8 @@ def test_a_plan_keeps_its_promises(reserved, gone, allocated, protected, deletin
         assert list(reserved) == kept
     assert decided.is_unreserved == (not kept)
     clears = "allocation" in status
-    assert clears == decided.deallocates
+    lets_go = clears or bool(reserved and not kept)
+    assert decided.lets_go == lets_go, "N2: the last reservation waits for the node, whoever deallocates"
     assert not (clears and kept), "C6"
     assert not clears or (protected and decided.unprotects), (
         "C1: whoever clears takes the finalizer off after"

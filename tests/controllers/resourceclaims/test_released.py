@@ -65,6 +65,26 @@ async def test_a_claim_waits_until_its_node_has_let_go(here: World):
 
 
 @story
+async def test_a_claim_that_others_deallocate_waits_for_its_node_too(here: World):
+    """N2. Who deallocates it cannot see what nodes have prepared: the last reservation is their sign."""
+    made = await here.claims.create(claim())
+    running = await here.pods.create(pod(claims=direct(), nodeName="n"))
+    await allocate(here, made, consumer(running), protect=False)
+    await node_with(here, made.uid)
+    await here.pods.delete("p", NS, grace_period_s=0)
+    await here.quiet()
+    assert reserved(await here.claims.get("c", NS)) == ["p"]
+
+    await prepared(here).patch("n", {"status": {"claims": []}}, subresource="status")
+
+    async def left() -> bool:
+        return reserved(await here.claims.get("c", NS)) == []
+
+    await here.until(left)
+    assert not await is_free(here)
+
+
+@story
 async def test_a_node_that_is_gone_holds_nothing(here: World):
     made = await here.claims.create(claim())
     running = await here.pods.create(pod(claims=direct(), nodeName="n"))

@@ -6,10 +6,11 @@ holds      one record per pool of who holds what: the guard against double alloc
 stock      what the slices of a pool offer to be held
 pools      a pool cut into slices, and what to write so that the API shows it
 pods       the rules of the pod fields that refer to claims
+lifecycle  the life of a claim, as a table
 limits     numbers and well-known strings
 """
 
-from . import holds, limits, pods, pools, stock
+from . import holds, lifecycle, limits, pods, pools, stock
 from .kinds import (
     DEVICE_CLASS,
     DEVICE_TAINT_RULE,
@@ -126,6 +127,7 @@ __all__ = [
     "ResourceSlice",
     "ResourceSliceSpec",
     "holds",
+    "lifecycle",
     "limits",
     "pods",
     "pools",

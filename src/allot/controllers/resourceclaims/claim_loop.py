@@ -36,7 +36,7 @@ class ClaimLoop:
         view = claim_of(claim)
         leaving, is_behind = await self._leaving(view)
         plan = releasing.plan(claim, leaving)
-        if plan.deallocates and not await self._releases.released(view, leaving.values()):
+        if plan.lets_go and not await self._releases.released(view, leaving.values()):
             return Again(WAIT_FOR_NODE_S)
         try:
             await self._carry_out(claim, plan)

@@ -13,7 +13,7 @@ from allot.api import Object, resource
 
 from .views import Pod, claim_of
 
-FINALIZER = resource.limits.FINALIZER
+Ending = resource.lifecycle.Ending
 
 
 class Verdict(Enum):
@@ -40,29 +40,29 @@ def judge(consumer: resource.ResourceClaimConsumerReference, pod: Pod | None, is
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to write. `deallocates` needs the node's word first (N2)."""
+    """What to write. Where it `lets_go`, the node's word comes first (N2)."""
 
     status: dict[str, Any] | None = None
-    deallocates: bool = False
-    unprotects: bool = False  # remove our finalizer, after the status was written
+    lets_go: bool = False  # the last reservation goes, or the allocation: others may have the devices
+    unprotects: bool = False  # remove the finalizer, after the status was written
     is_unreserved: bool = False  # nobody holds a reservation once this is written
 
 
 def plan(claim: Object, gone: Collection[str]) -> Plan:
-    """`gone` are the uids of consumers that leave."""
+    """`gone` are the uids of consumers that leave. Whoever deallocates the claim, its last reservation tells
+    them that nobody uses it: so that, too, waits for the node."""
     view = claim_of(claim)
     reserved = view.status.reserved_for
     kept = [one for one in reserved if one.uid not in gone]
-    is_protected = FINALIZER in view.metadata.finalizers
+    is_protected = resource.lifecycle.is_protected(view)
     is_allocated = view.status.allocation is not None
     if kept:
         return Plan({"reservedFor": _entries_without(claim, gone)} if len(kept) < len(reserved) else None)
     if reserved:
-        # Without the finalizer somebody else allocates and deallocates this claim.
         status: dict[str, Any] = {"reservedFor": None}
-        if is_protected:
-            return Plan({**status, "allocation": None}, True, True, True)
-        return Plan(status, is_unreserved=True)
+        if resource.lifecycle.of(view).on_last is Ending.CLEAR:
+            return Plan({**status, "allocation": None}, True, is_protected, True)
+        return Plan(status, True, False, True)
     if view.metadata.deletion_timestamp and is_protected:
         return Plan({"allocation": None} if is_allocated else None, is_allocated, True, True)
     return Plan(is_unreserved=True)
@@ -75,7 +75,7 @@ def _entries_without(claim: Object, gone: Collection[str]) -> list[dict[str, Any
 
 def without_finalizer(claim: Object) -> list[str] | None:
     """The finalizers that stay; None when there are none, as a merge patch wants it."""
-    return [one for one in claim.metadata.finalizers or () if one != FINALIZER] or None
+    return resource.lifecycle.unprotected(claim_of(claim)) or None
 
 
 def can_be_reserved(claim: resource.ResourceClaim, pod: Pod) -> bool:
