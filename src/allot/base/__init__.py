@@ -11,6 +11,7 @@ from .metrics import Counter, Gauge, Histogram, Metrics
 from .osreason import os_reason
 from .outage import Outage
 from .overlay import Overlay
+from .recent import Recent
 from .unixaddress import unix_address
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Outage",
     "Overlay",
     "RandomIds",
+    "Recent",
     "SystemClock",
     "os_reason",
     "require",

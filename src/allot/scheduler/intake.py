@@ -279,6 +279,6 @@ class Intake:
         """They protect pods from preemption; no pod fits because of one."""
         budgets, key = self._snapshot.prospects.budgets, Key.of(change.object)
         if isinstance(change, Deleted):
-            budgets.pop(key, None)
+            budgets.drop(key)
         else:
-            budgets[key] = change.object.view(core.PodDisruptionBudget)
+            budgets.set(key, change.object.view(core.PodDisruptionBudget))

@@ -9,11 +9,11 @@ Why pods that are gone are remembered
     must not take the devices for held, or it would evict a second pod for the room of the first.
 """
 
-from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 
 from allot.api import age, core
+from allot.base import Overlay, Recent
 from allot.informers import Key
 
 from .pod import PodInfo
@@ -31,28 +31,40 @@ NOBODY: Mapping[str, PodInfo] = {}
 
 class Prospects:
     def __init__(self) -> None:
-        self.budgets: dict[Key, core.PodDisruptionBudget] = {}
-        self._left: OrderedDict[str, None] = OrderedDict()  # pods that ended lately, by uid
-        self._returning: OrderedDict[Key, None] = OrderedDict()  # claims that they used
-        self._evicted: dict[str, datetime] = {}  # by us, when; until the pod has left
-        self._charges: dict[str, tuple[PodInfo, datetime]] = {}  # the same pods; until budgets have heard
-        self._nominees: dict[str, dict[str, PodInfo]] = {}  # by node
-        self._nominations: dict[str, str] = {}  # node by pod uid
+        self.budgets: Overlay[Key, core.PodDisruptionBudget] = Overlay()
+        self._left: Recent[str] = Recent(LEFT_MAX)  # pods that ended lately, by uid
+        self._returning: Recent[Key] = Recent(LEFT_MAX)  # claims that they used
+        self._evicted: Overlay[str, datetime] = Overlay()  # by us, when; until the pod has left
+        self._charges: Overlay[str, tuple[PodInfo, datetime]] = (
+            Overlay()
+        )  # the same; until budgets have heard
+        self._nominees: Overlay[str, Mapping[str, PodInfo]] = Overlay()  # by node
+        self._nominations: Overlay[str, str] = Overlay()  # node by pod uid
+
+    def fork(self) -> "Prospects":
+        """A copy that pays for its own changes only. Leave the parent alone while it is used."""
+        child = Prospects.__new__(Prospects)
+        child.budgets = self.budgets.fork()
+        child._left = self._left.fork()
+        child._returning = self._returning.fork()
+        child._evicted = self._evicted.fork()
+        child._charges = self._charges.fork()
+        child._nominees = self._nominees.fork()
+        child._nominations = self._nominations.fork()
+        return child
 
     # -- who goes -------------------------------------------------------------------------------
 
     def leave(self, uid: str, claims: Iterable[Key] = ()) -> None:
         """A pod has ended, or is gone; its claims are still to give their devices back."""
-        self._evicted.pop(uid, None)
-        self._left[uid] = None
-        self._returning.update(dict.fromkeys(claims))
-        for kept in (self._left, self._returning):
-            while len(kept) > LEFT_MAX:
-                kept.popitem(last=False)
+        self._evicted.drop(uid)
+        self._left.add(uid)
+        for claim in claims:
+            self._returning.add(claim)
 
     def returned(self, claim: Key) -> None:
         """A claim holds nothing any more, or is gone."""
-        self._returning.pop(claim, None)
+        self._returning.forget(claim)
 
     @property
     def returning(self) -> Iterator[Key]:
@@ -61,22 +73,23 @@ class Prospects:
 
     def evict(self, pods: Collection[PodInfo], now: datetime) -> None:
         """It was decided that these pods go; the server will hear of it."""
-        self._evicted = {uid: when for uid, when in self._evicted.items() if now - when <= PATIENCE}
-        self._evicted.update((pod.uid, now) for pod in pods)
-        self._charges.update((pod.uid, (pod, now)) for pod in pods)
+        for uid in [uid for uid, when in self._evicted.items() if now - when > PATIENCE]:
+            self._evicted.drop(uid)
+        for uid in [uid for uid, (_, when) in self._charges.items() if now - when > COUNTED_WITHIN]:
+            self._charges.drop(uid)
+        for pod in pods:
+            self._evicted.set(pod.uid, now)
+            self._charges.set(pod.uid, (pod, now))
 
     def spare(self, uids: Iterable[str]) -> None:
         """It was decided, and could not be done."""
         for uid in uids:
-            self._evicted.pop(uid, None)
-            self._charges.pop(uid, None)
+            self._evicted.drop(uid)
+            self._charges.drop(uid)
 
     def charges(self, now: datetime) -> list[PodInfo]:
         """Pods that we told to go so lately that their budgets may still count them as healthy."""
-        self._charges = {
-            uid: charge for uid, charge in self._charges.items() if now - charge[1] <= COUNTED_WITHIN
-        }
-        return [pod for pod, _ in self._charges.values()]
+        return [pod for _, (pod, when) in self._charges.items() if now - when <= COUNTED_WITHIN]
 
     def has_left(self, uid: str) -> bool:
         return uid in self._left
@@ -97,17 +110,16 @@ class Prospects:
     def nominate(self, pod: PodInfo, node: str) -> None:
         """Room is made for the pod on a node, or was found to be coming."""
         self.unnominate(pod.uid)
-        self._nominations[pod.uid] = node
-        self._nominees.setdefault(node, {})[pod.uid] = pod
+        self._nominations.set(pod.uid, node)
+        self._nominees.set(node, {**(self._nominees.get(node) or NOBODY), pod.uid: pod})
 
     def unnominate(self, uid: str) -> str | None:
         """Where the pod was nominated until now."""
-        node = self._nominations.pop(uid, None)
+        node = self._nominations.get(uid)
         if node is not None:
-            nominees = self._nominees[node]
-            del nominees[uid]
-            if not nominees:
-                del self._nominees[node]
+            self._nominations.drop(uid)
+            rest = {one: pod for one, pod in (self._nominees.get(node) or NOBODY).items() if one != uid}
+            self._nominees.set(node, rest) if rest else self._nominees.drop(node)
         return node
 
     def nomination(self, uid: str) -> str | None:
@@ -115,7 +127,7 @@ class Prospects:
 
     def nominees(self, node: str) -> Collection[PodInfo]:
         """Those who wait for room on a node, in the order in which they were nominated."""
-        return self._nominees.get(node, NOBODY).values()
+        return (self._nominees.get(node) or NOBODY).values()
 
 
 def _was_preempted(pod: PodInfo) -> bool:

@@ -17,16 +17,17 @@ What it promises
         included: answers to writes and the watch may cross.
 """
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from allot.allocation import Features, Inventory, Ledger, taken_by
 from allot.api import Object, resource
-from allot.base import Journal, Overlay
+from allot.base import Journal, Overlay, Recent
 from allot.informers import Key
 
 from .claim import ClaimInfo, devices_named, is_newer
+from .classes import Classes
 from .extended import ExtendedResources, owner_of
 from .node import NodeInfo
 from .pod import PodInfo
@@ -51,15 +52,15 @@ class Snapshot:
         self.inventory = Inventory(features)
         self.ledger = Ledger()
         self.extended = ExtendedResources()
-        self.classes: dict[str, resource.DeviceClass] = {}
+        self.classes = Classes()
         self._nodes: Overlay[str, NodeInfo] = Overlay()
         self._claims: Overlay[Key, ClaimInfo] = Overlay()
         self._claim_keys: Overlay[str, Key] = Overlay()  # by uid
-        self.unreadable: dict[Key, Object] = {}  # claims that nobody can use
+        self.unreadable: Overlay[Key, Object] = Overlay()  # claims that nobody can use
         self._extended_claims: Overlay[str, frozenset[Key]] = Overlay()  # by pod uid
         self._places: Overlay[str, str] = Overlay()  # node by pod uid
         self._homeless: Overlay[str, dict[str, PodInfo]] = Overlay()  # pods by a node that is not known
-        self._gone: OrderedDict[str, None] = OrderedDict()  # claims, by uid; the last ones
+        self._gone: Recent[str] = Recent(GONE_MAX)  # claims, by uid
         self._priorities: Counter[int] = Counter()  # how many pods that are on nodes have them
         self.prospects = Prospects()
         self._journal: Journal[str] = Journal()
@@ -73,18 +74,18 @@ class Snapshot:
         child._serves_extended = self._serves_extended
         child.inventory = self.inventory.fork()
         child.ledger = self.ledger.fork()
-        child.extended = self.extended
-        child.classes = self.classes
+        child.extended = self.extended.fork()
+        child.classes = self.classes.fork()
         child._nodes = self._nodes.fork()
         child._claims = self._claims.fork()
         child._claim_keys = self._claim_keys.fork()
-        child.unreadable = dict(self.unreadable)
+        child.unreadable = self.unreadable.fork()
         child._extended_claims = self._extended_claims.fork()
         child._places = self._places.fork()
         child._homeless = self._homeless.fork()
-        child._gone = OrderedDict()
+        child._gone = self._gone.fork()
         child._priorities = self._priorities.copy()
-        child.prospects = self.prospects
+        child.prospects = self.prospects.fork()
         child._journal = Journal(self._journal.revision)
         child.generation = self.generation
         return child
@@ -251,9 +252,9 @@ class Snapshot:
             return None
         claim = ClaimInfo.of(object)
         taken = taken_by(claim.allocation) if claim.allocation is not None else None
-        self.unreadable.pop(claim.key, None)
+        self.unreadable.drop(claim.key)
         if before is not None and before.uid != claim.uid:
-            self._bury(before.uid)
+            self._gone.add(before.uid)
             self.ledger.release(before.uid)
             self._claim_keys.drop(before.uid)
             self._disown(before)
@@ -278,15 +279,16 @@ class Snapshot:
             self._claims.drop(key)
             self._claim_keys.drop(known.uid)
             self._disown(known)
-        self.unreadable[key] = object
+        self.unreadable.set(key, object)
         held = {one.device: one for one in hold.devices} if hold is not None else {}
         self.ledger.settle(object.uid, (held | {one.device: one for one in devices_named(object)}).values())
 
     def drop_claim(self, key: Key, uid: str) -> bool:
         """A claim is gone. False when that was known."""
-        self._bury(uid)
-        if key in self.unreadable and self.unreadable[key].uid == uid:
-            del self.unreadable[key]
+        self._gone.add(uid)
+        unreadable = self.unreadable.get(key)
+        if unreadable is not None and unreadable.uid == uid:
+            self.unreadable.drop(key)
         known = self._claims.get(key)
         if known is not None and known.uid == uid:
             self._claims.drop(key)
@@ -296,11 +298,6 @@ class Snapshot:
         held = self.ledger.hold(uid)
         self.ledger.release(uid)
         return held is not None or (known is not None and known.uid == uid)
-
-    def _bury(self, uid: str) -> None:
-        self._gone[uid] = None
-        if len(self._gone) > GONE_MAX:
-            self._gone.popitem(last=False)
 
     def _disown(self, claim: ClaimInfo) -> None:
         owner = owner_of(claim.view.metadata)
@@ -328,12 +325,13 @@ class Snapshot:
     # -- classes --------------------------------------------------------------------------------
 
     def put_class(self, view: resource.DeviceClass) -> None:
-        self.classes[view.metadata.name] = view
+        self.classes.put(view)
         if self._serves_extended:
             self.extended.put(view)
         self.generation += 1
 
     def drop_class(self, name: str) -> None:
-        if self.classes.pop(name, None) is not None:
+        if name in self.classes:
+            self.classes.drop(name)
             self.extended.remove(name)
             self.generation += 1

@@ -92,7 +92,7 @@ class World:
         for one in self.pods:
             made.place(running(one), one.node)
         for app, allowed in self.budgets.items():
-            made.prospects.budgets[Key("default", app)] = _budget(app, allowed)
+            made.prospects.budgets.set(Key("default", app), _budget(app, allowed))
         for name in self.gone:
             made.prospects.leave(f"uid-of-{name}", [Key("default", claim) for claim in self.claims])
         return made

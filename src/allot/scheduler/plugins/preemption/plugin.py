@@ -78,7 +78,9 @@ class DefaultPreemption:
         devices = DynamicResources.name
         for_devices = frozenset(name for name, rejection in rejections if rejection.plugin == devices)
         trial = Trial(state, snapshot, self._plugins)
-        budgets = Budgets(prospects.budgets, prospects.charges(state.now)) if may_evict else None
+        budgets = None
+        if may_evict:
+            budgets = Budgets(dict(prospects.budgets.items()), prospects.charges(state.now))
         found, seen = yield from self._search(trial, nodes, budgets, for_devices)
         if found is None:
             snapshot.unnominate(pod.uid)  # the room that was to come does not come

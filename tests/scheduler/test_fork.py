@@ -1,0 +1,355 @@
+"""V3: whatever is done to a fork of a snapshot, or to a fork of the fork, its parent never notices.
+
+Two questions are put to every history. Is the parent afterwards what it was before? And does the fork show
+what was done: is it what a snapshot is to which all of it happened, without a fork? Snapshots are compared by
+everything that can be reached from them, so that a part that is added later is compared without a word here.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from allot.allocation import DeviceId, Features, Taken
+from allot.api import Object, core, meta, resource
+from allot.base import Journal, Overlay, Recent
+from allot.informers import Key
+from allot.scheduler.classes import Classes
+from allot.scheduler.pod import PodInfo
+from allot.scheduler.prospects import Prospects
+from allot.scheduler.snapshot import Snapshot
+
+from .cluster import DRIVER, claim_spec, slice_of
+from .objects import node, pod
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+# -- deeds: one word for each way to change a snapshot ------------------------------------------------
+
+NODES = st.sampled_from("ab")
+PODS = st.sampled_from("pqr")
+CLAIMS = st.sampled_from("cd")
+POOLS = st.sampled_from(["a", "b", "fabric"])
+GPUS = st.sampled_from(["gpu-0", "gpu-1"])
+CLASSES = st.sampled_from(["gpu", "nic"])
+VERSIONS = st.integers(1, 9)
+MINUTES = st.integers(0, 3)
+
+DEEDS: Mapping[str, st.SearchStrategy[tuple[Any, ...]]] = {
+    "put_node": st.tuples(NODES, st.booleans()),
+    "drop_node": st.tuples(NODES),
+    "place": st.tuples(PODS, NODES),
+    "remove": st.tuples(PODS),
+    "nominate": st.tuples(PODS, NODES),
+    "unnominate": st.tuples(PODS),
+    "put_claim": st.tuples(CLAIMS, VERSIONS, st.booleans(), POOLS, st.one_of(st.just(""), GPUS), PODS),
+    "put_unreadable": st.tuples(CLAIMS, VERSIONS, POOLS, GPUS),
+    "drop_claim": st.tuples(CLAIMS, st.booleans()),
+    "put_class": st.tuples(CLASSES, st.sampled_from(["", "example.com/x"]), st.integers(0, 1)),
+    "drop_class": st.tuples(CLASSES),
+    "apply": st.tuples(POOLS, st.integers(1, 2), st.booleans()),
+    "withdraw": st.tuples(POOLS),
+    "taint": st.tuples(POOLS),
+    "untaint": st.tuples(POOLS),
+    "fly": st.tuples(CLAIMS, POOLS, GPUS),
+    "cancel": st.tuples(CLAIMS),
+    "rename_flight": st.tuples(CLAIMS, CLAIMS),
+    "leave": st.tuples(PODS, CLAIMS),
+    "returned": st.tuples(CLAIMS),
+    "evict": st.tuples(PODS, MINUTES),
+    "spare": st.tuples(PODS),
+    "put_budget": st.tuples(CLAIMS, st.integers(0, 1)),
+    "drop_budget": st.tuples(CLAIMS),
+}
+Deed = tuple[str, tuple[Any, ...]]
+
+
+def deeds() -> st.SearchStrategy[list[Deed]]:
+    return st.lists(
+        st.one_of([st.tuples(st.just(verb), with_) for verb, with_ in DEEDS.items()]), max_size=15
+    )
+
+
+def do(snapshot: Snapshot, deed: Deed) -> None:
+    inventory, ledger, prospects = snapshot.inventory, snapshot.ledger, snapshot.prospects
+    match deed:
+        case "put_node", (name, cordoned):
+            snapshot.put_node(node(name, unschedulable=cordoned))
+        case "drop_node", (name,):
+            snapshot.drop_node(name)
+        case "place", (who, name):
+            snapshot.place(known(who), name)
+        case "remove", (who,):
+            snapshot.remove(f"uid-of-{who}")
+        case "nominate", (who, name):
+            snapshot.nominate(known(who), name)
+        case "unnominate", (who,):
+            snapshot.unnominate(f"uid-of-{who}")
+        case "put_claim", (name, version, is_extended, pool, gpu, who):
+            snapshot.put_claim(claim(name, version, pool, gpu, made_for=who if is_extended else ""))
+        case "put_unreadable", (name, version, pool, gpu):
+            snapshot.put_unreadable(claim(name, version, pool, gpu))
+        case "drop_claim", (name, is_other):
+            snapshot.drop_claim(key(name), "another" if is_other else uid(name))
+        case "put_class", (name, serves, variant):
+            snapshot.put_class(device_class(name, serves, variant))
+        case "drop_class", (name,):
+            snapshot.drop_class(name)
+        case "apply", (pool, generation, has_both):
+            inventory.apply(published(pool, generation, has_both))
+        case "withdraw", (pool,):
+            inventory.remove(f"{pool}-slice")
+        case "taint", (pool,):
+            inventory.apply_taint_rule(rule(pool))
+        case "untaint", (pool,):
+            inventory.remove_taint_rule(pool)
+        case "fly", (name, pool, gpu):
+            ledger.fly(uid(name), [Taken(DeviceId(DRIVER, pool, gpu))])
+        case "cancel", (name,):
+            ledger.cancel(uid(name))
+        case "rename_flight", (old, new):
+            snapshot.rename_flight(uid(old), uid(new))
+        case "leave", (who, name):
+            prospects.leave(f"uid-of-{who}", [key(name)])
+        case "returned", (name,):
+            prospects.returned(key(name))
+        case "evict", (who, minute):
+            prospects.evict([known(who)], NOW + timedelta(minutes=minute))
+        case "spare", (who,):
+            prospects.spare([f"uid-of-{who}"])
+        case "put_budget", (name, allowed):
+            prospects.budgets.set(key(name), budget(name, allowed))
+        case "drop_budget", (name,):
+            prospects.budgets.drop(key(name))
+        case _:
+            raise AssertionError(deed)
+
+
+PEOPLE = {
+    who: pod(who, priority=number, requests={"cpu": str(number + 1)}) for number, who in enumerate("pqr")
+}
+
+
+def known(who: str) -> PodInfo:
+    return PEOPLE[who]
+
+
+def key(name: str) -> Key:
+    return Key("default", name)
+
+
+def uid(name: str) -> str:
+    return f"claim-{name}"
+
+
+def claim(name: str, version: int, pool: str, gpu: str, made_for: str = "") -> Object:
+    metadata: dict[str, Any] = {
+        "name": name,
+        "namespace": "default",
+        "uid": uid(name),
+        "resourceVersion": str(version),
+    }
+    if made_for:
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": made_for, "uid": f"uid-of-{made_for}"}
+        metadata["annotations"] = {"resource.kubernetes.io/extended-resource-claim": "true"}
+        metadata["ownerReferences"] = [{**owner, "controller": True}]
+    status: dict[str, Any] = {}
+    if gpu:
+        result = {"request": "gpu", "driver": DRIVER, "pool": pool, "device": gpu}
+        status = {"allocation": {"devices": {"results": [result]}}}
+    return Object(
+        msgspec.json.encode({"metadata": metadata, "spec": claim_spec(), "status": status}), version
+    )
+
+
+def device_class(name: str, serves: str, variant: int) -> resource.DeviceClass:
+    selectors = [{"cel": {"expression": "true"}}] * variant
+    spec = {"extendedResourceName": serves, "selectors": selectors}
+    return meta.view(resource.DeviceClass, {"metadata": {"name": name}, "spec": spec})
+
+
+def published(pool: str, generation: int, has_both: bool) -> resource.ResourceSlice:
+    devices = [{"name": "gpu-0"}, {"name": "gpu-1"}][: 2 if has_both else 1]
+    fields = slice_of(pool, devices, **({"allNodes": True} if pool == "fabric" else {}))
+    fields["metadata"]["name"] = f"{pool}-slice"
+    fields["spec"]["pool"]["generation"] = generation
+    return meta.view(resource.ResourceSlice, fields)
+
+
+def rule(pool: str) -> resource.DeviceTaintRule:
+    selector = {"driver": DRIVER, "pool": pool}
+    spec = {"deviceSelector": selector, "taint": {"key": "bad", "effect": "NoSchedule"}}
+    return meta.view(resource.DeviceTaintRule, {"metadata": {"name": pool}, "spec": spec})
+
+
+def budget(name: str, allowed: int) -> core.PodDisruptionBudget:
+    fields = {"metadata": {"name": name}, "status": {"disruptionsAllowed": allowed}}
+    return meta.view(core.PodDisruptionBudget, fields)
+
+
+# -- all that can be reached from a snapshot, as plain data ---------------------------------------------
+
+CACHES = {"kinds", "remembered", "_views", "_cel", "_parent", "__weakref__"}
+
+
+def picture(it: object, *, journals: bool = True) -> object:
+    """A fork and a copy that say the same have equal pictures. Without `journals`, what moved before
+    the fork was made does not count."""
+
+    def of(it: object) -> object:
+        match it:
+            case None | str() | bytes() | int() | float() | datetime():
+                return it
+            case Recent():
+                return list(map(of, it))
+            case Journal() if not journals:
+                return it.revision
+            case Overlay():
+                return {key: of(value) for key, value in it.items()}
+            case Classes() | Counter() | dict():
+                return {key: of(value) for key, value in it.items()}
+            case set() | frozenset():
+                return it
+            case tuple() | list():
+                return [of(one) for one in it]
+            case Object():
+                return it.fields
+            case msgspec.Struct():
+                return {name: of(getattr(it, name)) for name in it.__struct_fields__}
+            case _:
+                names = {*getattr(it, "__dict__", ()), *_slots(type(it))} - CACHES
+                assert names, f"{it!r} has no parts to compare"
+                return {name: of(getattr(it, name)) for name in names}
+
+    return of(it)
+
+
+def _slots(of: type) -> set[str]:
+    return {name for one in of.__mro__ for name in getattr(one, "__slots__", ())}
+
+
+def views(snapshot: Snapshot) -> object:
+    """What nodes see of devices: asked through the caches, which pictures leave out."""
+    seen = {one.name: snapshot.inventory.view(one.place) for one in snapshot.nodes()}
+    return {
+        name: [(one.id, [taint.key for taint in one.taints]) for one in view.devices]
+        for name, view in seen.items()
+    }
+
+
+def replayed(*histories: list[Deed]) -> Snapshot:
+    made = Snapshot(Features())
+    for history in histories:
+        for deed in history:
+            do(made, deed)
+    return made
+
+
+# -- the property -------------------------------------------------------------------------------------
+
+
+def leaves_its_parent_alone(before: list[Deed], there: list[Deed], deeper: list[Deed]) -> None:
+    parent = replayed(before)
+    earlier, seen = picture(parent), views(parent)
+
+    fork = parent.fork()
+    for deed in there:
+        do(fork, deed)
+    forked, seen_there = picture(fork), views(fork)
+    deepest = fork.fork()
+    for deed in deeper:
+        do(deepest, deed)
+
+    assert (picture(fork), views(fork)) == (forked, seen_there)
+    assert (picture(parent), views(parent)) == (earlier, seen)
+
+
+HISTORIES = (deeds(), deeds(), deeds())
+test_whatever_is_done_to_a_fork_its_parent_is_as_it_was = settings(max_examples=250, deadline=None)(
+    given(*HISTORIES)(leaves_its_parent_alone)
+)
+
+
+@settings(max_examples=250, deadline=None)
+@given(*HISTORIES)
+def test_a_fork_is_what_a_snapshot_is_to_which_the_same_happened(before, there, deeper):
+    parent = replayed(before)
+    fork = parent.fork()
+    mark = fork.mark()
+    plain = replayed(before)
+    for deed in there:
+        do(fork, deed)
+        do(plain, deed)
+    assert picture(fork, journals=False) == picture(plain, journals=False)
+    assert views(fork) == views(plain)
+    assert fork.moved_since(mark) == plain.moved_since(mark)
+
+    deepest = fork.fork()
+    for deed in deeper:
+        do(deepest, deed)
+        do(plain, deed)
+    assert picture(deepest, journals=False) == picture(plain, journals=False)
+    assert views(deepest) == views(plain)
+    assert deepest.mark() == plain.mark()
+
+
+# -- and that it can fail -----------------------------------------------------------------------------
+
+Share = Callable[[Snapshot, Snapshot], None]
+
+
+def _shares(name: str) -> Share:
+    def share(parent: Snapshot, child: Snapshot) -> None:
+        setattr(child, name, getattr(parent, name))
+
+    return share
+
+
+def _shares_of(part: str, name: str) -> Share:
+    def share(parent: Snapshot, child: Snapshot) -> None:
+        setattr(getattr(child, part), name, getattr(getattr(parent, part), name))
+
+    return share
+
+
+SNAPSHOT = sorted(
+    name for name, value in vars(Snapshot(Features())).items() if not isinstance(value, bool | int | Features)
+)
+PROSPECTS = sorted(vars(Prospects()))
+
+
+@pytest.mark.parametrize(
+    "share",
+    [pytest.param(_shares(name), id=name) for name in SNAPSHOT]
+    + [pytest.param(_shares_of("prospects", name), id=f"prospects.{name}") for name in PROSPECTS],
+)
+def test_a_part_that_parent_and_fork_share_is_found(share: Share, monkeypatch: pytest.MonkeyPatch):
+    """For each part in turn: were it shared, the property would not hold."""
+    fork = Snapshot.fork
+
+    def sharing(self: Snapshot) -> Snapshot:
+        child = fork(self)
+        share(self, child)
+        return child
+
+    monkeypatch.setattr(Snapshot, "fork", sharing)
+    with pytest.raises(AssertionError):
+        until_it_fails(leaves_its_parent_alone)()
+
+
+def until_it_fails(property: Callable[..., None]) -> Callable[[], None]:
+    """The first failure will do: it is not made smaller, and not remembered."""
+    quick = settings(
+        max_examples=1000,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        report_multiple_bugs=False,
+        derandomize=True,
+    )
+    return quick(given(*HISTORIES)(property))
