@@ -10,7 +10,7 @@ from .equality import equal
 from .field import FieldError, Path
 from .gates import GATES, Gates, UnknownGate
 from .http import SOCKET, Request, Response, Told, Transport
-from .kind import NAME_AND_AGE, Column, FieldErrorText, Fields, Kind, Occasion, Rules, Scale, Version
+from .kind import NAME_AND_AGE, Column, FieldErrorText, Fields, Guard, Kind, Occasion, Rules, Scale, Version
 from .object import OBJECT_BYTES_MAX, SEAL, STORED_HEAD, Metadata, Object, encode, stored_form
 from .quantity import Format as QuantityFormat
 from .quantity import Quantity
@@ -32,6 +32,7 @@ __all__ = [
     "FieldErrorText",
     "Fields",
     "Gates",
+    "Guard",
     "Kind",
     "Metadata",
     "Object",

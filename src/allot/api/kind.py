@@ -16,6 +16,7 @@ through the `Occasion` they are handed.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import Enum
 from typing import Any, Protocol
 
 from .age import since
@@ -170,6 +171,13 @@ def _name_and_age(fields: Fields, age: str) -> list[Any]:
     return [fields["metadata"]["name"], age]
 
 
+class Guard(Enum):
+    """What a write must keep true about other objects; `apiserver.guard` has a row for each."""
+
+    DEVICES_HELD = "devices held"  # by claims: none is held twice
+    DEVICES_OFFERED = "devices offered"  # by slices: who holds devices counts on them
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     group: str
@@ -192,6 +200,7 @@ class Kind:
     counts_generation: bool = False  # metadata.generation starts at 1 and grows with spec
     name_rule: str = "subdomain"  # subdomain, label, path (for RBAC) or none
     rules: Rules = Rules()
+    guard: Guard | None = None
     columns: Sequence[Column] = NAME_AND_AGE
     cells: Callable[[Fields, str], Sequence[Any]] = _name_and_age  # (object, age) -> one cell a column
     cells_at: Callable[[Fields, datetime], Sequence[Any]] | None = None

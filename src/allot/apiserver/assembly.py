@@ -39,7 +39,7 @@ from .deleting import Deleter
 from .discovery import Discovery
 from .expressions import CelExpressions
 from .finalizing import Finalizer
-from .guard import DeviceGuard
+from .guard import Guards
 from .history import Change
 from .inside import Inside
 from .limitranges import LimitRanges
@@ -124,7 +124,7 @@ class ApiServer:
         self._definitions: Definitions | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._repository = Repository(store)
-        self._guard = DeviceGuard()
+        self._guard = Guards()
         occasions = Occasions(
             self._repository,
             self.caches,

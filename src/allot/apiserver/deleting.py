@@ -28,7 +28,7 @@ from . import storetrouble
 from .admission import Admission, Attempt
 from .body import decode_body
 from .call import Call
-from .guard import DeviceGuard
+from .guard import Guards
 from .metadata import timestamp
 from .occasions import Occasions
 from .reading import not_found
@@ -102,7 +102,7 @@ def _check_policy(policy: str, orphan: Any) -> None:
 
 class Deleter:
     def __init__(
-        self, repository: Repository, occasions: Occasions, admission: Admission, guard: DeviceGuard
+        self, repository: Repository, occasions: Occasions, admission: Admission, guard: Guards
     ) -> None:
         self._repository = repository
         self._occasions = occasions

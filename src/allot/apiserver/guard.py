@@ -1,4 +1,6 @@
-"""No device is given twice, whoever writes the claims (D1, D2).
+"""What a write must keep true about other objects: no device is given twice (D1, D2).
+
+Which guard a kind has is said by its table entry (`Kind.guard`); a guard is a row here.
 
 Two claims are two objects, so comparing a claim with itself cannot stop two
 schedulers from handing one device to both. Every write that changes what a claim
@@ -8,9 +10,10 @@ from slices, which other servers may have changed: `pools` makes that a conditio
 the transaction.
 """
 
+from collections.abc import Callable, Mapping
 from functools import partial
 
-from allot.api import Fields, Kind, errors, resource
+from allot.api import Fields, Guard, Kind, errors, resource
 from allot.store import Refused, Revise
 
 from .occasion import WriteOccasion
@@ -21,26 +24,35 @@ holds = resource.holds
 HOLDS = "/holds/"
 
 
-class DeviceGuard:
+Add = Callable[[Fields | None, Fields | None, WriteOccasion], None]
+"""Adds to the write of an object, from old to new, what else it changes and compares."""
+
+
+class Guards:
     def __init__(self) -> None:
         self.pools = Pools()
+        self._rows: Mapping[Guard, Add] = {
+            Guard.DEVICES_HELD: self._hold_devices,
+            Guard.DEVICES_OFFERED: self._offer_devices,
+        }
 
     def guard(self, kind: Kind, old: Fields | None, new: Fields | None, occasion: WriteOccasion) -> None:
-        """Add to the write what else it changes: the records of a claim's pools, the mark of a slice's."""
-        if kind.group != "resource.k8s.io":
-            return
-        if kind.plural == "resourceclaims":
-            self._guard_claim(old, new, occasion)
-        elif kind.plural == "resourceslices":
-            pools = {pool_of(fields) for fields in (old, new) if fields is not None}
-            occasion.extra_writes.extend(self.pools.changed(pool) for pool in sorted(pools))
+        if kind.guard is not None:
+            self._rows[kind.guard](old, new, occasion)
 
     async def catch_up(self, refused: Refused) -> None:
         """Learn what made the store refuse a write, where that was a slice."""
         await self.pools.catch_up(refused.current)
 
-    def _guard_claim(self, old: Fields | None, new: Fields | None, occasion: WriteOccasion) -> None:
-        """The store is told how the records change, not to what: allocations in one pool that meet on
+    def _offer_devices(self, old: Fields | None, new: Fields | None, occasion: WriteOccasion) -> None:
+        """The mark of each pool that the slice is or was in."""
+        pools = {pool_of(fields) for fields in (old, new) if fields is not None}
+        occasion.extra_writes.extend(self.pools.changed(pool) for pool in sorted(pools))
+
+    def _hold_devices(self, old: Fields | None, new: Fields | None, occasion: WriteOccasion) -> None:
+        """The records of the claim's pools.
+
+        The store is told how they change, not to what: allocations in one pool that meet on
         their way to the disk follow each other there, and none of them starts over.
         """
         if holds.results_of(old) == holds.results_of(new):

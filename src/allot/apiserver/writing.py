@@ -37,7 +37,7 @@ from . import storetrouble
 from .admission import Admission, Attempt
 from .body import Body, read_body
 from .call import Call
-from .guard import DeviceGuard
+from .guard import Guards
 from .metadata import carry_over_update, check_metadata, fill_in_create, metadata_of, settle_namespace
 from .occasion import WriteOccasion
 from .occasions import Occasions
@@ -74,7 +74,7 @@ class Writer:
         occasions: Occasions,
         admission: Admission,
         ownership: Ownership,
-        guard: DeviceGuard,
+        guard: Guards,
         quotas: Quotas,
     ) -> None:
         self._repository = repository

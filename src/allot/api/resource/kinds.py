@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from ..gates import Gates
-from ..kind import Fields, Kind, Rules, Version
+from ..kind import Fields, Guard, Kind, Rules, Version
 from . import (
     claims,
     claimstatus,
@@ -83,6 +83,7 @@ RESOURCE_CLAIM = Kind(
         default_v1beta1=defaults.claim_v1beta1,
     ),
     hub="v1",
+    guard=Guard.DEVICES_HELD,
     singular="resourceclaim",
     has_status=True,
     rules=Rules(
@@ -147,6 +148,7 @@ RESOURCE_SLICE = Kind(
         default_v1beta1=defaults.slice_v1beta1,
     ),
     hub="v1",
+    guard=Guard.DEVICES_OFFERED,
     namespaced=False,
     singular="resourceslice",
     counts_generation=True,
