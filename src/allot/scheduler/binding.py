@@ -35,8 +35,8 @@ from .claim import ClaimInfo
 from .claiming import RETRY_FIRST_S, RETRY_LONGEST_S, UNKNOWN, ClaimWriter, Outdated, Refusal, insist
 from .cycle import Placed
 from .extended import DeviceRequests
-from .plugins.devices import Readiness, awaited, readiness, unready
 from .pod import PodInfo
+from .readiness import Readiness, awaited, readiness, unready
 from .writes import AllocateClaim, CreateExtendedClaim, KeepExtendedClaim, ReserveClaim
 
 log = logging.getLogger(__name__)

@@ -5,8 +5,8 @@ from allot.informers import SetAside
 
 from .binding import Waited
 from .cycle import Outcome, Placed
-from .plugins.devices import Readiness
 from .queue import Queue
+from .readiness import Readiness
 
 _READY_S = tuple(0.1 * 2**at for at in range(14))
 _STATUS = {Readiness.READY: "success", Readiness.FAILED: "failure", Readiness.LATE: "timeout"}

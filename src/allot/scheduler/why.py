@@ -21,9 +21,11 @@ from .cycle import EXAMPLES_MAX, Cycle
 from .extended import in_words, owner_of, read_asked
 from .framework import CycleState, Rejection
 from .intake import CLAIMS, NODES, PODS
-from .plugins.devices import Readiness, alike, attempts, awaited, examples, places, readiness
+from .plugins.devices import alike, attempts, examples
 from .plugins.devices import told as told_devices
 from .pod import DEFAULT_SCHEDULER, PodInfo, claims_of
+from .reach import places
+from .readiness import Readiness, awaited, readiness
 from .reading import Reading
 from .settings import Settings
 from .snapshot import Snapshot

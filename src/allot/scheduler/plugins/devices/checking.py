@@ -12,9 +12,7 @@ from datetime import datetime
 
 from allot.allocation import (
     Answer,
-    BadNodeSelector,
     Demand,
-    Node,
     Outline,
     Outlines,
     Plan,
@@ -22,9 +20,8 @@ from allot.allocation import (
     Refused,
     allocate,
     read_demand,
-    selects,
 )
-from allot.api import meta, resource
+from allot.api import resource
 
 from ...claim import ClaimInfo
 from ...extended import (
@@ -42,9 +39,10 @@ from ...extended import (
 from ...framework import Checks, Rejection
 from ...node import NodeInfo
 from ...pod import PodInfo
+from ...reach import is_reachable, places
+from ...readiness import Readiness, readiness
 from ...snapshot import Snapshot
 from .asking import DeviceAsk
-from .readiness import Readiness, readiness
 
 NAME = "DynamicResources"
 
@@ -217,34 +215,3 @@ def unusable(claims: tuple[ClaimInfo, ...], now: datetime, timeout_s: float) -> 
     """Claims whose devices were not made ready: the pod must wait for others."""
     states: Mapping[str, Readiness] = {one.uid: readiness(one, now, timeout_s) for one in claims}
     return frozenset(uid for uid, state in states.items() if state in (Readiness.FAILED, Readiness.LATE))
-
-
-def is_reachable(claim: ClaimInfo, node: Node) -> bool:
-    """Whether the devices that a claim has can be used from a node."""
-    selector = claim.allocation.node_selector if claim.allocation is not None else None
-    if selector is None:
-        return True
-    try:
-        return selects(selector, node)
-    except BadNodeSelector:
-        return False
-
-
-def places(claims: tuple[ClaimInfo, ...]) -> frozenset[str] | None:
-    """The nodes that the claims leave, as far as they say it by name."""
-    named = [
-        places
-        for claim in claims
-        if claim.allocation is not None and (places := _named(claim.allocation.node_selector)) is not None
-    ]
-    return frozenset.intersection(*named) if named else None
-
-
-def _named(selector: meta.NodeSelector | None) -> frozenset[str] | None:
-    names: set[str] = set()
-    for term in selector.node_selector_terms if selector is not None else ():
-        fields = [one for one in term.match_fields if one.key == "metadata.name" and one.operator == "In"]
-        if not fields:
-            return None
-        names.update(fields[0].values)
-    return frozenset(names) if selector is not None else None

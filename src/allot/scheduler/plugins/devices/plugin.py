@@ -11,11 +11,12 @@ from ...claim import ClaimInfo
 from ...framework import Checks, CycleState, Event, Rate, Rejection, Tier
 from ...node import NodeInfo
 from ...pod import PodInfo
+from ...reach import is_reachable
 from ...settings import BINDING_TIMEOUT_S
 from ...snapshot import Snapshot
 from ...writes import Deallocate, DeleteClaim, Remedy, Write
 from .asking import NO_DEVICES, DeviceAsk, Missing, read_ask, resolve
-from .checking import NAME, Asked, DeviceCheck, is_reachable, unusable
+from .checking import NAME, Asked, DeviceCheck, unusable
 from .reserving import reserve, unreserve
 
 BUDGET_STEPS = 5_000

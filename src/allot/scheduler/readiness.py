@@ -13,7 +13,7 @@ from enum import Enum
 
 from allot.api import resource
 
-from ...claim import ClaimInfo
+from .claim import ClaimInfo
 
 
 class Readiness(Enum):
