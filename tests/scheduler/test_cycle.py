@@ -7,6 +7,7 @@ from allot.allocation import Features
 from allot.base import RandomIds
 from allot.scheduler.cycle import Cycle, Placed, Unplaced
 from allot.scheduler.framework import CycleState
+from allot.scheduler.plugins.claims import ResourceClaims
 from allot.scheduler.plugins.devices import DeviceFit, DynamicResources
 from allot.scheduler.snapshot import Snapshot
 
@@ -32,7 +33,7 @@ def decided(cycle: Cycle, wanted, snapshot: Snapshot):
 
 def devices_only(budget: int) -> Cycle:
     ids = RandomIds(random.Random(1))
-    return Cycle([DynamicResources(ids, budget=budget), DeviceFit()])
+    return Cycle([ResourceClaims(), DynamicResources(ids, budget=budget), DeviceFit()])
 
 
 def furnished(devices: int = 4) -> Snapshot:

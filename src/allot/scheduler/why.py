@@ -92,7 +92,8 @@ class _Stories:
 
     def add(self, node: str, rejection: Rejection | None, devices: Explanation | None) -> None:
         words = _alike(devices) if devices is not None else ""
-        key = (rejection.reason, rejection.plugin, words) if rejection is not None else ("", "", "")
+        plugin = plugins.known_as(rejection.plugin) if rejection is not None else ""
+        key = (rejection.reason, plugin, words) if rejection is not None else ("", "", "")
         self.found.setdefault(key, []).append(node)
         if devices is not None:
             self.devices.setdefault(key, devices)

@@ -14,6 +14,7 @@ from allot.base import RandomIds
 from allot.informers import Key
 from allot.scheduler.cycle import Cycle, Outcome
 from allot.scheduler.framework import CycleState, Plugin
+from allot.scheduler.plugins.claims import ResourceClaims
 from allot.scheduler.plugins.devices import DynamicResources
 from allot.scheduler.plugins.node_affinity import NodeAffinity
 from allot.scheduler.plugins.node_resources_fit import NodeResourcesFit
@@ -137,7 +138,8 @@ def wanting(one: Wanting, snapshot: Snapshot) -> PodInfo:
 
 
 def others() -> list[Plugin]:
-    return [NodeAffinity(), NodeResourcesFit(), DynamicResources(RandomIds(random.Random(1)))]
+    devices = DynamicResources(RandomIds(random.Random(1)))
+    return [NodeAffinity(), NodeResourcesFit(), ResourceClaims(), devices]
 
 
 def schedule(one: PodInfo, snapshot: Snapshot, plugins: list[Plugin] | None = None) -> Outcome:

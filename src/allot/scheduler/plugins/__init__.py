@@ -7,6 +7,7 @@ from allot.base import Ids
 from ..framework import Event, FilterPlugin, Plugin
 from ..settings import Settings
 from .balanced import NodeResourcesBalancedAllocation
+from .claims import ResourceClaims
 from .devices import DeviceFit, DynamicResources
 from .node_affinity import NodeAffinity
 from .node_name import NodeName
@@ -29,7 +30,8 @@ def default(ids: Ids, settings: Settings) -> tuple[Plugin, ...]:
         NodeAffinity(),
         NodeResourcesFit(settings.scoring),
         NodeResourcesBalancedAllocation(settings.scoring),
-        DynamicResources(ids, settings.policy, binding_timeout_s=settings.binding_timeout_s),
+        ResourceClaims(binding_timeout_s=settings.binding_timeout_s),
+        DynamicResources(ids, settings.policy),
         DeviceFit(),
     )
     return (*deciding, DefaultPreemption(deciding))
@@ -38,3 +40,8 @@ def default(ids: Ids, settings: Settings) -> tuple[Plugin, ...]:
 def events(plugins: Sequence[Plugin]) -> Mapping[str, frozenset[Event]]:
     """What may help a pod that a plugin has rejected."""
     return {one.name: one.events for one in plugins if isinstance(one, FilterPlugin)}
+
+
+def known_as(plugin: str) -> str:
+    """The name under which people know a plugin, from upstream's profiles and documents."""
+    return DynamicResources.name if plugin == ResourceClaims.name else plugin

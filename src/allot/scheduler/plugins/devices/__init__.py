@@ -1,6 +1,6 @@
-"""Devices: claims and extended resources, from the question to the hold. Digest, section 5.
+"""Devices for claims that have none, and for extended resources: from the question to the hold. Digest 5.
 
-    asking      what a pod wants: claims that have devices, claims that want some, extended names
+    asking      what a pod wants: its claims that have none, and extended names
     checking    whether a node has them: one outline a node and signature
     reserving   the devices of the chosen node, held until they are written
     telling     why they do not do, in a sentence, and which nodes to look at for that

@@ -1,14 +1,11 @@
 """Whether a node has the devices, for all pods of one signature.
 
-Claims that have their devices must be usable on the node. For the others an outline is
-asked of the allocator: does it fit, and how well? What extended resources ask of devices
+An outline is asked of the allocator: does it fit, and how well? What extended resources ask of devices
 depends on what the node's device plugins serve themselves, so there is one demand for
 each way in which a node may share the work (`Delegation`).
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping
-from datetime import datetime
 
 from allot.allocation import (
     Answer,
@@ -23,7 +20,6 @@ from allot.allocation import (
 )
 from allot.api import resource
 
-from ...claim import ClaimInfo
 from ...extended import (
     IN_MEMORY_NAME,
     Choice,
@@ -36,17 +32,15 @@ from ...extended import (
     in_words,
     told,
 )
-from ...framework import Checks, Rejection
+from ...framework import Rejection
 from ...node import NodeInfo
 from ...pod import PodInfo
-from ...reach import is_reachable, places
-from ...readiness import Readiness, readiness
 from ...snapshot import Snapshot
 from .asking import DeviceAsk
 
 NAME = "DynamicResources"
 
-UNAVAILABLE = Rejection(NAME, "resourceclaim not available on the node")
+NOT_AS_ASKED = Rejection(NAME, "resourceclaim not available on the node")
 NO_FIT = Rejection(NAME, "cannot allocate all claims", resolvable=True)
 UNDECIDED = Rejection(NAME, "could not be decided whether all claims fit", undecided=True)
 NOTHING_DELEGATED = Delegation()
@@ -130,14 +124,12 @@ class DeviceCheck:
         snapshot: Snapshot,
         policy: Policy,
         budget: int,
-        unusable: frozenset[str],
     ) -> None:
         self._ask = ask
         self.asked = asked
         self._snapshot = snapshot
         self._policy = policy
         self._budget = budget
-        self._unusable = unusable  # claims that can be used nowhere until they are allocated anew
         self._outlines: dict[Delegation, Outlines | Rejection | None] = {}
         self.found: dict[str, Outline] = {}
         """How the nodes that passed would serve the claims, by node name; read by the ratings."""
@@ -146,16 +138,11 @@ class DeviceCheck:
         self._plans: OrderedDict[str, Plan] = OrderedDict()
 
     def __call__(self, node: NodeInfo) -> Rejection | None:
-        for claim in self._ask.held:
-            if claim.uid in self._unusable or not is_reachable(claim, node.place):
-                return UNAVAILABLE
-        if not self._ask.wants_devices:
-            return None
         delegation = self.asked.delegation(node)
         if isinstance(delegation, Lacking):
             return Rejection(NAME, str(delegation))
         if not self.asked.is_served(delegation):
-            return UNAVAILABLE
+            return NOT_AS_ASKED
         outlines = self._of(delegation)
         if outlines is None or isinstance(outlines, Rejection):
             return outlines
@@ -206,12 +193,3 @@ class DeviceCheck:
             return Rejection(NAME, self.asked.anonymous(demand.error))
         snapshot = self._snapshot
         return Outlines(snapshot.inventory, snapshot.ledger, demand, self._policy, self._budget)
-
-    def checks(self) -> Checks:
-        return Checks(self, places(self._ask.held))
-
-
-def unusable(claims: tuple[ClaimInfo, ...], now: datetime, timeout_s: float) -> frozenset[str]:
-    """Claims whose devices were not made ready: the pod must wait for others."""
-    states: Mapping[str, Readiness] = {one.uid: readiness(one, now, timeout_s) for one in claims}
-    return frozenset(uid for uid, state in states.items() if state in (Readiness.FAILED, Readiness.LATE))

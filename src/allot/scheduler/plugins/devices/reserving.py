@@ -12,7 +12,7 @@ from ...framework import Rejection
 from ...node import NodeInfo
 from ...pod import PodInfo
 from ...snapshot import Snapshot
-from ...writes import AllocateClaim, CreateExtendedClaim, KeepExtendedClaim, ReserveClaim, Write
+from ...writes import AllocateClaim, CreateExtendedClaim, KeepExtendedClaim, Write
 from .asking import DeviceAsk
 from .checking import NAME, NO_FIT, UNDECIDED, DeviceCheck
 
@@ -33,9 +33,9 @@ def reserve(
     devices = asked.devices(delegation)
     if isinstance(devices, Refused):
         return Rejection(NAME, devices.error)
-    writes: tuple[Write, ...] = tuple(ReserveClaim(one) for one in ask.allocated)
+    writes: tuple[Write, ...] = ()
     if ask.earlier is not None and devices is not None:
-        writes, devices = (*writes, KeepExtendedClaim(ask.earlier, devices)), None
+        writes, devices = (KeepExtendedClaim(ask.earlier, devices),), None
     if not ask.pending and devices is None:
         return writes
     answer = check.answer(node, delegation)

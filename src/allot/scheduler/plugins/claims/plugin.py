@@ -1,0 +1,122 @@
+"""ResourceClaims: what holds for a claim whatever it is for."""
+
+from collections.abc import Generator, Hashable, Sequence
+from datetime import datetime
+
+from allot.api import resource
+
+from ...claim import ClaimInfo
+from ...framework import Checks, CycleState, Event, Rejection
+from ...node import NodeInfo
+from ...pod import PodInfo
+from ...reach import is_reachable, places
+from ...readiness import Readiness, readiness
+from ...settings import BINDING_TIMEOUT_S
+from ...snapshot import Snapshot
+from ...writes import Deallocate, DeleteClaim, Remedy, ReserveClaim
+from .resolving import CLAIMS, Missing, PodClaims, claims_in, read_claims, resolve
+
+NAME = "ResourceClaims"
+
+UNAVAILABLE = Rejection(NAME, "resourceclaim not available on the node")
+USERS_MAX = resource.limits.RESERVED_FOR_MAX
+USERS_TOLD = 4
+
+
+class ResourceClaims:
+    name = NAME
+    events = frozenset(
+        {
+            Event.NODE_ADDED,
+            Event.NODE_CHANGED,
+            Event.POD_CHANGED,
+            Event.CLAIM_ADDED,
+            Event.CLAIM_CHANGED,
+            Event.DEVICES_FREED,
+            Event.USERS_LEFT,
+        }
+    )
+
+    def __init__(self, *, binding_timeout_s: float = BINDING_TIMEOUT_S) -> None:
+        self._binding_timeout_s = binding_timeout_s
+
+    def pre_enqueue(self, pod: PodInfo, snapshot: Snapshot) -> str | None:
+        if snapshot.extended_claim_of(pod.uid) is not None:
+            return None  # what an earlier attempt left is removed, whatever else is missing (C5)
+        missing = (one for one in resolve(pod, snapshot) if isinstance(one, Missing))
+        return next((one.why for one in missing), None)
+
+    def sign(self, state: CycleState, snapshot: Snapshot) -> Hashable | Rejection:
+        claims = read_claims(state.pod, snapshot)
+        if isinstance(claims, Missing):
+            return Rejection(NAME, claims.why)
+        state.read[CLAIMS] = claims
+        if claims.leftover is not None:
+            return Rejection(NAME, stays(claims.leftover, state.pod))
+        full = next((one for one in claims.allocated if _is_full(one, state.pod)), None)
+        if full is not None:
+            why = f'resourceclaim "{full.key.name}" has {USERS_MAX} users, the most there can be'
+            return Rejection(NAME, why)
+        return claims.signature
+
+    def pre_filter(self, state: CycleState, snapshot: Snapshot) -> Checks | None:
+        """The nodes from which all that the claims have can be used."""
+        held = claims_in(state).held
+        if not held:
+            return None
+        if any(self._is_given_up(one, state.now) for one in held):
+            return Checks(lambda node: UNAVAILABLE, places(held))
+
+        def check(node: NodeInfo) -> Rejection | None:
+            return None if all(is_reachable(claim, node.place) for claim in held) else UNAVAILABLE
+
+        return Checks(check, places(held))
+
+    def post_filter(
+        self, state: CycleState, snapshot: Snapshot, rejections: Sequence[tuple[str, Rejection]]
+    ) -> Generator[None, None, Remedy | None]:
+        """Before anybody is evicted: what is held for nobody, in the wrong place."""
+        yield
+        claims: PodClaims | None = state.read.get(CLAIMS)
+        if claims is None:  # they could not be read
+            return None
+        stale = claims.leftover or claims.earlier
+        if stale is not None and not stale.users_besides(state.pod.uid):  # C12
+            return DeleteClaim(stale)
+        for claim in claims.allocated:
+            if _is_idle(claim, state.pod) and self._is_in_the_way(claim, state.now, snapshot):
+                return Deallocate(claim)
+        return None
+
+    def reserve(self, state: CycleState, node: NodeInfo, snapshot: Snapshot) -> tuple[ReserveClaim, ...]:
+        return tuple(ReserveClaim(one) for one in claims_in(state).allocated)
+
+    def unreserve(self, state: CycleState, snapshot: Snapshot) -> None:
+        """Nothing is held: a claim that has its devices keeps them."""
+
+    def _is_in_the_way(self, claim: ClaimInfo, now: datetime, snapshot: Snapshot) -> bool:
+        """Whether the pod could go elsewhere if the claim were allocated anew."""
+        return self._is_given_up(claim, now) or any(
+            not is_reachable(claim, node.place) for node in snapshot.nodes()
+        )
+
+    def _is_given_up(self, claim: ClaimInfo, now: datetime) -> bool:
+        """Its devices were not made ready: it can be used nowhere until it is allocated anew."""
+        return readiness(claim, now, self._binding_timeout_s) in (Readiness.FAILED, Readiness.LATE)
+
+
+def stays(leftover: ClaimInfo, pod: PodInfo) -> str:
+    """Why the pod cannot be tried while a claim of an earlier attempt is there."""
+    others = leftover.users_besides(pod.uid)
+    if not others:
+        return "the claim of an earlier attempt must be removed first"
+    users = ", ".join(others[:USERS_TOLD]) + (", ..." if len(others) > USERS_TOLD else "")
+    return f'resourceclaim "{leftover.key.name}" of an earlier attempt is also used by {users}, and stays'
+
+
+def _is_idle(claim: ClaimInfo, pod: PodInfo) -> bool:
+    return all(one.uid == pod.uid for one in claim.reserved_for)
+
+
+def _is_full(claim: ClaimInfo, pod: PodInfo) -> bool:
+    return len(claim.reserved_for) >= USERS_MAX and not claim.is_reserved_for(pod.uid)
