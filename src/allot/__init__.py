@@ -13,6 +13,7 @@ Reading order, which is also the order in which a claim travels:
     allocation   which devices, as arithmetic
     controllers  making it so, one folder each
     scheduler    where each pod goes, and why not
+    node         the life of a pod on a node
     fleet        nodes and devices of realistic hardware, as values
     hollow       nodes without a machine
     cluster      the parts put together in one process

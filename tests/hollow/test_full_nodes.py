@@ -19,8 +19,8 @@ from allot.hollow.loop import CLAIMS, NODES, PODS, PREPARED
 from allot.hollow.pod_loop import Pods
 from allot.informers import Informer, Informers, ResourceId, Telemetry
 from allot.informers.reflector import Report
+from node.objects import NS
 
-from .objects import NS
 from .test_pod_loop import allocate, make_claim, using
 from .world import FAST, World, playing, tell, world
 

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allot.api import Object, Quantity, core
-from allot.hollow.admission import Refusal
 from allot.hollow.life import (
     CRASH_LOOP,
     Exit,
@@ -24,8 +23,8 @@ from allot.hollow.life import (
     plan,
 )
 from allot.hollow.settings import Stages
-
-from .objects import pod
+from allot.node.admission import Refusal
+from node.objects import pod
 
 STAGES = Stages(start_s=1.0, run_s=10.0, stop_s=2.0, patience_s=5.0)
 

@@ -8,8 +8,8 @@ from allot.api import errors
 from allot.apiserver import identities
 from allot.fleet import fleet
 from allot.hollow import Renewing
+from node.objects import NS
 
-from .objects import NS
 from .world import World, playing, tell, world
 
 

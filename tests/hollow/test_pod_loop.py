@@ -8,8 +8,8 @@ import pytest
 from allot.api import Object, Request
 from allot.fleet import fleet
 from allot.hollow import Stages
+from node.objects import NS
 
-from .objects import NS
 from .world import World, playing, tell, world
 
 FINALIZER = "resource.kubernetes.io/delete-protection"

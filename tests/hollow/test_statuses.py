@@ -4,8 +4,7 @@ from typing import Any
 
 from allot.api import Object
 from allot.hollow import statuses
-
-from .objects import pod
+from node.objects import pod
 
 NOW, LATER = "2026-11-15T08:00:00Z", "2026-11-15T08:01:00Z"
 SCHEDULED = {"type": "PodScheduled", "status": "True", "lastTransitionTime": NOW}

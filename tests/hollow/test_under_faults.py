@@ -30,8 +30,7 @@ from allot.sim.loop import VirtualClock, run
 from allot.sim.lots import Lots
 from allot.sim.recording import Recorder, Seen
 from allot.store import MemoryStore
-
-from .objects import NS
+from node.objects import NS
 
 PODS, TROUBLE_S, QUIET_S = 24, 600.0, 600.0
 PACE = Pace(first_s=0.2, longest_s=5.0, absent_s=60, watch_s=60)

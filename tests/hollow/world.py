@@ -15,8 +15,7 @@ from allot.client import Client, InProcessTransport
 from allot.fleet import Fleet, fleet
 from allot.informers import Informers, Telemetry
 from allot.testing import TestServer, api_server
-
-from .objects import NS
+from node.objects import NS
 
 FAST = hollow.Stages(start_s=0.02, run_s=0.2, stop_s=0.02, patience_s=0.1)
 SOON_S = 10.0

@@ -30,11 +30,12 @@ MAP = """
     controllers : base api client informers allocation quota
     scheduler   : base api client informers allocation
     autoscaler  : base api client informers allocation scheduler
-    nodeagent   : base api client informers wire
+    node        : base api client informers
+    nodeagent   : base api client informers wire node
     driver      : base api client informers wire
     fleet       : base api
     drivers     : base api driver fleet
-    hollow      : base api client informers fleet
+    hollow      : base api client informers fleet node
     dashboard   : base api client informers
     cluster     : *
     sim         : *

@@ -2,13 +2,10 @@
 
     settings      how long stages last, and what a pod may wish by annotation
     registering   what must be written so that the API shows a fleet; register_loop writes it
-    renewals      whose lease is due; node_loop renews, and says that nodes are ready
+    node_loop     renews leases, and says that nodes are ready
     life          what happens to a pod next, and when
-    admission     who fits on a node, and who is refused
-    claims        N1: the claims of a pod, and whether they are there for it
-    holding       N2: what each node has prepared, and what it has said about it
     statuses, addresses   what is written about a pod
-    pod_loop      reads caches, asks the above, writes as the pod's node
+    pod_loop      reads caches, asks the above and `node`, writes as the pod's node
     actors        every node for itself, and one component for the rest
     loop          all of it together
 

@@ -14,8 +14,8 @@ process begins. Pure: handed the time, it returns a step and changes nothing.
 from dataclasses import dataclass
 
 from allot.api import core
+from allot.node import Refusal
 
-from .admission import Refusal
 from .settings import BadWish, Stages, Wishes, wishes
 
 CRASH_LOOP = "CrashLoopBackOff"

@@ -12,10 +12,10 @@ from typing import Any
 from allot.api import Object, age, errors
 from allot.client import level_of
 from allot.informers import Change, Deleted, Informer, Reconciler, Telemetry
+from allot.node import Renewals
 
 from .actors import LEASE_NAMESPACE, Actors, lease, renewed
 from .registering import awake, is_awake, is_hollow
-from .renewals import Renewals
 
 log = logging.getLogger(__name__)
 

@@ -16,13 +16,21 @@ from allot.api import Object, age, core, errors, kinds, podclaims
 from allot.base import require
 from allot.client import Resource
 from allot.informers import Again, Change, Deleted, Informer, Key, Reconciler, Telemetry
+from allot.node import (
+    Admission,
+    ClaimRef,
+    Holding,
+    Lookup,
+    NotReady,
+    Refusal,
+    claims_of,
+    known_claims,
+    require_ready,
+)
 
 from . import statuses
 from .actors import Actors
 from .addresses import Addresses
-from .admission import Admission, Refusal
-from .claims import ClaimRef, Lookup, NotReady, claims_of, known_claims, require_ready
-from .holding import Holding
 from .life import Exit, Explain, Leave, Life, Refuse, Rest, Revive, Start, Step, Wait, plan
 from .registering import is_hollow, owner_reference
 from .settings import Stages

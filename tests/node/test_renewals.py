@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allot.hollow.renewals import Renewals
+from allot.node.renewals import Renewals
 
 
 def test_thousands_that_join_at_once_come_up_spread_over_the_period():

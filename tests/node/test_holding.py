@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allot.hollow.claims import ClaimRef
-from allot.hollow.holding import Holding
+from allot.node.claims import ClaimRef
+from allot.node.holding import Holding
 
 A, B = ClaimRef("a", "ns", "first"), ClaimRef("b", "ns", "second")
 

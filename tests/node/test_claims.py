@@ -3,7 +3,7 @@
 import pytest
 
 from allot.api import Object, core
-from allot.hollow.claims import NotReady, claims_of, known_claims
+from allot.node.claims import NotReady, claims_of, known_claims
 
 from .objects import claim, direct, pod
 

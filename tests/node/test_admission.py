@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allot.api import Quantity, core
-from allot.hollow.admission import Admission
+from allot.node.admission import Admission
 
 from .objects import pod
 
