@@ -42,7 +42,8 @@ async def served(here: World, **spec: Any):
 
 @told
 async def test_it_goes_together_with_the_pod(here: World):
-    """Resource Claim API: it is owned by the pod and deleted together with the owning pod's deletion."""
+    """5004-CLAIM-17: Resource Claim API: it is owned by the pod and deleted together with the owning pod's
+    deletion."""
     await served(here)
     await here.quiet()
     await here.pods.delete("p", NS, grace_period_s=0)
@@ -51,8 +52,8 @@ async def test_it_goes_together_with_the_pod(here: World):
 
 @told
 async def test_it_is_kept_while_the_pod_runs(here: World):
-    """Resource Claim API: its lifecycle is the pod's; nobody takes it for a claim made in vain, though no
-    entry of the pod's spec names it."""
+    """5004-CLAIM-19: Resource Claim API: its lifecycle is the pod's; nobody takes it for a claim made in
+    vain, though no entry of the pod's spec names it."""
     own = await served(here)
     await here.quiet()
     found = await here.claims.get("special", NS)
@@ -61,8 +62,19 @@ async def test_it_is_kept_while_the_pod_runs(here: World):
 
 
 @told
+async def test_it_is_kept_while_the_scheduler_is_still_busy_with_it(here: World):
+    """5004-CLAIM-19: neither allocated nor reserved yet, and named by nobody."""
+    made = await here.pods.create(pod(container(gpu=1)))
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": made.uid, "controller": True}
+    special = claim("special", annotations={ANNOTATION: "true"}, ownerReferences=[owner])
+    own = await here.claims.create(special)
+    await here.quiet()
+    assert (await here.claims.get("special", NS)).resource_version == own.resource_version
+
+
+@told
 async def test_it_is_given_back_when_the_pod_has_completed(here: World):
-    """Resource Claim API: its allocation and reservedFor are used as those of any claim."""
+    """5004-CLAIM-18: Resource Claim API: its allocation and reservedFor are used as those of any claim."""
     await served(here)
     await finish(here)
     await gone(here, "special")
@@ -71,8 +83,8 @@ async def test_it_is_given_back_when_the_pod_has_completed(here: World):
 
 @told
 async def test_it_is_not_taken_for_the_claim_of_an_entry_of_the_pod(here: World):
-    """Resource Claim API: it has no annotation `resource.kubernetes.io/pod-claim-name`, as it was not made
-    for a claim in the pod spec; an entry gets a claim of its own."""
+    """5004-CLAIM-19: Resource Claim API: it has no annotation `resource.kubernetes.io/pod-claim-name`, as it
+    was not made for a claim in the pod spec; an entry gets a claim of its own."""
     await here.templates.create(template())
     entry = {"name": "gpu", "resourceClaimTemplateName": "t"}
     own = await served(here, resourceClaims=[entry])

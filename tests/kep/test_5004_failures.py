@@ -150,7 +150,7 @@ async def test_the_claim_goes_with_the_attempt_and_not_with_the_next_one(here: P
 @pytest.mark.parametrize("step", STEPS)
 @to_a_cluster()
 async def test_a_step_of_which_nobody_knows_whether_it_happened_happens_once(here: Place, step: str):
-    """The request arrives, the answer does not. Nothing is undone for that."""
+    """5004-CLAIM-03: The request arrives, the answer does not. Nothing is undone for that."""
     await of_dra(here)
     lost: list[Request] = []
 
@@ -210,7 +210,7 @@ async def test_cleaning_up_may_fail_and_is_made_good(here: Place):
 @pytest.mark.parametrize("step", STEPS)
 @to_a_cluster()
 async def test_what_is_decided_holds_while_it_is_being_written(here: Place, step: str):
-    """Reserve: however long a write takes, the device is not promised to another pod."""
+    """5004-CLAIM-16: Reserve: however long a write takes, the device is not promised to another pod."""
     await of_dra(here)
     go_on = asyncio.Event()
 
@@ -398,7 +398,7 @@ async def test_thirty_two_devices_are_served(here: Place):
 
 @to_a_cluster()
 async def test_part_of_a_device_is_answered_with_the_reason(here: Place):
-    """Upstream makes a claim for it again and again, and never binds the pod."""
+    """5004-IMPL-07: Upstream makes a claim for it again and again, and never binds the pod."""
     await of_dra(here)
     await here.put(pod(container(implicit="500m")))
     why = await here.why_not()

@@ -8,11 +8,13 @@ import pytest
 from kep.cluster import Place, reserved_for, to_a_cluster
 from kep.objects import (
     ANNOTATION,
+    DRIVER,
     FINALIZER,
     GPU,
     GPU_CLASS,
     IMPLICIT,
     NS,
+    Fields,
     container,
     deployment,
     device_class,
@@ -33,13 +35,32 @@ async def of_dra(here: Place, devices: int = 8) -> None:
     await here.put(device_class(), node(), slice_(devices=devices))
 
 
+def example_class() -> Fields:
+    """The KEP's own; its devices lack the attribute that it asks for, and have it here."""
+    made = device_class()
+    made["spec"]["selectors"][0]["cel"]["expression"] += f" && device.attributes['{DRIVER}'].type == 'gpu'"
+    return made
+
+
+def example_slice(version: str) -> Fields:
+    made = slice_()
+    about = {"attributes": {"type": {"string": "gpu"}}}
+    for device in made["spec"]["devices"]:
+        device.update({"basic": about} if version == "v1beta1" else about)
+    return made
+
+
 # -- the motivating example ----------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
 @to_a_cluster()
-async def test_the_deployment_of_the_kep_runs_on_a_node_of_dra_unmodified(here: Place):
-    """One of eight devices goes to the pod; the other seven are left for either kind of request."""
-    await of_dra(here)
+async def test_the_deployment_of_the_kep_runs_on_a_node_of_dra_unmodified(here: Place, version: str):
+    """5004-ASK-06: one of eight devices goes to the pod; the other seven are left for either kind."""
+    for plural, made in (("deviceclasses", example_class()), ("resourceslices", example_slice(version))):
+        made["apiVersion"] = f"resource.k8s.io/{version}"
+        await here.client.resource("resource.k8s.io", version, plural, namespaced=False).create(made)
+    await here.put(node())
     await here.put(deployment())
 
     async def one_pod():
@@ -57,7 +78,7 @@ async def test_the_deployment_of_the_kep_runs_on_a_node_of_dra_unmodified(here: 
 
 @to_a_cluster()
 async def test_the_same_deployment_runs_on_device_plugin_nodes_too(here: Place):
-    """e2e "pods on DRA nodes and device-plugin nodes": 2 of one kind, 2 of the other."""
+    """5004-ASK-06: e2e "pods on DRA nodes and device-plugin nodes": 2 of one kind, 2 of the other."""
     await of_dra(here, devices=2)
     await here.put(node("plugin", gpu=2), deployment(replicas=4))
 
@@ -78,7 +99,8 @@ def _use(claim: str):
 
 @to_a_cluster()
 async def test_the_claim_of_a_scheduled_pod(here: Place):
-    """Owned by the pod, annotated, allocated, reserved, protected; not a claim from a template."""
+    """5004-CLAIM-01, 5004-CLAIM-02, 5004-CLAIM-13: Owned by the pod, annotated, allocated, reserved,
+    protected; not a claim from a template."""
     await of_dra(here)
     await here.put(pod())
     asker, claim = await here.settled(), await here.claim_of()
@@ -91,11 +113,12 @@ async def test_the_claim_of_a_scheduled_pod(here: Place):
     assert (reserved["resource"], reserved["name"], reserved["uid"]) == ("pods", "p", asker.uid)
     (result,) = claim.fields["status"]["allocation"]["devices"]["results"]
     assert (result["driver"], result["pool"]) == ("gpu.example.com", "n1")
+    assert claim.fields["status"]["allocation"]["allocationTimestamp"]
 
 
 @to_a_cluster()
 async def test_the_status_of_a_scheduled_pod(here: Place):
-    """e2e "accurately populate ExtendedResourceClaimStatus"."""
+    """5004-POD-01, 5004-POD-02, 5004-CLAIM-07: e2e "accurately populate ExtendedResourceClaimStatus"."""
     await of_dra(here)
     await here.put(pod(container(cpu="1", gpu=2)))
     said = said_of(await here.settled())
@@ -138,7 +161,8 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 @to_a_cluster()
 async def test_each_container_gets_a_request_for_each_resource(here: Place, case: str):
-    """One claim for the pod, whatever it asks for; integration "Explicit/ImplicitExtendedResource"."""
+    """5004-CLAIM-04, 5004-CLAIM-06: One claim for the pod, whatever it asks for; integration
+    "Explicit/ImplicitExtendedResource"."""
     containers, counts = CASES[case]
     await of_dra(here)
     await here.put(NIC_CLASS, NIC_SLICE, pod(*containers))
@@ -159,7 +183,7 @@ async def test_each_container_gets_a_request_for_each_resource(here: Place, case
 
 @to_a_cluster()
 async def test_init_containers_and_sidecars_use_what_the_pod_holds(here: Place):
-    """3 for a moment, 2 afterwards: 3 devices, of which the init container uses all."""
+    """5004-ASK-04: 3 for a moment, 2 afterwards: 3 devices, of which the init container uses all."""
     await of_dra(here, devices=3)
     init = [container("setup", gpu=3), container("proxy", keeps_running=True, gpu=1)]
     await here.put(pod(container(gpu=1), init=init))
@@ -177,7 +201,7 @@ async def test_init_containers_and_sidecars_use_what_the_pod_holds(here: Place):
 
 @to_a_cluster()
 async def test_no_claim_is_made_where_none_is_needed(here: Place):
-    """A request of zero (e2e "zero request"), and a pod that asks for nothing."""
+    """5004-ASK-03: A request of zero (e2e "zero request"), and a pod that asks for nothing."""
     await of_dra(here)
     await here.put(pod(container(gpu=0)), pod(container(cpu="1"), name="plain"))
     for name in ("p", "plain"):
@@ -246,7 +270,8 @@ async def test_claims_and_extended_resources_draw_on_the_same_devices(here: Plac
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
 @to_a_cluster()
 async def test_the_claim_goes_when_the_pod_has_ended(here: Place, phase: str):
-    """e2e "cleanup when pods complete" and "... fail": the pod is still there, its devices are free."""
+    """5004-CLAIM-18: e2e "cleanup when pods complete" and "... fail": the pod is still there, its devices
+    are free."""
     await of_dra(here, devices=1)
     await here.put(pod())
     await here.settled()
@@ -258,6 +283,7 @@ async def test_the_claim_goes_when_the_pod_has_ended(here: Place, phase: str):
 
 @to_a_cluster()
 async def test_the_claim_goes_with_its_pod(here: Place):
+    """5004-CLAIM-17."""
     await of_dra(here, devices=1)
     await here.put(pod())
     await here.settled()

@@ -49,6 +49,8 @@ async def forbid() -> None:
 
 
 def test_a_pod_that_names_the_claim_of_anothers_extended_resources_waits_and_says_why():
+    """5004-CLAIM-21."""
+
     async def story(here: Cluster) -> None:
         await here.start_scheduler()
         await here.pod("owner", requests=GPU)
@@ -127,7 +129,8 @@ def test_a_claim_that_was_made_over_to_another_pod_meanwhile_is_not_used(write: 
 
 
 def test_an_attempt_that_fails_leaves_the_claim_alone_while_somebody_else_is_listed():
-    """C12, and C6 if that is a pod that runs. The owner goes on with the claim that it has."""
+    """5004-CLAIM-21: C12, and C6 if that is a pod that runs. The owner goes on with the claim that it
+    has."""
 
     async def story(here: Cluster) -> None:
         wire = await scheduled_over(here)

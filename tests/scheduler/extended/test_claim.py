@@ -24,6 +24,7 @@ DEVICES = device_requests(read_asked(POD.spec), Delegation(((EXTENDED, GPU),)))
 
 
 def test_the_claim_to_create():
+    """5004-CLAIM-06."""
     made = body(POD, DEVICES)
     assert made["metadata"].pop("name") == claim_name("web-7d5", "pod-uid")
     assert made == {
@@ -62,6 +63,7 @@ def test_what_the_pod_is_told():
 
 
 def test_in_memory_it_has_a_name_that_no_claim_can_have():
+    """5004-CLAIM-16."""
     claim = in_memory(POD, DEVICES)
     assert claim.metadata.name == IN_MEMORY_NAME
     assert names.subdomain(IN_MEMORY_NAME)
@@ -126,6 +128,7 @@ def test_a_leftover_is_found_by_the_pod_that_owns_it():
     ],
 )
 def test_other_claims_are_left_alone(other):
+    """5004-CLAIM-20."""
     assert pods_of(other) == ()
 
 

@@ -88,6 +88,7 @@ def test_a_loser_that_goes_takes_nothing_from_the_winner(leave):
 
 
 def test_an_update_that_keeps_the_name_is_not_overlooked():
+    """5004-CLASS-11."""
     found = mapping(device_class(extended=EXTENDED, expression="true"))
     changed = found.put(device_class(extended=EXTENDED, expression="false"))
     assert found.class_for(EXTENDED).spec.selectors[0].cel.expression == "false"

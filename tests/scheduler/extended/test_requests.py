@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from allot.allocation import Refused
 from allot.api import podresources
-from allot.scheduler.extended import Delegation, device_requests, read_asked
-from scheduler.extended.objects import EXTENDED, GPU, IMPLICIT, container, pod, sidecar
+from allot.scheduler.extended import Choice, Delegation, ExtendedResources, device_requests, read_asked
+from scheduler.extended.objects import EXTENDED, GPU, IMPLICIT, container, device_class, pod, sidecar
 
 NIC = "example.com/nic"
 CLASSES = {EXTENDED: "gpu-class", NIC: "nic-class", IMPLICIT: GPU}
@@ -94,10 +94,12 @@ WITH_SIDECAR = pod(
     ],
 )
 def test_one_request_for_each_container_and_resource(one, names, expected):
+    """5004-CLAIM-07."""
     assert requests(one, *names) == expected
 
 
 def test_requests_are_sorted_by_name():
+    """5004-CLAIM-08."""
     many = pod(*(container(f"c{at}", gpu=1) for at in range(11)))
     names = list(requests(many, EXTENDED))
     assert names == sorted(names)
@@ -105,7 +107,7 @@ def test_requests_are_sorted_by_name():
 
 
 def test_the_second_number_counts_everything_that_the_container_requests():
-    """cpu, example.com/gpu, example.com/nic, memory: the names in their order."""
+    """5004-CLAIM-07: cpu, example.com/gpu, example.com/nic, memory: the names in their order."""
     one = pod(container(cpu="1", memory="1Gi", gpu=1, nic=1))
     assert list(requests(one, EXTENDED, NIC)) == ["container-0-request-1", "container-0-request-2"]
 
@@ -122,10 +124,12 @@ def test_asking_for_zero_asks_for_nothing():
 
 
 def test_a_zero_still_counts_in_the_numbering():
+    """5004-ASK-03."""
     assert list(requests(pod(container(gpu=0, nic=1)), NIC)) == ["container-0-request-1"]
 
 
 def test_explicit_and_implicit_name_of_one_class_are_two_requests():
+    """5004-IMPL-04."""
     both = pod(container(gpu=1, implicit=2))
     assert requests(both, EXTENDED, IMPLICIT) == {
         "container-0-request-0": (GPU, 2),
@@ -203,7 +207,8 @@ def test_every_container_is_told_its_requests(one, names, expected):
 
 
 def test_an_init_container_uses_what_comes_later_and_asks_for_the_rest():
-    """It needs 5; the sidecar and the container after it will have 1 and 2: two more, for it alone."""
+    """5004-CLAIM-09: It needs 5; the sidecar and the container after it will have 1 and 2: two more, for it
+    alone."""
     one = pod(container("a", gpu=2), init=[container("i", gpu=5), sidecar("s", gpu=1)])
     assert requests(one, EXTENDED) == {
         "container-0-request-0": ("gpu-class", 2),
@@ -218,11 +223,67 @@ def test_an_init_container_uses_what_comes_later_and_asks_for_the_rest():
 
 
 def test_an_init_container_leaves_an_earlier_sidecar_its_devices():
+    """5004-CLAIM-10."""
     one = pod(container("a"), init=[sidecar("s", gpu=2), container("i", gpu=2)])
     assert requests(one, EXTENDED) == {
         "container-0-request-0": ("gpu-class", 2),
         "container-1-request-0": ("gpu-class", 2),
     }
+    assert mappings(one, EXTENDED) == {
+        ("s", EXTENDED, "container-0-request-0"),
+        ("i", EXTENDED, "container-1-request-0"),
+    }
+
+
+def test_init_containers_share_one_request_named_after_the_first_that_needs_the_most():
+    """5004-CLAIM-09: each uses what the container after them has; what is missing is asked for once."""
+    one = pod(
+        container("a", gpu=1), init=[container("i", gpu=2), container("j", gpu=4), container("k", gpu=4)]
+    )
+    assert requests(one, EXTENDED) == {
+        "container-1-request-0": ("gpu-class", 3),
+        "container-3-request-0": ("gpu-class", 1),
+    }
+    both = {"container-1-request-0", "container-3-request-0"}
+    for name in ("i", "j", "k"):
+        assert {request for who, _, request in mappings(one, EXTENDED) if who == name} == both
+
+
+def test_explicit_and_implicit_name_of_one_class_share_no_devices():
+    """5004-CLAIM-11: an init container that uses the one does not use what the container has of the other."""
+    one = pod(container("a", gpu=1), init=[container("i", implicit=1)])
+    found = device_requests(read_asked(one.spec), Delegation(((IMPLICIT, GPU), (EXTENDED, GPU))))
+    assert {request.name: request.exactly.count for request in found.requests} == {
+        "container-0-request-0": 1,
+        "container-1-request-0": 1,
+    }
+    assert {(each.container_name, each.request_name) for each in found.mappings} == {
+        ("i", "container-0-request-0"),
+        ("a", "container-1-request-0"),
+    }
+
+
+def test_mappings_go_by_resource_and_then_those_that_stay_before_those_that_end():
+    """5004-POD-03."""
+    one = pod(
+        container("a", nic=1, gpu=1),
+        container("b", gpu=1),
+        init=[container("i", gpu=1, nic=2), sidecar("s", gpu=1)],
+    )
+    classes = ExtendedResources()
+    for name, extended in (("nic-class", NIC), ("gpu-class", EXTENDED)):
+        classes.put(device_class(name, extended))
+    asked = read_asked(one.spec)
+    found = device_requests(asked, Choice(asked, classes).on({})).mappings
+    assert [(each.resource_name, each.container_name) for each in found] == [
+        (EXTENDED, "s"),
+        (EXTENDED, "a"),
+        (EXTENDED, "b"),
+        (EXTENDED, "i"),
+        (NIC, "a"),
+        (NIC, "i"),
+        (NIC, "i"),
+    ]
 
 
 def test_the_answer_does_not_depend_on_the_order_of_names():
@@ -336,7 +397,7 @@ def test_containers_that_run_side_by_side_share_nothing(one, names):
 
 @given(pods(), NAMED)
 def test_no_more_devices_than_the_pod_needs_at_its_peak(one, names):
-    """R3: the same sum that quota charges."""
+    """5004-CLAIM-12: R3: the same sum that quota charges."""
     answer = claimed(one, *delegated(one, names))
     total = sum(request.exactly.count for request in answer.requests)
     needs = podresources.requests(one.spec)

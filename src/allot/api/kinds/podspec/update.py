@@ -97,7 +97,7 @@ def _validate_gates(spec: Fields, before: Fields) -> list[FieldError]:
 def _fixed(spec: Fields, gated: bool) -> Fields:
     """The part that must stay as it is."""
     fixed = deepcopy(spec)
-    for name in ("activeDeadlineSeconds", "tolerations", "schedulingGates", "ephemeralContainers"):
+    for name in ("activeDeadlineSeconds", "tolerations", "schedulingGates"):
         fixed.pop(name, None)
     for name in _NARROWED if gated else ():
         fixed.pop(name, None)
