@@ -103,7 +103,7 @@ def test_claims_are_counted_by_class(api):
 
 
 def test_a_claim_is_charged_when_it_is_made_and_not_when_it_is_allocated(api):
-    """Digest 6.4: the charge follows from the spec, which cannot change."""
+    """5004-QUOTA-12: Digest 6.4: the charge follows from the spec, which cannot change."""
     quota(api, {DEVICES: "3", "count/resourceclaims.resource.k8s.io": "1"})
     assert api("POST", CLAIMS, claim("c", count=3)).status == 201
     charged = used(api)

@@ -1,6 +1,7 @@
 """KEP-5004, "Resource Quota": the two quotas of one device class are one, told to the real server and
 quota controller."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -9,7 +10,9 @@ from allot.api import errors
 from allot.apiserver import identities
 from allot.controllers.quota import CONTROLLER, loop
 from controllers.world import NS, World, tell
-from kep.objects import ANNOTATION, GPU, GPU_CLASS, container, device_class, pod
+from kep.cluster import Place, to_a_cluster
+from kep.objects import ANNOTATION, GPU, GPU_CLASS, container, device_class, node, pod, slice_
+from kep.telling import Desk, to_the_server
 
 EXTENDED = f"requests.{GPU}"
 DEVICES = f"{GPU_CLASS}.deviceclass.resource.k8s.io/devices"
@@ -47,9 +50,17 @@ def quotas(here: World):
 async def both(here: World, count: int) -> None:
     """Wait until every name of the class says so."""
 
+    await used_is(here, dict.fromkeys((EXTENDED, DEVICES, IMPLICIT), str(count)))
+
+
+async def used(here: World) -> dict[str, str]:
+    status = (await quotas(here).get("gpu", NS)).fields.get("status") or {}
+    return dict(status.get("used") or {})
+
+
+async def used_is(here: World, wanted: dict[str, str]) -> None:
     async def look() -> bool:
-        status = (await quotas(here).get("gpu", NS)).fields.get("status") or {}
-        return (status.get("used") or {}) == dict.fromkeys((EXTENDED, DEVICES, IMPLICIT), str(count))
+        return await used(here) == wanted
 
     await here.until(look)
 
@@ -70,7 +81,8 @@ async def special_claim(here: World, name: str, count: int) -> None:
 
 @told
 async def test_a_claim_counts_in_both_quotas(here: World):
-    """Resource Quota: the two mechanisms keep track of the usages of the same class the same way."""
+    """5004-QUOTA-01: Resource Quota: the two mechanisms keep track of the usages of the same class the same
+    way."""
     await here.claims.create(claim("c", 3))
     await both(here, 3)
     await here.claims.delete("c", NS)
@@ -79,7 +91,8 @@ async def test_a_claim_counts_in_both_quotas(here: World):
 
 @told
 async def test_a_pod_that_a_driver_serves_counts_once_in_both(here: World):
-    """Resource Quota: the same devices, asked for as an extended resource; the special claim adds nothing."""
+    """5004-QUOTA-02: Resource Quota: the same devices, asked for as an extended resource; the special claim
+    adds nothing."""
     await here.pods.create(pod(container(gpu=3)))
     await both(here, 3)
     await special_claim(here, "p", 3)
@@ -92,8 +105,8 @@ async def test_a_pod_that_a_driver_serves_counts_once_in_both(here: World):
 
 @told
 async def test_a_pod_that_a_device_plugin_serves_counts_in_both(here: World):
-    """Resource Quota: the claim quota must keep track of the devices from device plugins too. Nobody makes
-    a claim for such a pod."""
+    """5004-QUOTA-03, 5004-QUOTA-12: Resource Quota: the claim quota must keep track of the devices from
+    device plugins too. Nobody makes a claim for such a pod."""
     await here.pods.create(pod(container(gpu=2), nodeName="n"))
     await both(here, 2)
     await here.pods.patch("p", {"status": {"phase": "Succeeded"}}, NS, subresource="status")
@@ -102,7 +115,8 @@ async def test_a_pod_that_a_device_plugin_serves_counts_in_both(here: World):
 
 @told
 async def test_a_pod_may_use_the_class_by_its_own_name(here: World):
-    """Implicit Extended Resource Name: every class can be asked for under the name made of its own."""
+    """5004-QUOTA-04: Implicit Extended Resource Name: every class can be asked for under the name made of
+    its own."""
     await here.pods.create(pod(container(implicit=2)))
     await both(here, 2)
     await special_claim(here, "p", 2)
@@ -112,8 +126,8 @@ async def test_a_pod_may_use_the_class_by_its_own_name(here: World):
 
 @told
 async def test_ten_devices_are_ten_however_they_are_asked_for(here: World):
-    """Resource Quota: the example allows 10 devices in the namespace, by claims and by extended resources
-    together."""
+    """5004-QUOTA-05: Resource Quota: the example allows 10 devices in the namespace, by claims and by
+    extended resources together."""
     await here.claims.create(claim("c", 4))
     await here.pods.create(pod(container(gpu=3), name="explicit"))
     await here.pods.create(pod(container(implicit=3), name="implicit"))
@@ -131,7 +145,8 @@ async def test_ten_devices_are_ten_however_they_are_asked_for(here: World):
 
 @told
 async def test_differences_are_reconciled_away(here: World):
-    """Resource Quota: the controller reconciles away the differences between the usage of the two."""
+    """5004-QUOTA-06: Resource Quota: the controller reconciles away the differences between the usage of the
+    two."""
     await here.claims.create(claim("c", 3))
     await both(here, 3)
     spoiled = {"status": {"used": {EXTENDED: "1", DEVICES: "5", IMPLICIT: "3"}}}
@@ -141,26 +156,142 @@ async def test_differences_are_reconciled_away(here: World):
 
 @told
 async def test_the_mapping_is_that_of_the_device_classes_now(here: World):
-    """Resource Quota: the mapping between device class and extended resource is established from the
-    device classes in the cluster."""
+    """5004-QUOTA-07: Resource Quota: the mapping between device class and extended resource is established
+    from the device classes in the cluster."""
     classes = here.client.resource("resource.k8s.io", "v1", "deviceclasses", namespaced=False)
     await here.claims.create(claim("c", 2))
     await here.pods.create(pod(container(gpu=1)))
     await both(here, 3)
     await classes.patch(GPU_CLASS, {"spec": {"extendedResourceName": "example.com/other"}})
 
-    async def apart() -> bool:
-        status = (await quotas(here).get("gpu", NS)).fields["status"]
-        return status["used"] == {EXTENDED: "1", DEVICES: "2", IMPLICIT: "2"}
-
-    await here.until(apart)
+    apart = {EXTENDED: "1", DEVICES: "2", IMPLICIT: "2"}
+    await used_is(here, apart)
     await classes.patch(GPU_CLASS, {"spec": {"extendedResourceName": GPU}})
+    await both(here, 3)
+    await classes.patch(GPU_CLASS, {"spec": {"extendedResourceName": None}})
+    await used_is(here, apart)
+
+
+@told
+async def test_of_several_classes_only_the_one_that_serves_the_name_counts_under_it(here: World):
+    """5004-QUOTA-08: the class created last takes the name over, and gives it back when it goes. The names of
+    the class that lost it still agree with each other."""
+    classes = here.client.resource("resource.k8s.io", "v1", "deviceclasses", namespaced=False)
+    await here.claims.create(claim("c", 2))
+    await here.pods.create(pod(container(gpu=1)))
+    await both(here, 3)
+    await asyncio.sleep(1.05)  # times are written to the second
+    await classes.create(device_class("other.example.com"))
+    await used_is(here, {EXTENDED: "1", DEVICES: "2", IMPLICIT: "2"})
+    await here.claims.create(claim("d", 1))
+    await here.pods.create(pod(container(gpu=4), name="q"))
+    assert await used(here) == {EXTENDED: "5", DEVICES: "3", IMPLICIT: "3"}  # when they are made
+    await here.quiet()
+    assert await used(here) == {EXTENDED: "5", DEVICES: "3", IMPLICIT: "3"}
+    await classes.delete("other.example.com")
+    await both(here, 8)
+
+
+@told
+async def test_of_classes_of_one_second_the_first_by_name_counts(here: World):
+    """5004-QUOTA-08: as the scheduler has it. Made until both are of one second."""
+    classes = here.client.resource("resource.k8s.io", "v1", "deviceclasses", namespaced=False)
+    await here.claims.create(claim("c", 2))
+    await both(here, 2)
+    for _ in range(20):
+        await classes.delete(GPU_CLASS)
+        made = [await classes.create(device_class(name)) for name in ("other.example.com", GPU_CLASS)]
+        if len({one.metadata.creation_timestamp for one in made}) == 1:
+            break
+        await classes.delete("other.example.com")
+    assert len({one.metadata.creation_timestamp for one in made}) == 1
+    await here.pods.create(pod(container(gpu=1)))
     await both(here, 3)
 
 
 @told
+async def test_init_containers_count_where_the_pod_needs_most(here: World):
+    """5004-QUOTA-09: three for a moment, two later, of which one beside the other."""
+    init = [container("setup", gpu=3), container("proxy", keeps_running=True, gpu=1)]
+    await here.pods.create(pod(container(gpu=1), init=init))
+    await both(here, 3)
+    await here.pods.create(pod(container(gpu=2), init=[container("setup", gpu=1)], name="q"))
+    await both(here, 5)
+
+
+@told
 async def test_the_controller_may_list_device_classes(here: World):
-    """Resource Quota: for that, the controller needs the permission to list the device classes."""
+    """5004-QUOTA-14: Resource Quota: for that, the controller needs the permission to list the device
+    classes."""
     its = here.server.client(identities.controller("resourcequota-controller"))
     found = await its.resource("resource.k8s.io", "v1", "deviceclasses", namespaced=False).list()
     assert [one.name for one in found.objects] == [GPU_CLASS]
+
+
+# -- with the scheduler's own claim ------------------------------------------------------------------
+
+
+async def limited(here: Place, **hard: str) -> None:
+    """A quota of that much in the cluster's namespace, counted by its controller."""
+    await here.start_controllers((CONTROLLER,))
+    made = {"metadata": {"name": "gpu", "namespace": NS}, "spec": {"hard": hard}}
+    await here.client.resource("", "v1", "resourcequotas").create(made)
+    await counted(here, dict.fromkeys(hard, "0"))
+    await here.put(device_class(), node(), slice_())
+
+
+async def counted(here: Place, wanted: dict[str, str]) -> None:
+    async def look() -> bool:
+        found = await here.client.resource("", "v1", "resourcequotas").get("gpu", NS)
+        return (found.fields.get("status") or {}).get("used") == wanted
+
+    await here.until(look, f"used: {wanted}")
+
+
+COUNT = "count/resourceclaims.resource.k8s.io"
+
+
+@to_a_cluster()
+async def test_the_claim_that_the_scheduler_makes_adds_nothing(here: Place):
+    """5004-QUOTA-02, 5004-QUOTA-12, 5004-QUOTA-13: but for being a claim. What the pod used is given
+    back when it has finished."""
+    names = (EXTENDED, DEVICES, IMPLICIT)
+    await limited(here, **dict.fromkeys((*names, COUNT), "3"))
+    await here.put(pod(container(gpu=2), container("other", implicit=1)))
+    await here.settled()
+    assert len(await here.extended_claims()) == 1
+    await counted(here, {**dict.fromkeys(names, "3"), COUNT: "1"})
+    await here.quiet()
+    await counted(here, {**dict.fromkeys(names, "3"), COUNT: "1"})
+    await here.finish()
+    await counted(here, dict.fromkeys((*names, COUNT), "0"))
+
+
+@to_a_cluster()
+async def test_where_no_more_claims_are_allowed_the_pod_says_so_and_is_tried_again(here: Place):
+    """5004-QUOTA-13."""
+    await limited(here, **{COUNT: "1"})
+    await here.claim("mine", device_class=GPU_CLASS)
+    await here.put(pod())
+    assert "exceeded quota: gpu" in await here.why_not()
+    assert await here.held() == {}
+    await here.resource("resourceclaims").delete("mine", NS)
+    await here.settled()
+    assert len(await here.extended_claims()) == 1
+
+
+# -- without the feature -----------------------------------------------------------------------------
+
+
+@to_the_server(DRAExtendedResource=False)
+async def test_with_the_gate_off_claims_do_not_count_under_names_of_extended_resources(here: Desk):
+    """5004-QUOTA-15: nor pods under the devices of a class."""
+    limits = here.client.resource("", "v1", "resourcequotas")
+    hard = dict.fromkeys((EXTENDED, DEVICES, IMPLICIT), "10")
+    made = await limits.create({"metadata": {"name": "gpu", "namespace": NS}, "spec": {"hard": hard}})
+    await limits.update_status(made.changed({"status": {"hard": hard, "used": dict.fromkeys(hard, "0")}}))
+    await here.classes.create(device_class())
+    await here.claims.create(claim("c", 2))
+    await here.pods.create(pod(container(gpu=3)))
+    found = (await limits.get("gpu", NS)).fields["status"]["used"]
+    assert found == {EXTENDED: "3", DEVICES: "2", IMPLICIT: "0"}

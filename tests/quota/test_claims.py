@@ -1,10 +1,11 @@
 """Claims are charged by class, and the names of one class agree. Digest 6.4, KEP-5004 "Resource Quota"."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allot.api import Quantity
-from allot.quota import CLAIMS, Context, Owner, add, sources, usage
+from allot.api import Quantity, meta, resource
+from allot.quota import CLAIMS, Context, Owner, add, extended_names, sources, usage
 from quota.objects import DEVICES, EXTENDED, GPU, IMPLICIT, MAPPED, asking, claim, exactly, pod, special, used
 
 
@@ -15,25 +16,25 @@ def test_a_claim_is_charged_for_each_device_that_it_asks_for():
 
 
 def test_all_counts_as_the_most_that_one_claim_can_hold():
-    """Digest 6.4: 32 for All."""
+    """5004-QUOTA-10: Digest 6.4: 32 for All."""
     assert used(claim({"exactly": exactly(mode="All")}))[DEVICES] == "32"
 
 
 def test_admin_access_is_charged_too():
-    """Digest 6.4: adminAccess is not exempt."""
+    """5004-QUOTA-10: Digest 6.4: adminAccess is not exempt."""
     assert used(claim({"exactly": exactly(1, adminAccess=True)}))[DEVICES] == "1"
 
 
 def test_of_alternatives_the_largest_in_each_class_is_charged():
-    """Digest 6.4: firstAvailable counts the maximum over its subrequests in each class, and the sum over
-    classes: alternatives in different classes are each charged."""
+    """5004-QUOTA-10: Digest 6.4: firstAvailable counts the maximum over its subrequests in each class, and
+    the sum over classes: alternatives in different classes are each charged."""
     options = [exactly(4), exactly(1), exactly(2, "nic.example.com")]
     found = used(claim({"firstAvailable": options}, {"exactly": exactly(1)}))
     assert (found[DEVICES], found["nic.example.com.deviceclass.resource.k8s.io/devices"]) == ("5", "2")
 
 
 def test_capacity_that_is_shared_is_not_charged():
-    """Digest 6.4: there is no quota on consumable capacity; a share counts as a device."""
+    """5004-QUOTA-10: Digest 6.4: there is no quota on consumable capacity; a share counts as a device."""
     shared = exactly(1, capacity={"requests": {"memory": "10Gi"}})
     assert used(claim({"exactly": shared})) == used(claim({"exactly": exactly(1)}))
 
@@ -63,18 +64,38 @@ def test_a_pod_is_charged_under_every_name_of_the_class_that_its_extended_resour
         assert (found[DEVICES], found[IMPLICIT], found[EXTENDED]) == ("2", "2", "2")
 
 
-def test_an_extended_resource_of_two_classes_is_charged_by_its_own_name_until_a_claim_says_which():
-    """Nobody knows yet which class will serve the pod; its claim then pays for that one."""
-    names = Context({GPU: "example.com/gpu", "other": "example.com/gpu"}).extended_names
-    asker = pod(asking({"example.com/gpu": "2"}))
-    assert DEVICES not in used(asker, Context(names))
-    made = special(asker, {"exactly": exactly(2)})
-    found = used(made, Context(names, lambda claim: Owner(asker.fields, [])))
-    assert (found[DEVICES], found[EXTENDED]) == ("2", "0")
+def named(name: str, created: str, extended: str | None = "example.com/gpu") -> resource.DeviceClass:
+    metadata = {"name": name, "creationTimestamp": f"2026-01-01T00:00:0{created}Z"}
+    spec = {"extendedResourceName": extended} if extended else {}
+    return meta.view(resource.DeviceClass, {"metadata": metadata, "spec": spec})
+
+
+@pytest.mark.parametrize(
+    ("classes", "serves"),
+    [
+        ([named("a", "1"), named("b", "2")], "b"),
+        ([named("b", "2"), named("a", "1")], "b"),
+        ([named("b", "1"), named("a", "1")], "a"),
+        ([named("a", "1"), named("b", "2", None)], "a"),
+    ],
+    ids=["the later", "the later, heard of first", "of one second the first by name", "who has the name"],
+)
+def test_an_extended_name_is_that_of_the_class_that_serves_it(classes, serves):
+    """5004-QUOTA-08: the scheduler's rule."""
+    assert extended_names(classes) == {serves: "example.com/gpu"}
+
+
+def test_claims_of_a_class_that_does_not_serve_its_name_do_not_count_under_it():
+    """5004-QUOTA-08: a pod that uses the name counts under the names of the class that serves it."""
+    names = extended_names([named(GPU, "1"), named("other", "2")])
+    assert EXTENDED not in used(claim({"exactly": exactly(2)}), Context(names))
+    found = used(pod(asking({"example.com/gpu": "2"})), Context(names))
+    assert (found["other.deviceclass.resource.k8s.io/devices"], found[EXTENDED]) == ("2", "2")
+    assert DEVICES not in found
 
 
 def test_without_extended_resources_by_claims_each_view_stands_for_itself():
-    """Digest 6.4: the `requests.*` names of a class exist with DRAExtendedResource alone."""
+    """5004-QUOTA-15: Digest 6.4: the `requests.*` names of a class exist with DRAExtendedResource alone."""
     off = Context(None)
     assert used(claim({"exactly": exactly(2)}), off) == {
         "count/resourceclaims.resource.k8s.io": "1",
@@ -84,7 +105,7 @@ def test_without_extended_resources_by_claims_each_view_stands_for_itself():
 
 
 def test_a_claim_that_only_looks_like_the_pods_pays():
-    """Digest 6.4: the owner's uid is verified before anything is subtracted."""
+    """5004-QUOTA-11: Digest 6.4: the owner's uid is verified before anything is subtracted."""
     asker = pod(asking({"example.com/gpu": "2"}))
     other = pod(asking({"example.com/gpu": "2"}), uid="another")
     assert used(special(other, {"exactly": exactly(2)}), owned(asker))[EXTENDED] == "2"
@@ -95,8 +116,8 @@ def test_a_claim_that_only_looks_like_the_pods_pays():
 
 
 def test_of_two_claims_for_one_pod_one_is_paid_for():
-    """Digest 6.4: the claim that pod.status names, else the oldest. A scheduler that started over
-    left the older one; later the pod says which one it has."""
+    """5004-QUOTA-11: Digest 6.4: the claim that pod.status names, else the oldest. A scheduler that started
+    over left the older one; later the pod says which one it has."""
     asker = pod(asking({"example.com/gpu": "2"}))
     old = special(asker, {"exactly": exactly(2)}, name="old", made="t1")
     new = special(asker, {"exactly": exactly(2)}, name="new", made="t2")
@@ -107,7 +128,7 @@ def test_of_two_claims_for_one_pod_one_is_paid_for():
 
 
 def test_the_claim_of_a_finished_pod_pays_for_itself():
-    """The pod pays no more, and the devices are still held."""
+    """5004-QUOTA-12: The pod pays no more, and the devices are still held."""
     asker = pod(asking({"example.com/gpu": "2"}), phase="Succeeded")
     assert used(special(asker, {"exactly": exactly(2)}), owned(asker))[EXTENDED] == "2"
 

@@ -20,7 +20,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from weakref import WeakValueDictionary
 
 from allot import quota
-from allot.api import Fields, Gates, Kind, Object, errors, stored_form
+from allot.api import Fields, Gates, Kind, Object, errors, resource, stored_form
 from allot.store import Put
 
 from .admission import Attempt
@@ -114,20 +114,21 @@ class Quotas:
         return quota.Context(await self._extended_names(attempt.new, attempt.occasion))
 
     async def _extended_names(self, claim: Fields, occasion: WriteOccasion) -> dict[str, str]:
-        """Of the classes of a claim, compared at the commit."""
-        extended: dict[str, str] = {}
-        for name in quota.classes_of(claim):
-            device_class = occasion.join(await self._repository.find(self._classes, "", name))
-            if device_class is not None:
-                extended[name] = _extended_name(device_class)
-        return extended
+        """Those that the classes of a claim serve. The classes are compared at the commit."""
+        found = [
+            occasion.join(await self._repository.find(self._classes, "", name))
+            for name in quota.classes_of(claim)
+        ]
+        has_names = any(one is not None and _extended_name(one) for one in found)
+        return await self._all_extended_names() if has_names else {}
 
     async def _all_extended_names(self) -> dict[str, str]:
-        """Of every class: any of them may have the name that a pod uses. They are not compared; when
+        """Of every class: any of them may serve the name that a pod uses. They are not compared; when
         a class takes another name, the controller counts anew."""
         page = await self._repository.store.range(prefix_of(self._classes))
-        classes = (object_of(entry, self._classes) for entry in page.entries)
-        return {one.name: name for one in classes if (name := _extended_name(one))}
+        return quota.extended_names(
+            object_of(entry, self._classes).view(resource.DeviceClass) for entry in page.entries
+        )
 
     @property
     def _classes(self) -> Kind:
@@ -211,7 +212,7 @@ def _source(kind: Kind) -> quota.Source:
 
 
 def _extended_name(device_class: Object) -> str:
-    return (device_class.fields.get("spec") or {}).get("extendedResourceName") or ""
+    return device_class.view(resource.DeviceClass).spec.extended_resource_name or ""
 
 
 def _hard(found: Object) -> quota.Usage:

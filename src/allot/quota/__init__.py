@@ -15,7 +15,7 @@ What it promises
     Q2  The sum does not depend on order: adding and removing objects in any order gives what
         counting the remaining ones gives.
     Q3  The views of one device class agree. `<class>.deviceclass.resource.k8s.io/devices`, its
-        implicit name and the extended name that it has count the same devices, however they
+        implicit name and the extended name that it serves count the same devices, however they
         were asked for and whoever serves them, and none of them twice.
 
 A terminating pod counts until it is gone or finished: until then it holds what it was given.
@@ -28,7 +28,7 @@ from .names import CLAIMS, PODS, Source, is_extended_name, is_shared_name, sourc
 from .pods import unspecified
 from .scopes import covers
 from .tally import Tally
-from .views import ExtendedNames
+from .views import ExtendedNames, extended_names
 
 __all__ = [
     "CLAIMS",
@@ -48,6 +48,7 @@ __all__ = [
     "covers",
     "exceeded",
     "excess",
+    "extended_names",
     "is_extended_claim",
     "is_extended_name",
     "is_shared_name",

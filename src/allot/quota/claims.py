@@ -1,4 +1,4 @@
-"""What a claim uses: devices by class, under every name that the class has.
+"""What a claim uses: devices by class, under every name that the class serves.
 
 A claim is charged for what it asks, when it is made, and not for what it is given: `All`
 counts as the most that one claim can hold, and alternatives in different classes are each
@@ -36,8 +36,8 @@ FindOwner = Callable[[Fields], Owner | None]
 def claim_usage(claim: Fields, extended_names: ExtendedNames, find_owner: FindOwner) -> Usage:
     found: Usage = {}
     for class_name, count in devices_by_class(claim).items():
-        for name in names_of(class_name, extended_names):  # two classes may have one extended name
-            found[name] = found.get(name, ZERO) + Quantity.of(count)
+        for name in names_of(class_name, extended_names):
+            found[name] = Quantity.of(count)
     owner = find_owner(claim) if is_extended_claim(claim) else None
     if owner is None or not _stands_for(claim, owner):
         return found

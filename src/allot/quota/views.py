@@ -6,15 +6,28 @@
 
 Whoever asks for a device under one of them takes it from all: a claim, and a pod that asks for
 the extended resource, whether a driver or a device plugin will serve it. KEP-5004, "Resource Quota".
+Where several classes have one extended name, it is that of the class that serves it, and of no other.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+
+from allot.api import resource
 
 from .amounts import ZERO, Usage
 from .names import DEVICES_SUFFIX, IMPLICIT, REQUESTS
 
 ExtendedNames = Mapping[str, str] | None
-"""Device class -> extended resource. None where pods cannot ask for devices in this way."""
+"""Device class -> the extended resource that it serves. None where pods cannot ask for devices so."""
+
+
+def extended_names(classes: Iterable[resource.DeviceClass]) -> dict[str, str]:
+    """Of all classes there are, each name with the class that serves it."""
+    contenders: dict[str, list[resource.DeviceClass]] = {}
+    for one in classes:
+        if name := one.spec.extended_resource_name:
+            contenders.setdefault(name, []).append(one)
+    winners = ((name, resource.serving(rivals)) for name, rivals in contenders.items())
+    return {one.metadata.name: name for name, one in winners if one is not None}
 
 
 def names_of(class_name: str, extended_names: ExtendedNames) -> list[str]:
@@ -39,13 +52,12 @@ def in_all_views(usage: Usage, extended_names: ExtendedNames) -> Usage:
 
 
 def _class_of(name: str, extended_names: ExtendedNames) -> str:
-    """The class that a requested resource stands for; "" where there is none, or no single one."""
+    """The class that a requested resource stands for; "" where there is none."""
     if extended_names is None:
         return ""
     if name.startswith(IMPLICIT):
         return name.removeprefix(IMPLICIT)
-    resource = name.removeprefix(REQUESTS)
-    if resource == name or "/" not in resource:
+    requested = name.removeprefix(REQUESTS)
+    if requested == name or "/" not in requested:
         return ""
-    classes = [one for one, extended in extended_names.items() if extended == resource]
-    return classes[0] if len(classes) == 1 else ""
+    return next((one for one, extended in extended_names.items() if extended == requested), "")

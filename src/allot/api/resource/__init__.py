@@ -7,6 +7,7 @@ stock      what the slices of a pool offer to be held
 pools      a pool cut into slices, and what to write so that the API shows it
 pods       the rules of the pod fields that refer to claims
 lifecycle  the life of a claim, as a table
+serving    which class serves the name of an extended resource
 limits     numbers and well-known strings
 """
 
@@ -21,6 +22,7 @@ from .kinds import (
     RESOURCE_SLICE,
     served,
 )
+from .serving import serving
 from .types import (
     AllocatedDeviceStatus,
     AllocationResult,
@@ -132,5 +134,6 @@ __all__ = [
     "pods",
     "pools",
     "served",
+    "serving",
     "stock",
 ]

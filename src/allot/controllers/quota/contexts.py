@@ -3,17 +3,8 @@
 from collections.abc import Callable, Iterable
 
 from allot import quota
-from allot.api import Fields, Object, resource
+from allot.api import Fields, Object
 from allot.informers import OWNER_INDEX, Informer, owner_uids
-
-
-def extended_names(classes: Iterable[Object]) -> dict[str, str]:
-    views = (one.view(resource.DeviceClass) for one in classes)
-    return {
-        view.metadata.name: view.spec.extended_resource_name
-        for view in views
-        if view.spec.extended_resource_name
-    }
 
 
 def from_caches(

@@ -118,8 +118,9 @@ class Counting:
             self._loop.add(key)
 
     def _extended_names(self) -> quota.ExtendedNames:
-        on = self._world.gates["DRAExtendedResource"]
-        return contexts.extended_names(self._classes.cache) if on else None
+        if not self._world.gates["DRAExtendedResource"]:
+            return None
+        return quota.extended_names(one.view(resource.DeviceClass) for one in self._classes.cache)
 
     def _definition_changed(self, change: Change) -> None:
         for key, sources in self._unserved.items():

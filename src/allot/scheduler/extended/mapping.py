@@ -51,10 +51,7 @@ class ExtendedResources:
         """The class that serves a resource. An implicit name is never anything but its own class."""
         if name.startswith(IMPLICIT_PREFIX):
             return self._classes.get(name.removeprefix(IMPLICIT_PREFIX))
-        contenders = [self._known(one) for one in self._contenders.get(name) or ()]
-        latest = max((_created(one) for one in contenders), default="")
-        winners = (one for one in contenders if _created(one) == latest)
-        return min(winners, key=lambda one: one.metadata.name, default=None)
+        return resource.serving(self._known(one) for one in self._contenders.get(name) or ())
 
     # -- hearing --------------------------------------------------------------------------------
 
@@ -104,11 +101,6 @@ class ExtendedResources:
 
 def explicit_name(device_class: resource.DeviceClass | None) -> str:
     return (device_class.spec.extended_resource_name or "") if device_class is not None else ""
-
-
-def _created(device_class: resource.DeviceClass) -> str:
-    """Times are written alike, to the second and in UTC, so letters compare as times do."""
-    return device_class.metadata.creation_timestamp
 
 
 def _service(device_class: resource.DeviceClass | None) -> object:
