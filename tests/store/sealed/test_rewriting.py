@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from allot.store import BadKeys, Compare, MemoryStore, Put, Store, open_store, sealed_store
+from allot.store import BadKeys, Compare, Delete, MemoryStore, Put, Store, open_store, sealed_store
 from allot.store.sealed import rewriting
 from allot.store.sealed.mark import key_id_of
 from allot.store.sqlite.file import LogFile
@@ -113,8 +113,9 @@ def test_who_is_refused_sees_what_is_there(tmp_path):
     run(story())
 
 
-def test_nothing_of_what_was_plain_stays_on_the_disk(tmp_path, monkeypatch):
-    """Not in pages that SQLite freed, nor in its write-ahead log, nor in our own history.
+@pytest.fixture
+def traces(tmp_path, monkeypatch):
+    """The files of a store in which the marker can be read.
 
     Some builds of SQLite overwrite what they free. This one is told not to.
     """
@@ -126,9 +127,11 @@ def test_nothing_of_what_was_plain_stays_on_the_disk(tmp_path, monkeypatch):
         return db
 
     monkeypatch.setattr(LogFile, "_connect", careless)
+    return lambda: [file.name for file in tmp_path.glob("allot.db*") if MARKER in file.read_bytes()]
 
-    def traces() -> list[str]:
-        return [file.name for file in tmp_path.glob("allot.db*") if MARKER in file.read_bytes()]
+
+def test_nothing_of_what_was_plain_stays_on_the_disk(tmp_path, traces):
+    """Not in pages that SQLite freed, nor in its write-ahead log, nor in our own history."""
 
     async def story() -> None:
         store = open_store("sqlite", tmp_path)
@@ -144,5 +147,22 @@ def test_nothing_of_what_was_plain_stays_on_the_disk(tmp_path, monkeypatch):
         assert (await again.get("/secrets/0")).value == MARKER * 20
         await again.close()
         assert not traces()
+
+    run(story())
+
+
+def test_nothing_stays_of_what_was_replaced_or_deleted_before_the_rewrite(tmp_path, traces):
+    """With the key the plain secrets were written anew, or deleted, so that the rewrite finds none to
+    encrypt. What they were still lies in our own history."""
+
+    async def story() -> None:
+        store = open_store("sqlite", tmp_path)
+        await store.transact([], [Put("/secrets/a", MARKER), Put("/secrets/b", MARKER)])
+        sealed = await sealed_store(store, key_file(tmp_path, b"1"), PREFIXES)
+        await sealed.transact([], [Put("/secrets/a", b"{}"), Delete("/secrets/b")])
+        assert traces()
+        await sealed_store(store, key_file(tmp_path, b"1"), PREFIXES, rewrite_all=True)
+        assert not traces()
+        await store.close()
 
     run(story())

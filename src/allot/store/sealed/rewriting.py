@@ -44,8 +44,7 @@ async def rewrite(store: Store, seals: "Seals", prefixes: Sequence[str]) -> int:
                 rewritten += 1
                 break
             entry = answer.current.get(entry.key)  # another server wrote it meanwhile
-    if rewritten:
-        await store.compact(await store.revision())
+    await store.compact(await store.revision())  # also of what others wrote anew or deleted before
     await store.scrub()
     return rewritten
 
