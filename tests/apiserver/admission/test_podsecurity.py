@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from allot.api import errors
-from allot.apiserver.admission.podsecurity.checks import CHECKS, Pod, complaints
+from allot.apiserver.admission.podsecurity import KINDS
+from allot.apiserver.admission.podsecurity.checks import APPARMOR, CHECKS, Pod, complaints
+from allot.client import Patch
 
 GOOD = {
     "allowPrivilegeEscalation": False,
@@ -129,14 +131,29 @@ async def labelled(client, **levels: str):
     await namespaces.create({"metadata": {"name": "team", "labels": labels}})
 
 
+async def enforced(client, level: str, version: str = "latest"):
+    """From now on."""
+    prefix = "pod-security.kubernetes.io/enforce"
+    labels = {"metadata": {"labels": {prefix: level, f"{prefix}-version": version}}}
+    await client.resource("", "v1", "namespaces", namespaced=False).patch("team", labels)
+
+
 def pod(name: str, wanted: dict[str, Any]):
     return {"metadata": {"name": name, "namespace": "team"}, "spec": wanted}
 
 
-def deployment(wanted: dict[str, Any]):
-    template = {"metadata": {"labels": {"app": "a"}}, "spec": wanted}
-    metadata = {"name": "d", "namespace": "team"}
-    return {"metadata": metadata, "spec": {"selector": {"matchLabels": {"app": "a"}}, "template": template}}
+def workload(wanted: dict[str, Any], kind: str):
+    template = {"metadata": {"labels": {"app": "a"}}, "spec": {**wanted, "restartPolicy": "Always"}}
+    unending = {"selector": {"matchLabels": {"app": "a"}}, "template": template}
+    ending = {"template": {"spec": {**wanted, "restartPolicy": "Never"}}}
+    made = {
+        "podtemplates": {"template": template},
+        "replicationcontrollers": {"spec": {"selector": {"app": "a"}, "template": template}},
+        "statefulsets": {"spec": {**unending, "serviceName": "s"}},
+        "jobs": {"spec": ending},
+        "cronjobs": {"spec": {"schedule": "@daily", "jobTemplate": {"spec": ending}}},
+    }
+    return {"metadata": {"name": "d", "namespace": "team"}, **made.get(kind, {"spec": unending})}
 
 
 def test_a_level_that_is_enforced_refuses_pods_and_not_what_makes_them(allot_server):
@@ -152,8 +169,27 @@ def test_a_level_that_is_enforced_refuses_pods_and_not_what_makes_them(allot_ser
         said.clear()
         await pods.create(pod("good", spec()))
         assert said == []
-        await client.resource("apps", "v1", "deployments").create(deployment(spec(hostNetwork=True)))
+        deployments = client.resource("apps", "v1", "deployments")
+        await deployments.create(workload(spec(hostNetwork=True), "deployments"))
         assert said == ['would violate PodSecurity "restricted:latest": host namespaces (hostNetwork=true)']
+
+    allot_server.run(story())
+
+
+@pytest.mark.parametrize(("group", "kind"), [one for one in KINDS if one != ("", "pods")])
+def test_a_client_is_warned_about_the_pods_of_every_kind_that_makes_some(allot_server, group, kind):
+    said: list[str] = []
+    client = allot_server.client(warn=said.append)
+
+    async def story():
+        await labelled(client, warn="baseline")
+        makers = client.resource(group, "v1", kind)
+        text = 'would violate PodSecurity "baseline:latest": host namespaces (hostPID=true)'
+        await makers.create(workload(spec(hostPID=True), kind))
+        assert text in said
+        said.clear()
+        await makers.patch("d", {"metadata": {"labels": {"a": "b"}}}, "team")
+        assert text not in said  # its pods are as they were
 
     allot_server.run(story())
 
@@ -166,14 +202,51 @@ def test_whoever_raises_the_level_hears_of_pods_that_are_above_it(allot_server):
         await labelled(client)
         await client.resource("", "v1", "pods").create(pod("bad", spec(hostPID=True)))
         said.clear()
-        patch = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "baseline"}}}
-        await client.resource("", "v1", "namespaces", namespaced=False).patch("team", patch)
+        await enforced(client, "baseline")
         assert said == [
             'existing pods in namespace "team" violate the new PodSecurity enforce level "baseline:latest"',
             "bad: host namespaces (hostPID=true)",
         ]
-        labels = {"metadata": {"labels": {"a": "b"}}}
-        await client.resource("", "v1", "pods").patch("bad", labels, "team")  # what runs is left alone
+
+    allot_server.run(story())
+
+
+def test_a_newer_version_of_the_same_level_may_forbid_more(allot_server):
+    said: list[str] = []
+    client = allot_server.client(warn=said.append)
+
+    async def story():
+        await labelled(client, enforce="baseline", enforce_version="v1.33")
+        await client.resource("", "v1", "pods").create(pod("probed", spec(container=PROBE)))
+        said.clear()
+        await enforced(client, "baseline", "v1.34")
+        assert said[0].endswith('violate the new PodSecurity enforce level "baseline:v1.34"')
+        assert [one.partition(":")[0] for one in said[1:]] == ["probed"]
+
+    allot_server.run(story())
+
+
+def test_of_pods_above_a_level_that_was_raised_only_what_is_judged_cannot_change(allot_server):
+    """What runs is left alone: others go on to note things on it, and to let it be scheduled."""
+    client = allot_server.client()
+
+    async def story():
+        await labelled(client)
+        pods = client.resource("", "v1", "pods")
+        await pods.create(pod("bad", spec(hostPID=True, schedulingGates=[{"name": "g"}])))
+        await enforced(client, "baseline")
+        await pods.patch("bad", {"metadata": {"labels": {"a": "b"}, "annotations": {"a": "b"}}}, "team")
+        scheduling = [
+            {"op": "add", "path": "/spec/tolerations/-", "value": {"key": "a", "operator": "Exists"}},
+            {"op": "remove", "path": "/spec/schedulingGates"},
+        ]
+        await pods.patch("bad", scheduling, "team", type=Patch.JSON)
+        image = [{"op": "replace", "path": "/spec/containers/0/image", "value": "other"}]
+        profile = {"metadata": {"annotations": {f"{APPARMOR}main": "unconfined"}}}
+        with pytest.raises(errors.Forbidden, match="violates PodSecurity"):
+            await pods.patch("bad", image, "team", type=Patch.JSON)
+        with pytest.raises(errors.Forbidden, match="violates PodSecurity"):
+            await pods.patch("bad", profile, "team")
 
     allot_server.run(story())
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 from allot.api import Fields, errors, field
 
 from .. import Attempt, Plugin
-from .checks import Pod, complaints
+from .checks import APPARMOR, Pod, complaints
 
 LEVELS: Final = ("privileged", "baseline", "restricted")
 MODES: Final = ("enforce", "audit", "warn")
@@ -39,6 +39,18 @@ _TEMPLATES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
 """Where each kind that makes pods says what they are like."""
 
 KINDS: Final = tuple(_TEMPLATES)
+
+_HARMLESS: Final = frozenset(
+    [
+        "activeDeadlineSeconds",
+        "affinity",
+        "nodeSelector",
+        "schedulingGates",
+        "terminationGracePeriodSeconds",
+        "tolerations",
+    ]
+)
+"""What may change in a pod that is there, and does nothing to its node."""
 
 Pods = Callable[[str], Awaitable[Sequence[Mapping[str, Any]]]]
 """The pods of a namespace."""
@@ -112,10 +124,13 @@ async def pod_security(attempt: Attempt) -> None:
 
 
 def _said(attempt: Attempt, fields: Fields) -> Mapping[str, Any]:
+    """What is judged, and is judged again when it changes."""
     for name in _TEMPLATES[attempt.kind.group, attempt.kind.plural]:
         fields = fields.get(name) or {}
     annotations = (fields.get("metadata") or {}).get("annotations") or {}
-    return {"metadata": {"annotations": annotations}, "spec": fields.get("spec") or {}}
+    profiles = {name: value for name, value in annotations.items() if name.startswith(APPARMOR)}
+    spec = {name: value for name, value in (fields.get("spec") or {}).items() if name not in _HARMLESS}
+    return {"metadata": {"annotations": profiles}, "spec": spec}
 
 
 def labels_of_namespaces(pods: Pods) -> Plugin:

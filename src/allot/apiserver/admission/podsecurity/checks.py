@@ -37,7 +37,7 @@ VOLUMES: Final = frozenset(
         "secret",
     )
 )  # fmt: skip
-_APPARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
+APPARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ def _apparmor(pod: Pod) -> Iterator[str]:
         yield f"{_named(names)} must not set AppArmor profile type to Unconfined"
     for key, value in sorted(pod.annotations.items()):
         is_safe = value in ("", "runtime/default") or str(value).startswith("localhost/")
-        if key.startswith(_APPARMOR) and not is_safe:
+        if key.startswith(APPARMOR) and not is_safe:
             yield f'annotation "{key}={value}"'
 
 
