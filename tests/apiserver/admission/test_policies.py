@@ -1,5 +1,6 @@
 """What administrators demand of writes, as expressions."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -36,6 +37,8 @@ class Cluster:
         self.bindings = client.resource(GROUP, "v1", "validatingadmissionpolicybindings", namespaced=False)
         self.namespaces = client.resource("", "v1", "namespaces", namespaced=False)
         self.configs = client.resource("", "v1", "configmaps")
+        self.pods = client.resource("", "v1", "pods")
+        self.classes = client.resource("resource.k8s.io", "v1", "deviceclasses", namespaced=False)
 
     def run(self, deed: Any) -> Any:
         return self._server.run(deed)
@@ -144,6 +147,62 @@ def test_selectors_of_namespaces_and_objects_and_rules_that_exclude(cluster):
     cluster.make("spared", "held")
     with pytest.raises(errors.Invalid):
         cluster.make("c", "held")
+
+
+@pytest.mark.parametrize("before", ["yes", "no"])
+def test_an_object_is_selected_by_what_it_was_and_by_what_it_becomes(cluster, before):
+    """Nobody gets out of a policy by taking its label off in the same write."""
+    cluster.make("free")
+    labels = {"metadata": {"name": "c", "namespace": "default", "labels": {"held": before}}}
+    cluster.run(cluster.configs.create(labels))
+    cluster.enforce(policy("false", match={"objectSelector": {"matchLabels": {"held": "yes"}}}))
+    after = {"metadata": {"labels": {"held": "no" if before == "yes" else "yes"}}}
+    with pytest.raises(errors.Invalid):
+        cluster.run(cluster.configs.patch("c", after, "default"))
+    cluster.run(cluster.configs.patch("free", {"data": {"a": "b"}}, "default"))
+
+
+def test_a_namespace_is_selected_by_its_own_labels_and_what_is_in_none_always(cluster):
+    rule = {
+        "apiGroups": ["", "resource.k8s.io"],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE"],
+        "resources": ["namespaces", "deviceclasses"],
+    }
+    match = {"namespaceSelector": {"matchLabels": {"held": "yes"}}}
+    cluster.enforce(policy("false", rule=rule, match=match))
+    cluster.run(cluster.namespaces.create({"metadata": {"name": "free"}}))
+    with pytest.raises(errors.Invalid):
+        cluster.run(cluster.namespaces.create({"metadata": {"name": "held", "labels": {"held": "yes"}}}))
+    with pytest.raises(errors.Invalid):
+        cluster.run(cluster.classes.create({"metadata": {"name": "gpu"}, "spec": {}}))
+
+
+@pytest.mark.parametrize(
+    ("resource", "is_about"),
+    [
+        ("pods", {""}),
+        ("*", {""}),
+        ("pods/status", {"status"}),
+        ("*/status", {"status"}),
+        ("pods/*", {"", "status"}),
+        ("*/*", {"", "status"}),
+        ("*/scale", set()),
+        ("configmaps/*", set()),
+    ],
+)
+def test_a_rule_names_resources_with_or_without_what_lies_below_them(cluster, resource, is_about):
+    container = {"name": "main", "image": "busybox"}
+    made = {"metadata": {"name": "web", "namespace": "default"}, "spec": {"containers": [container]}}
+    cluster.run(cluster.pods.create(made))
+    cluster.enforce(policy("false", rule={**PODS, "resources": [resource]}))
+    for below, patch in (
+        ("", {"metadata": {"labels": {"a": "b"}}}),
+        ("status", {"status": {"phase": "Running"}}),
+    ):
+        write = cluster.pods.patch("web", patch, "default", subresource=below)
+        with pytest.raises(errors.Invalid) if below in is_about else nullcontext():
+            cluster.run(write)
 
 
 def test_a_binding_may_narrow_what_a_policy_is_about(cluster):

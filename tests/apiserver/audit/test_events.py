@@ -138,6 +138,17 @@ def test_looking_at_secrets_is_recorded_and_their_content_is_not(tmp_path):
     assert "hunter2" not in text and "aHVudGVyMi1wbGFpbg" not in text and "x-query" not in text
 
 
+def test_looking_into_a_pod_is_recorded(tmp_path):
+    """Whatever comes of it: asking for it is enough."""
+    log = tmp_path / "audit.log"
+    inside = ("attach", "exec", "log", "portforward", "proxy")
+    with recorded(log) as server:
+        for subresource in ("status", *inside):
+            server.ask("GET", f"/api/v1/namespaces/default/pods/web/{subresource}")
+    said = [line["objectRef"]["subresource"] for line in lines(log)]
+    assert said == [*inside]
+
+
 def test_making_a_token_is_recorded_and_the_token_is_not(tmp_path):
     log = tmp_path / "audit.log"
     accounts = "/api/v1/namespaces/default/serviceaccounts"

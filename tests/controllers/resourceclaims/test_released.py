@@ -159,3 +159,16 @@ async def test_the_node_of_the_allocation_is_asked_when_no_pod_is_known(here: Wo
     await here.claims.delete("c", NS)
     await here.quiet()
     assert not await is_free(here)
+
+
+@story
+async def test_a_node_that_the_cache_has_not_heard_of_is_there_all_the_same(here: World):
+    """It came a moment ago, and has prepared the claim since."""
+    made = await here.claims.create(claim())
+    running = await here.pods.create(pod(claims=direct(), nodeName="n"))
+    await allocate(here, made, consumer(running))
+    await freeze(here, "nodes")
+    await node_with(here, made.uid)
+    await here.pods.delete("p", NS, grace_period_s=0)
+    await here.quiet()
+    assert not await is_free(here)

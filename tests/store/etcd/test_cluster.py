@@ -11,9 +11,11 @@ from allot.store import (
     Committed,
     Compacted,
     Compare,
+    Entry,
     Event,
     OutcomeUnknown,
     Put,
+    Revise,
     Store,
     Unavailable,
     open_store,
@@ -161,6 +163,43 @@ def test_two_stores_on_one_etcd_agree(one_etcd: Etcd):
         assert [event.value for event in stories[0]] == [b"%d" % n for n in range(1, 91)]
         await left.close()
         await right.close()
+
+    run(story())
+
+
+def test_a_revision_does_not_refuse_because_of_what_another_store_has_changed(
+    one_etcd: Etcd, monkeypatch: pytest.MonkeyPatch
+):
+    """It says no to what it read, and by then that is no longer so."""
+
+    class Full(Exception):
+        pass
+
+    def take_a_place(value: bytes | None) -> bytes:
+        if value == b"full":
+            raise Full
+        return b"taken"
+
+    async def story() -> None:
+        url = one_etcd.url()
+        ours, theirs = open_store(url), open_store(url)
+        await theirs.transact([], [Put("/places", b"full")])
+        with pytest.raises(Full):
+            await ours.transact([], [Revise("/places", take_a_place)])
+        get, leaving = ours.get, [Put("/places", b"free")]
+
+        async def get_before_they_leave(key: str) -> Entry | None:
+            entry = await get(key)
+            while leaving:
+                await theirs.transact([], [leaving.pop()])
+            return entry
+
+        monkeypatch.setattr(ours, "get", get_before_they_leave)
+        assert isinstance(await ours.transact([], [Revise("/places", take_a_place)]), Committed)
+        entry = await theirs.get("/places")
+        assert entry is not None and entry.value == b"taken"
+        await ours.close()
+        await theirs.close()
 
     run(story())
 
