@@ -155,14 +155,44 @@ def test_pods_are_listed_by_node():
     assert not may(found, N2, "get", "pods", name="web")
 
 
-def test_leases_and_csi_nodes_bear_the_nodes_name():
+@pytest.mark.parametrize(
+    ("resource", "group", "namespace"),
+    [
+        ("leases", "coordination.k8s.io", "kube-node-lease"),
+        ("csinodes", "storage.k8s.io", ""),
+        ("preparedclaims", "node.allot.dev", ""),
+    ],
+)
+def test_what_bears_the_nodes_name_is_its_own_and_no_other(resource, group, namespace):
     found = NodeAuthorizer()
-    lease = {"resource": "leases", "group": "coordination.k8s.io"}
-    assert may(found, N1, "update", namespace="kube-node-lease", name="n1", **lease)
-    assert not may(found, N1, "update", namespace="kube-node-lease", name="n2", **lease)
-    assert not may(found, N1, "update", namespace="kube-system", name="n1", **lease)
-    assert may(found, N1, "patch", "csinodes", "", "n1", "storage.k8s.io")
-    assert not may(found, N1, "patch", "csinodes", "", "n2", "storage.k8s.io")
+    for verb in ("get", "update", "patch", "delete"):
+        assert may(found, N1, verb, resource, namespace, "n1", group)
+        assert not may(found, N1, verb, resource, namespace, "n2", group)
+    assert may(found, N1, "create", resource, namespace, "", group)  # the content decides
+    for verb in ("list", "watch", "deletecollection"):
+        assert not may(found, N1, verb, resource, namespace, "", group)
+        assert not may(found, N1, verb, resource, namespace, "n1", group)
+
+
+def test_a_lease_of_its_name_elsewhere_is_not_the_nodes():
+    for verb in ("get", "create", "update", "patch", "delete"):
+        assert not may(NodeAuthorizer(), N1, verb, "leases", "kube-system", "n1", "coordination.k8s.io")
+
+
+@pytest.mark.parametrize(
+    ("resource", "group", "name"),
+    [
+        ("secrets", "", "pull"),
+        ("configmaps", "", "env-map"),
+        ("resourceclaims", RESOURCE, "by-name"),
+        ("persistentvolumeclaims", "", "disk"),
+        ("serviceaccounts", "", "bot"),
+    ],
+)
+def test_below_what_a_node_reads_it_reads_nothing(resource, group, name):
+    found = nodes(WANTS)
+    assert may(found, N1, "get", resource, name=name, group=group)
+    assert not may(found, N1, "get", resource, name=name, group=group, subresource="status")
 
 
 def test_nodes_share_what_they_all_need():

@@ -154,6 +154,14 @@ def test_a_kept_answer_is_dropped_when_a_binding_goes():
     assert not may(found, ANN, "get", "pods")
 
 
+def test_a_kept_answer_is_that_of_a_user_with_the_same_groups():
+    """Two certificates may give one name and different groups."""
+    rule = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
+    found = policy(role("r", [rule]), binding("b", "ClusterRole", "r", [("Group", "team")]))
+    assert may(found, ANN, "get", "pods")
+    assert not may(found, identities.user("ann"), "get", "pods")
+
+
 # The index beside a reading of every object for every question.
 
 # Few names and few values, so that bindings meet roles and rules meet questions often.
@@ -197,7 +205,7 @@ BINDINGS = st.builds(
 )
 GONE = st.sampled_from([False, False, True])
 EVENTS = st.lists(st.tuples(st.one_of(ROLES, BINDINGS), GONE), min_size=4, max_size=12)
-USERS = st.sampled_from([ANN, User("bob", ("team",)), identities.service_account("n1", "bot")])
+USERS = st.sampled_from([ANN, User("ann"), User("bob", ("team",)), identities.service_account("n1", "bot")])
 ACTIONS = st.builds(
     Action,
     verb=st.sampled_from(["get", "list"]),

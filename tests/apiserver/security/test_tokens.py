@@ -108,6 +108,17 @@ def test_a_nodes_token_dies_with_the_node(world):
     assert tokens.user(given_token, NOW) is None
 
 
+def test_a_secrets_token_dies_with_the_secret_and_does_not_serve_its_successor(world):
+    world.put("secrets", "dev", "key", "secret-1")
+    tokens = Tokens(KEYS, world)
+    given_token = token(world, boundObjectRef=bound_to("Secret", "key"))
+    assert tokens.user(given_token, NOW) is not None
+    world.put("secrets", "dev", "key", "secret-2")
+    assert tokens.user(given_token, NOW) is None
+    del world["secrets", "dev", "key"]
+    assert tokens.user(given_token, NOW) is None
+
+
 def test_a_pods_token_outlives_its_node_because_the_pod_decides(world):
     given_token = token(world, boundObjectRef=bound_to("Pod", "web"))
     del world["nodes", "", "n1"]
