@@ -1,10 +1,12 @@
 """Rules that a definition writes into its schema, judged by the server."""
 
+import threading
 from typing import Any
 
 import pytest
 
 from allot.api import errors
+from allot.apiserver import rulebook
 
 
 def definition(spec: dict[str, Any], *rules: Any, **more: Any) -> dict[str, Any]:
@@ -224,6 +226,35 @@ def test_what_a_rule_really_costs_is_counted_and_ends_the_judging(widgets):
         return
     with pytest.raises(errors.Invalid, match="call cost exceeds limit"):
         widgets.make({"items": [*range(1500)]})
+
+
+@pytest.mark.parametrize(
+    ("rule", "is_cheap"), [("self.all(a, a > 0)", True), ("self.all(a, self.all(b, a + b > 0))", False)]
+)
+def test_rules_are_read_aside_and_judged_aside_unless_that_takes_a_moment(
+    widgets, monkeypatch, rule, is_cheap
+):
+    """Also the first time, when nobody knows yet how long it takes."""
+    done: list[tuple[str, bool]] = []
+
+    def noting(what: str) -> None:
+        plain = getattr(rulebook, what)
+
+        def noted(*given: Any) -> Any:
+            done.append((what, threading.current_thread() is threading.main_thread()))
+            return plain(*given)
+
+        monkeypatch.setattr(rulebook, what, noted)
+
+    numbers = {"type": "array", "maxItems": 300, "items": {"type": "integer"}}
+    widgets.define(definition({**numbers, "x-kubernetes-validations": [{"rule": rule}]}))
+    noting("read")
+    noting("judge")
+    widgets.make([1, 2], "first")
+    assert done == [("read", False), ("judge", False)]
+    done.clear()
+    widgets.make([1, 2], "second")
+    assert done == [("judge", is_cheap)]
 
 
 @pytest.mark.parametrize("items", [True, 7, "x", [{}], {"type": 7}])

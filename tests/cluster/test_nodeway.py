@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 from datetime import UTC, datetime
+from urllib.parse import urlencode
 
 import pytest
 
@@ -12,6 +13,16 @@ from allot.client import Client, HttpsTransport, kubeconfig
 from allot.cluster import way_to_nodes
 
 LOG = b"one\ntwo\nthree\n"
+PASSED_ON = {
+    "follow": "true",
+    "previous": "true",
+    "sinceSeconds": "60",
+    "sinceTime": "2026-05-01T12:00:00Z",
+    "timestamps": "true",
+    "limitBytes": "100",
+    "stream": "Stderr",
+}
+"""What kubectl may ask for besides the last lines."""
 
 
 class Agent:
@@ -73,6 +84,9 @@ def test_logs_are_asked_of_the_node_that_runs_the_pod(tmp_path):
         assert answer.body == LOG
         assert agent.asked == ["/containerLogs/default/web/main?tailLines=3"]
         assert agent.callers == ["allot:apiserver-to-node"]
+        for name, value in PASSED_ON.items():
+            await client.send("GET", path, {"container": "side", name: value, "pretty": "true"})
+            assert agent.asked[-1] == f"/containerLogs/default/web/side?{urlencode({name: value})}"
 
         for wrong, query in (
             (path, {}),
