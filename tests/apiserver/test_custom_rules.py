@@ -214,22 +214,60 @@ def test_a_rule_that_may_cost_too_much_is_refused_unless_the_schema_is_bounded(w
     widgets.define(listed(maxItems=20))
 
 
-def test_what_a_rule_really_costs_is_counted_and_ends_the_judging(widgets):
-    """The estimate trusts bounds that the object may come near to."""
-    rule = "self.spec.items.all(a, self.spec.items.all(b, a + b == b + a))"
-    items = {"type": "array", "maxItems": 1500, "items": {"type": "integer"}}
-    spec = {"type": "object", "properties": {"items": items}}
-    try:
-        widgets.define(definition(spec, rule))
-    except errors.Invalid as refused:
-        assert "exceeds budget" in str(refused)
-        return
-    with pytest.raises(errors.Invalid, match="call cost exceeds limit"):
-        widgets.make({"items": [*range(1500)]})
+EVERY_PAIR = "self.spec.items.all(a, self.spec.items.all(b, a + b == b + a))"
+
+
+def lists(most: int) -> dict[str, Any]:
+    items = {"type": "array", "maxItems": most, "items": {"type": "integer"}}
+    return {"type": "object", "properties": {"items": items}}
 
 
 @pytest.mark.parametrize(
-    ("rule", "is_cheap"), [("self.all(a, a > 0)", True), ("self.all(a, self.all(b, a + b > 0))", False)]
+    ("rules", "length", "text"),
+    [
+        (
+            1,
+            900,
+            "no further validation rules will be run due to call cost exceeds limit for rule: self.spec",
+        ),
+        (30, 300, "validation failed due to running out of cost budget, no further validation rules will be"),
+    ],
+)
+def test_what_rules_really_cost_is_counted_and_ends_the_judging(widgets, rules, length, text):
+    """One alone, and all together. The estimate trusts bounds that the object may come near to."""
+    widgets.define(definition(lists(length), *[EVERY_PAIR] * rules))
+    widgets.make({"items": [1, 2, 3]}, "short")
+    with pytest.raises(errors.Invalid, match=text):
+        widgets.make({"items": [*range(length)]})
+
+
+def test_a_message_that_costs_too_much_lets_nothing_pass(widgets):
+    said = {"rule": "self.spec.items.size() < 2", "messageExpression": f"{EVERY_PAIR} ? 'many' : ''"}
+    widgets.define(definition(lists(900), said))
+    with pytest.raises(errors.Invalid, match="many"):
+        widgets.make({"items": [1, 2, 3]})
+    with pytest.raises(
+        errors.Invalid, match="messageExpression evaluation failed due to running out of cost"
+    ):
+        widgets.make({"items": [*range(900)]})
+
+
+def test_a_message_that_may_cost_too_much_is_refused_with_the_definition(widgets):
+    said = {"rule": "true", "messageExpression": f"{EVERY_PAIR} ? 'many' : ''"}
+    text = (
+        r"validations\[0\]\.messageExpression: Forbidden: estimated messageExpression cost exceeds budget by"
+    )
+    with pytest.raises(errors.Invalid, match=text):
+        widgets.define(definition(lists(1500), said))
+
+
+@pytest.mark.parametrize(
+    ("rule", "is_cheap"),
+    [
+        ({"rule": "self.all(a, a > 0)"}, True),
+        ({"rule": "self.all(a, self.all(b, a + b > 0))"}, False),
+        ({"rule": "true", "messageExpression": "self.all(a, self.all(b, a + b > 0)) ? 'a' : 'b'"}, False),
+    ],
 )
 def test_rules_are_read_aside_and_judged_aside_unless_that_takes_a_moment(
     widgets, monkeypatch, rule, is_cheap
@@ -247,7 +285,7 @@ def test_rules_are_read_aside_and_judged_aside_unless_that_takes_a_moment(
         monkeypatch.setattr(rulebook, what, noted)
 
     numbers = {"type": "array", "maxItems": 300, "items": {"type": "integer"}}
-    widgets.define(definition({**numbers, "x-kubernetes-validations": [{"rule": rule}]}))
+    widgets.define(definition({**numbers, "x-kubernetes-validations": [rule]}))
     noting("read")
     noting("judge")
     widgets.make([1, 2], "first")

@@ -81,6 +81,15 @@ class _Reading:
     complaints: list[FieldError]
     cost: int = 0
 
+    def count(self, what: str, rule: cel.Rule, times: int, path: Path) -> None:
+        """Add what an expression may cost an object in which its place occurs so often."""
+        cost = min(rule.cost * times, 2**63)
+        self.cost = min(self.cost + cost, 2**63)
+        if cost > COST_OF_ONE_MAX:
+            factor = _factor(cost, COST_OF_ONE_MAX)
+            why = f"estimated {what} cost exceeds budget by factor of {factor} {_ADVICE}"
+            self.complaints.append(wrong.forbidden(path, why))
+
 
 def schemas_with_rules(definition: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Path]]:
     """Of a custom resource definition; of anything else nothing."""
@@ -181,12 +190,10 @@ def _entry(
         why = "oldSelf cannot be used on the uncorrelatable portion of the schema"
         reading.complaints.append(wrong.invalid(path / "rule", text, why))
         return None
-    cost = min(rule.cost * times, 2**63)
-    reading.cost = min(reading.cost + cost, 2**63)
-    if cost > COST_OF_ONE_MAX:
-        why = f"estimated rule cost exceeds budget by factor of {_factor(cost, COST_OF_ONE_MAX)} {_ADVICE}"
-        reading.complaints.append(wrong.forbidden(path / "rule", why))
+    reading.count("rule", rule, times, path / "rule")
     message_rule = _message_rule(said, declared, path, reading)
+    if message_rule is not None:
+        reading.count("messageExpression", message_rule, times, path / "messageExpression")
     reason = str(said.get("reason") or "")
     if reason not in _REASONS:
         reading.complaints.append(wrong.unsupported(path / "reason", reason, sorted(_REASONS)[1:]))
@@ -242,8 +249,11 @@ def _factor(cost: int, most: int) -> str:
 _ABSENT: Final = object()
 
 
+_NO_MORE: Final = "no further validation rules will be run"
+
+
 class _TooDear(Exception):
-    """The rules of an object cost more than those of any object may."""
+    """The rules of an object cost more than those of any object may. What was found says so."""
 
 
 class _Judging:
@@ -285,30 +295,39 @@ class _Judging:
         try:
             holds = self._run(entry.rule, scope)
         except cel.CostExceeded:
-            text = (
-                "no further validation rules will be run due to call cost exceeds limit for rule: "
-                f"{entry.text}"
-            )
+            text = f"{_NO_MORE} due to call cost exceeds limit for rule: {entry.message or entry.text}"
+            if self._is_spent:
+                text = f"validation failed due to running out of cost budget, {_NO_MORE}"
             self.found.append(wrong.invalid(path, shown, text))
             raise _TooDear from None
         except cel.EvaluationError as error:
             return wrong.invalid(path, shown, f"{error} evaluating rule: {entry.message or entry.text}")
         if holds is True:
             return None
-        make = _REASONS[entry.reason]
-        return make(_at(path, entry.field_path), shown, self._message(entry, scope))
+        try:
+            message = self._message(entry, scope)
+        except cel.CostExceeded:
+            text = f"messageExpression evaluation failed due to running out of cost budget, {_NO_MORE}"
+            self.found.append(wrong.invalid(path, shown, text))
+            raise _TooDear from None
+        return _REASONS[entry.reason](_at(path, entry.field_path), shown, message)
 
     def _message(self, entry: Entry, scope: Mapping[str, Any]) -> str:
         if entry.message_rule is not None:
             try:
                 said = self._run(entry.message_rule, scope)
             except cel.CostExceeded:
-                raise _TooDear from None
+                raise
             except cel.EvaluationError:
                 said = ""
             if isinstance(said, str) and said.strip() and "\n" not in said:
                 return said
         return entry.message or f"failed rule: {entry.text}"
+
+    @property
+    def _is_spent(self) -> bool:
+        """Whether all rules together, and not one of them, cost too much."""
+        return self._left <= 0
 
     def _run(self, rule: cel.Rule, scope: Mapping[str, Any]) -> Any:
         most = min(self._left, BUDGET_OF_ONE)
