@@ -40,6 +40,7 @@ test: dev components lint types ## run the whole test suite
 lint: dev ## check form and style
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/vulture
 
 types: dev ## check types, strictly
 	$(BIN)/mypy

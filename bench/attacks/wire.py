@@ -91,18 +91,6 @@ class Connection:
         except (OSError, ValueError):
             return b""
 
-    async def is_cut(self, within_s: float = 0.05) -> bool:
-        """Reads on until the end, or until nothing comes."""
-        try:
-            async with asyncio.timeout(within_s):
-                while await self._reader.read(1 << 20):
-                    pass
-        except TimeoutError:
-            return False
-        except OSError:
-            return True
-        return True
-
     def close(self) -> None:
         self._writer.transport.abort()
 

@@ -9,7 +9,6 @@ from allot.cel import (
     EvaluationError,
     Features,
     InventoryNames,
-    SelectorCache,
     clauses,
     compile_attribute,
     compile_selector,
@@ -176,21 +175,3 @@ def test_a_derived_list_is_said_whether_or_not_attributes_may_be_lists():
     """What a constraint makes of it is for the allocator to say, as it is for published lists."""
     assert compile_attribute("[]", LISTS).value(GPU) == {}
     assert compile_attribute("['a', 'b']", stored=True).value(GPU) == {"strings": ["a", "b"]}
-
-
-def test_the_cache_compiles_a_text_once_and_forgets_the_one_least_used():
-    cache = SelectorCache(Features(), size_max=2)
-    first = cache.get("true")
-    cache.get("false")
-    assert cache.get("true") is first
-    cache.get("!true")
-    assert len(cache) == 2
-    assert cache.get("true") is first
-
-
-def test_the_cache_remembers_refusals_too():
-    cache = SelectorCache(Features())
-    for _ in range(2):
-        with pytest.raises(CompileError, match="undeclared"):
-            cache.get("nope")
-    assert len(cache) == 1

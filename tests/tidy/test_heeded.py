@@ -25,6 +25,7 @@ STORED: dict[str, tuple[str, ...]] = {
         r"core\.v1\.(AppArmorProfile|SeccompProfile|SecurityContext|PodSecurityContext)\.\w+",
         r"core\.v1\.(WindowsSecurityContextOptions|PodDNSConfig|PodReadinessGate)\.\w+",
         r"core\.v1\.(EnvVarSource|FileKeySelector|ResourceFieldSelector|ImageVolume\w+)\.\w+",
+        r"core\.v1\.ContainerPort\.(containerPort|hostIP)",
         r"core\.v1\.PodSpec\.(automountServiceAccountToken|dnsConfig|dnsPolicy|enableServiceLinks|hostAliases"
         r"|hostUsers|hostnameOverride|readinessGates|setHostnameAsFQDN|shareProcessNamespace)",
         r"core\.v1\.ServiceAccount\.automountServiceAccountToken",
@@ -45,7 +46,7 @@ STORED: dict[str, tuple[str, ...]] = {
         r"discovery\.v1\.\w+\.\w+",
     ),
     "people who read it": (
-        r"core\.v1\.PodStatus\.(hostIPs|volumeHealth)",
+        r"core\.v1\.PodStatus\.(hostIPs?|volumeHealth)",
         r"core\.v1\.PodVolumeHealth\.\w+",
         r"core\.v1\.(Node\w+|ConfigMapNodeConfigSource)\.\w+",
         r"(core|events)\.v1\.Event\w*\.\w+",
@@ -55,6 +56,7 @@ STORED: dict[str, tuple[str, ...]] = {
     ),
     "nobody by itself: see the field that holds it": (
         r"core\.v1\.PodSchedulingGroup\.\w+",
+        r"core\.v1\.(TopologySpreadConstraint|WeightedPodAffinityTerm)\.\w+",
         r"batch\.v1\.(JobSchedulingConfiguration|PodFailurePolicy\w*|SuccessPolicy\w*)\.\w+",
         r"scheduling\.v1alpha3\.\w+\.\w+",
         r"node\.v1\.Overhead\.podFixed",

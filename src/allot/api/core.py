@@ -33,53 +33,13 @@ class ResourceRequirements(View, frozen=True):
 
 class ContainerPort(View, frozen=True):
     name: str = ""
-    container_port: int = 0
     host_port: int = 0
-    host_ip: str = msgspec.field(name="hostIP", default="")
-    protocol: str = "TCP"
-
-
-class FieldRef(View, frozen=True):
-    field_path: str = ""
-
-
-class KeyRef(View, frozen=True):
-    """A key of a ConfigMap or Secret."""
-
-    name: str = ""
-    key: str = ""
-    optional: bool = False
-
-
-class EnvVarSource(View, frozen=True):
-    field_ref: FieldRef | None = None
-    config_map_key_ref: KeyRef | None = None
-    secret_key_ref: KeyRef | None = None
-
-
-class EnvVar(View, frozen=True):
-    name: str = ""
-    value: str = ""
-    value_from: EnvVarSource | None = None
-
-
-class VolumeMount(View, frozen=True):
-    name: str = ""
-    mount_path: str = ""
-    read_only: bool = False
-    sub_path: str = ""
 
 
 class Container(View, frozen=True):
     name: str = ""
     image: str = ""
-    image_pull_policy: str = ""
-    command: tuple[str, ...] = ()
-    args: tuple[str, ...] = ()
-    working_dir: str = ""
-    env: tuple[EnvVar, ...] = ()
     ports: tuple[ContainerPort, ...] = ()
-    volume_mounts: tuple[VolumeMount, ...] = ()
     resources: ResourceRequirements = ResourceRequirements()
     restart_policy: str = ""
 
@@ -137,19 +97,11 @@ class PodAffinityTerm(View, frozen=True):
     namespaces: tuple[str, ...] = ()
 
 
-class PreferredPods(View, frozen=True):
-    weight: int = 0
-    pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
-
-
 class PodAffinity(View, frozen=True):
     """Of affinity and of anti-affinity: the shape is the same."""
 
     required: tuple[PodAffinityTerm, ...] = msgspec.field(
         name="requiredDuringSchedulingIgnoredDuringExecution", default=()
-    )
-    preferred: tuple[PreferredPods, ...] = msgspec.field(
-        name="preferredDuringSchedulingIgnoredDuringExecution", default=()
     )
 
 
@@ -160,13 +112,9 @@ class Affinity(View, frozen=True):
 
 
 class TopologySpreadConstraint(View, frozen=True):
-    max_skew: int = 1
     topology_key: str = ""
     when_unsatisfiable: str = ""
     label_selector: LabelSelector | None = None
-    min_domains: int | None = None
-    node_affinity_policy: str = ""
-    node_taints_policy: str = ""
 
 
 class SchedulingGate(View, frozen=True):
@@ -195,12 +143,9 @@ class PodSpec(View, frozen=True):
     scheduling_gates: tuple[SchedulingGate, ...] = ()
     scheduler_name: str = ""
     priority: int | None = None
-    priority_class_name: str = ""
     preemption_policy: str = ""
     restart_policy: str = ""
-    termination_grace_period_seconds: int | None = None
     active_deadline_seconds: int | None = None
-    service_account_name: str = ""
     host_network: bool = False
     hostname: str = ""
     subdomain: str = ""
@@ -214,7 +159,6 @@ class TerminatedState(View, frozen=True):
     signal: int = 0
     reason: str = ""
     message: str = ""
-    started_at: str = ""
     finished_at: str = ""
 
 
@@ -224,7 +168,7 @@ class WaitingState(View, frozen=True):
 
 
 class RunningState(View, frozen=True):
-    started_at: str = ""
+    """That it is there says it all."""
 
 
 class ContainerState(View, frozen=True):
@@ -240,9 +184,7 @@ class ContainerStatus(View, frozen=True):
     ready: bool = False
     started: bool | None = None
     restart_count: int = 0
-    container_id: str = msgspec.field(name="containerID", default="")
     state: ContainerState = ContainerState()
-    last_state: ContainerState = ContainerState()
 
 
 class PodClaimStatus(View, frozen=True):
@@ -268,7 +210,6 @@ class PodStatus(View, frozen=True):
     conditions: tuple[Condition, ...] = ()
     nominated_node_name: str = ""
     pod_ip: str = msgspec.field(name="podIP", default="")
-    host_ip: str = msgspec.field(name="hostIP", default="")
     start_time: str = ""
     qos_class: str = ""
     container_statuses: tuple[ContainerStatus, ...] = ()
@@ -312,7 +253,6 @@ class NodeCondition(View, frozen=True):
 class NodeSpec(View, frozen=True):
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
-    provider_id: str = msgspec.field(name="providerID", default="")
 
 
 class NodeStatus(View, frozen=True):

@@ -24,14 +24,6 @@ def in_version(object: Object, served: Served) -> Fields:
     return fields
 
 
-def to_stored(fields: Fields, served: Served, hub_api_version: str) -> Fields:
-    """The other way: from the client's version to the form that is stored."""
-    if not served.is_hub:
-        fields = served.version.to_hub(fields)
-    fields["apiVersion"] = hub_api_version
-    return fields
-
-
 class Renderer:
     """Renders objects of one kind in one version and form. `form_name` tells forms apart;
     `is_plain` is the form in which objects are stored."""

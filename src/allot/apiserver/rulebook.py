@@ -91,17 +91,6 @@ class _Reading:
             self.complaints.append(wrong.forbidden(path, why))
 
 
-def schemas_with_rules(definition: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Path]]:
-    """Of a custom resource definition; of anything else nothing."""
-    versions = (definition.get("spec") or {}).get("versions")
-    if definition.get("kind") != "CustomResourceDefinition" or not isinstance(versions, list):
-        return
-    for at, version in enumerate(versions):
-        openapi = (version.get("schema") or {}).get("openAPIV3Schema")
-        if openapi and has_rules(openapi):
-            yield openapi, (Path("spec") / "versions")[at] / "schema" / "openAPIV3Schema"
-
-
 def has_rules(openapi: Any) -> bool:
     if isinstance(openapi, Mapping):
         return RULES in openapi or any(map(has_rules, openapi.values()))

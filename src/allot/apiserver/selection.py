@@ -30,13 +30,6 @@ class Selection:
             return False
         return not self._fields or self._fields.accepts(lambda field: self._read(object, field))
 
-    def without_namespace(self) -> "Selection":
-        return Selection(self._kind, self._labels, self._fields)
-
-    def only_name(self) -> str | None:
-        """The one object that can match, if the field selector names it."""
-        return self._fields.wanted("metadata.name")
-
     def _read(self, object: Object, field: str) -> str:
         if field == "metadata.name":
             return object.name

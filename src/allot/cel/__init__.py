@@ -8,7 +8,6 @@ called.
 """
 
 from .attribute import DerivedAttribute, compile_attribute
-from .cache import SelectorCache
 from .clauses import Clause, Seen, clauses
 from .declared import declare, escaped, most_of, size_of, value_of
 from .device import CelDevice
@@ -39,7 +38,6 @@ __all__ = [
     "Rule",
     "Seen",
     "Selector",
-    "SelectorCache",
     "Suspicion",
     "clauses",
     "compile_attribute",

@@ -271,10 +271,6 @@ def _stored(variable: ast.Name) -> ast.Name:
     return ast.Name(variable.id, ast.Store())
 
 
-def _tuple(*parts: ast.expr) -> ast.expr:
-    return ast.Tuple(list(parts), ast.Load())
-
-
 def _subscript(container: ast.expr, key: ast.expr) -> ast.expr:
     return ast.Subscript(container, key, ast.Load())
 

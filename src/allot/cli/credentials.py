@@ -33,8 +33,6 @@ from . import flags, revoking
 from .revoking import Unusable
 from .wording import plain
 
-HELP = "write a kubeconfig for a user or component, or take one back"
-
 _VERBS = ("issue", "list", "revoke", "restore")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "": "seconds"}
 _LIFETIME = timedelta(days=365)

@@ -1,6 +1,6 @@
 """Find the command and run it.
 
-A command is a module of this package with `HELP`, `arguments(parser)` and
+A command is a module of this package with `arguments(parser)` and
 `run(options) -> int`. Only the one that is asked for is imported, so that
 `allot --help` answers at once.
 """

@@ -10,7 +10,6 @@ from allot.sim import FAULTS, HOUR_S, PODS, Cut, Outcome, Report, Scope, Total, 
 
 from . import flags
 
-HELP = "run the simulator; exit 1 if a promise was broken"
 _SHOWN = 10
 
 

@@ -16,8 +16,6 @@ import msgspec
 from allot import allocation
 from allot.base import RandomIds, SystemClock
 
-HELP = "solve allocation problems from files"
-
 ANSWERED = 0
 OUR_FAULT = 1
 NOT_A_PROBLEM = 2

@@ -67,12 +67,6 @@ def test_a_delegation_says_what_the_fit_of_resources_leaves_alone():
 def test_ordinary_resources_are_none_of_this():
     found = choice(pod(container(cpu="1", memory="1Gi")), GPU_CLASS)
     assert found.on(PLAIN) == Delegation()
-    assert not found.may_delegate
-
-
-def test_a_pod_concerns_dra_only_if_a_class_stands_behind_a_name():
-    assert choice(pod(container(gpu=1)), GPU_CLASS).may_delegate
-    assert not choice(pod(container(gpu=1))).may_delegate
 
 
 @given(

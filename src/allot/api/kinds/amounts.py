@@ -15,7 +15,6 @@ from ..quantity import Quantity
 
 NATIVE = "kubernetes.io/"
 HUGE_PAGES = "hugepages-"
-ATTACHABLE_VOLUMES = "attachable-volumes-"
 STANDARD_CONTAINER = ("cpu", "memory", "ephemeral-storage")
 _WHOLE = ("pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps",
           "persistentvolumeclaims", "services.nodeports", "services.loadbalancers")  # fmt: skip

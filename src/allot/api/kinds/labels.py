@@ -7,8 +7,6 @@ from .. import names
 from ..field import FieldError, Path, forbidden, invalid, required
 from .reading import items, obj
 
-OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
-
 
 def validate_labels(labels: Mapping[str, Any], path: Path) -> list[FieldError]:
     found = []

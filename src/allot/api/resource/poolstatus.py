@@ -18,8 +18,6 @@ from ..schema import Schema, from_structural
 from . import checks, conditions, limits
 from .found import Found
 
-COMPLETE, FAILED = "Complete", "Failed"
-
 _SPEC, _STATUS = Path("spec"), Path("status")
 
 _TEXT, _COUNT = {"type": "string"}, {"type": "integer", "format": "int32"}

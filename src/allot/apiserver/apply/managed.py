@@ -140,6 +140,3 @@ def _ancient(older: Entry, newer: Entry) -> Entry:
 def author_of(field_manager: str, user_agent: str) -> str:
     """The manager of a request that may not say who it is: then the program's name is taken."""
     return field_manager or user_agent.partition("/")[0][:128] or "unknown"
-
-
-Managed = Mapping[Identity, Entry]

@@ -10,7 +10,7 @@ share: whichever creates the record first decides, the others read it.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import msgspec
@@ -76,12 +76,6 @@ class Authority:
             raise ValueError("token.keys is empty")
         for key in self.token_keys:
             issuing.load_key(key)
-
-    def with_new_token_key(self, keep: int = 1) -> "Authority":
-        """A fresh key signs from now on; the `keep` latest ones still verify."""
-        from . import issuing
-
-        return replace(self, token_keys=(issuing.new_key(), *self.token_keys[:keep]))
 
     def serving(self, names: Iterable[str], now: datetime) -> KeyPair:
         """For a server that is reached under `names`: DNS names or addresses."""

@@ -161,10 +161,6 @@ class Policy:
             known = self._aggregated[name] = tuple(dict.fromkeys(gathered))
         return known
 
-    def aggregating(self) -> list[str]:
-        """The cluster roles whose rules are gathered from others."""
-        return sorted(key.name for key, role in self._roles.items() if role.selectors)
-
     def _sources(self, name: str) -> set[Key]:
         """The plain roles behind an aggregating one; one aggregate may gather another."""
         sources: set[Key] = set()

@@ -110,11 +110,6 @@ class Tokens:
         except TokenRefused:
             return None
 
-    def replace_keys(self, keys: "Keys") -> None:
-        """From now on the first of these signs and all of them verify."""
-        self._keys = keys
-        self._remembered.clear()
-
     def public_jwks(self) -> dict[str, Any]:
         return self._keys.public_jwks()
 

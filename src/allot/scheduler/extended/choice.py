@@ -47,11 +47,6 @@ class Choice:
         self._servers = tuple((name, resources.class_for(name)) for name in asked.names)
         self._answers: dict[tuple[bool, ...], Delegation | Lacking] = {}
 
-    @property
-    def may_delegate(self) -> bool:
-        """Whether there is a node at all on which DRA would serve something."""
-        return any(device_class is not None for _, device_class in self._servers)
-
     def on(self, allocatable: Mapping[str, int]) -> Delegation | Lacking:
         """Who serves them on a node with so much to give out."""
         by_plugin = tuple(allocatable.get(name, 0) > 0 for name, _ in self._servers)

@@ -63,7 +63,6 @@ TXN: Final = Method("/etcdserverpb.KV/Txn", pb.TxnResponse)
 COMPACT: Final = Method("/etcdserverpb.KV/Compact", pb.CompactionResponse)
 WATCH: Final = Method("/etcdserverpb.Watch/Watch", pb.WatchResponse)
 AUTHENTICATE: Final = Method("/etcdserverpb.Auth/Authenticate", pb.AuthenticateResponse)
-STATUS: Final = Method("/etcdserverpb.Maintenance/Status", pb.StatusResponse)
 
 
 LINEARIZABLE: Final = (RANGE, TXN)

@@ -22,7 +22,6 @@ NAME_LABEL = "batch.kubernetes.io/job-name"
 OLD_LABELS = {"controller-uid": UID_LABEL, "job-name": NAME_LABEL}
 PARALLELISM_INDEXED_MAX = 100_000
 MANAGER_LENGTH_MAX = 63
-TRACKING_FINALIZER = "batch.kubernetes.io/job-tracking"
 INT32_MAX = 2**31 - 1
 _FIXED_COUNTS = (
     "parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished",

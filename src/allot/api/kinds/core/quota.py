@@ -113,7 +113,6 @@ RESOURCE_QUOTA = Kind(
 
 # -- limit ranges -------------------------------------------------------------------------------
 
-LIMIT_TYPES = ("Container", "PersistentVolumeClaim", "Pod")
 _BOUNDS = ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio")
 
 
