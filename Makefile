@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SEED ?= 1
 
-.PHONY: help setup dev components demo test lint types bench sim up changelog lock clean
+.PHONY: help setup dev components demo test lint types bench sim up changelog lock wheel clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -59,5 +59,8 @@ lock: ## write the lock files anew from pyproject.toml
 	$(BIN)/uv pip compile -q pyproject.toml --group build --generate-hashes --no-emit-index-url --no-header --no-annotate --python-version 3.11 -o requirements.lock
 	$(BIN)/uv pip compile -q pyproject.toml --group dev --generate-hashes --no-emit-index-url --no-header --no-annotate --python-version 3.11 -o requirements-dev.lock
 
+wheel: dev ## build the package into dist/, to be installed with pip anywhere
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+
 clean: ## remove what make created
-	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) dist .cache .mypy_cache .ruff_cache .pytest_cache
