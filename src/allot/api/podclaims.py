@@ -9,7 +9,7 @@ The functions read any view that has these fields, so that nobody needs more of 
 they look at otherwise.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
@@ -35,26 +35,29 @@ class UsedClaim(NamedTuple):
         return self.origin is not Origin.NAMED
 
 
-def used(pod: "PodWithClaims") -> Iterator[UsedClaim]:
+def used(pod: "PodWithClaims") -> Sequence[UsedClaim]:
     """In the order of the spec, and the one for extended resources last."""
-    entries = pod.spec.resource_claims
-    if entries:
-        made = {one.name: one.resource_claim_name for one in pod.status.resource_claim_statuses}
-        for entry in entries:
-            if entry.resource_claim_name:
-                yield UsedClaim(entry.resource_claim_name, Origin.NAMED, entry.name)
-                continue
-            name = made.get(entry.name, "")
-            if name is not None:  # else none is wanted
-                yield UsedClaim(name, Origin.TEMPLATE, entry.name)
-    extended = pod.status.extended_resource_claim_status
+    entries, extended = pod.spec.resource_claims, pod.status.extended_resource_claim_status
+    if not entries and extended is None:
+        return ()
+    found = []
+    made = {one.name: one.resource_claim_name for one in pod.status.resource_claim_statuses}
+    for entry in entries:
+        if entry.resource_claim_name:
+            found.append(UsedClaim(entry.resource_claim_name, Origin.NAMED, entry.name))
+            continue
+        name = made.get(entry.name, "")
+        if name is not None:  # else none is wanted
+            found.append(UsedClaim(name, Origin.TEMPLATE, entry.name))
     if extended is not None and extended.resource_claim_name:
-        yield UsedClaim(extended.resource_claim_name, Origin.EXTENDED)
+        found.append(UsedClaim(extended.resource_claim_name, Origin.EXTENDED))
+    return found
 
 
 def names(pod: "PodWithClaims") -> tuple[str, ...]:
     """The claims that a pod uses, as far as they have been made, each once."""
-    return tuple(dict.fromkeys(one.name for one in used(pod) if one.name))
+    found = used(pod)
+    return tuple(dict.fromkeys([one.name for one in found if one.name])) if found else ()
 
 
 def pod_of(fields: Mapping[str, Any]) -> "PodWithClaims":

@@ -1,6 +1,6 @@
 """A pod as the scheduler reads it: once, when it arrives."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -65,6 +65,7 @@ def _needs(spec: core.PodSpec) -> object:
     return spec.containers, spec.init_containers, spec.resources, spec.overhead
 
 
-def claims_of(pod: PodInfo) -> Iterator[Key]:
+def claims_of(pod: PodInfo) -> Collection[Key]:
     """The claims that a pod uses, as far as their names are known yet."""
-    return (Key(pod.key.namespace, name) for name in podclaims.names(pod.view))
+    names = podclaims.names(pod.view)
+    return [Key(pod.key.namespace, name) for name in names] if names else ()
