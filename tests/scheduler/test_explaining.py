@@ -6,21 +6,21 @@ Against the real server, with shorter times than in real life.
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from allot.allocation import Features
+from allot.allocation import Explanation, Features
 from allot.api import errors
 from allot.base import Metrics, RandomIds, SystemClock
 from allot.client import Client
 from allot.informers import Events, Telemetry
 from allot.scheduler import explaining
-from allot.scheduler.cycle import Unplaced
-from allot.scheduler.explaining import MESSAGE_MAX, Explainer, summary
-from allot.scheduler.framework import CycleState, Rejection
+from allot.scheduler.cycle import Cycle, Unplaced
+from allot.scheduler.explaining import MESSAGE_MAX, Explainer, explained, summary
+from allot.scheduler.framework import Checks, CycleState, Event, Rejection, Sentence
 from allot.scheduler.pod import PodInfo
 from allot.scheduler.snapshot import Snapshot
 
@@ -53,6 +53,46 @@ def test_one_reason_by_many_plugins_is_one_reason():
     counted = Counter({Rejection("one", "Insufficient cpu"): 2, Rejection("other", "Insufficient cpu"): 1})
     told = summary(Unplaced(CycleState(objects.pod(), NOW), "signature", 3, counted))
     assert told == "0/3 nodes are available: 3 Insufficient cpu."
+
+
+class Grumpy:
+    """A plugin that turns everybody down, and has something to say about it."""
+
+    name = "Grumpy"
+    events: frozenset[Event] = frozenset()
+
+    def __init__(self) -> None:
+        self.said: list[Snapshot] = []
+
+    def sign(self, state: CycleState, snapshot: Snapshot) -> None: ...
+
+    def pre_filter(self, state: CycleState, snapshot: Snapshot) -> Checks:
+        return Checks(lambda node: Rejection(self.name, "not today"))
+
+    def tell(self, state: CycleState, rejections: Iterable[tuple[str, Rejection]]) -> Sentence:
+        names = ", ".join(name for name, _ in rejections)
+
+        def sentence(snapshot: Snapshot) -> str:
+            self.said.append(snapshot)
+            return f"Ask {names} tomorrow."
+
+        return sentence
+
+    def explain(self, *asked: object) -> Mapping[str, Explanation]:
+        return {}
+
+
+def test_what_a_plugin_has_to_say_follows_the_summary_and_is_worked_out_when_it_is_written():
+    snapshot, plugin = Snapshot(Features()), Grumpy()
+    snapshot.put_node(objects.node("a"))
+    deciding = Cycle([plugin]).schedule_one(CycleState(objects.pod(), NOW), snapshot)
+    with pytest.raises(StopIteration) as done:
+        while True:
+            next(deciding)
+    outcome = done.value.value
+    assert not plugin.said
+    assert explained(outcome, snapshot) == "0/1 nodes are available: 1 not today. Ask a tomorrow."
+    assert plugin.said == [snapshot]
 
 
 def test_what_is_the_matter_with_the_pod_itself_needs_no_count():

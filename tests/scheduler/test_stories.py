@@ -2,8 +2,8 @@
 
 import asyncio
 
-from allot.scheduler.cycle import EXAMPLES_MAX
 from allot.scheduler.loop import NEWS_AT_ONCE
+from allot.scheduler.plugins.devices.telling import EXAMPLES_MAX
 
 from .cluster import NS, Cluster, tell
 

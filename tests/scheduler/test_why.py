@@ -8,7 +8,7 @@ from allot.api import Gates
 from allot.base import SystemClock
 from allot.informers import Key
 from allot.scheduler import Why, names_of, read, why_claim, why_pod
-from allot.scheduler.why import EXPLAINED_MAX
+from allot.scheduler.plugins.devices.telling import EXPLAINED_MAX
 
 from .cluster import NS, Cluster, claim_spec, slice_of, tell
 from .test_preemption import is_waiting, leave, priorities

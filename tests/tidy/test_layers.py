@@ -67,19 +67,23 @@ def imports() -> Iterator[Import]:
     """Every import from one of our packages into another, however it is spelled."""
     for path in sorted(SRC.glob("allot/*/**/*.py")):
         name = path.relative_to(SRC)
-        for node in ast.walk(ast.parse(path.read_text())):
-            match node:
-                case ast.ImportFrom(level=level, module=module, names=names):
-                    target = resolve_name("." * level + (module or ""), ".".join(name.parts[:-1]))
-                    targets = [target] if target != "allot" else [f"allot.{n.name}" for n in names]
-                case ast.Import(names=names):
-                    targets = [alias.name for alias in names]
-                case _:
-                    continue
-            for target in targets:
-                found = Import(f"{name}:{node.lineno}", name.parts[1], target)
-                if target.startswith("allot.") and found.package != found.importer:
+        for line, target, names in imported(path):
+            for one in [target] if target != "allot" else [f"allot.{n}" for n in names]:
+                found = Import(f"{name}:{line}", name.parts[1], one)
+                if one.startswith("allot.") and found.package != found.importer:
                     yield found
+
+
+def imported(path: Path) -> Iterator[tuple[int, str, list[str]]]:
+    """Every module that a file imports, or imports names from: its line, the module, the names."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.ImportFrom(level=level, module=module, names=names):
+                package = ".".join(path.relative_to(SRC).parts[:-1])
+                target = resolve_name("." * level + (module or ""), package)
+                yield node.lineno, target, [one.name for one in names]
+            case ast.Import(names=names):
+                yield from ((node.lineno, one.name, []) for one in names)
 
 
 def test_the_map_shows_every_package():
@@ -101,3 +105,23 @@ def test_imports_follow_the_map():
 def test_packages_are_entered_by_the_front_door():
     windows = [i for i in imports() if i.target.count(".") > 1]
     assert not windows, "\n".join(map(str, windows))
+
+
+PLUGINS = "allot.scheduler.plugins"
+ASSEMBLED_BY = {"__init__.py", "loop.py", "why.py"}
+"""Who puts a scheduler together, and so asks which plugins there are."""
+
+
+def plugins_known_to(path: Path) -> Iterator[str]:
+    for line, target, names in imported(path):
+        parts = [f"{target}.{name}" for name in names] if target == "allot.scheduler" else [target]
+        for part in parts:
+            if part.startswith(PLUGINS) and not (part == PLUGINS and path.name in ASSEMBLED_BY):
+                yield f"{path.name}:{line} imports {part}"
+
+
+def test_the_core_of_the_scheduler_knows_no_plugin_by_name():
+    """What a plugin has to say comes through the points of `framework`: a new one changes no other file."""
+    folder = SRC / "allot/scheduler"
+    core = [path for path in sorted(folder.rglob("*.py")) if folder / "plugins" not in path.parents]
+    assert [known for path in core for known in plugins_known_to(path)] == []

@@ -12,9 +12,11 @@ returns (V1); what must be written is in the outcome.
 """
 
 from collections import Counter
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+
+from allot.allocation import Explanation
 
 from .board import Board, Boards, first_rejection
 from .framework import (
@@ -29,11 +31,12 @@ from .framework import (
     Rejection,
     ReservePlugin,
     ScorePlugin,
+    Sentence,
     SignPlugin,
+    TellPlugin,
     Tier,
 )
 from .node import NodeInfo
-from .plugins.devices import examples
 from .pod import PodInfo
 from .snapshot import Snapshot
 from .writes import Remedy, Write
@@ -57,7 +60,7 @@ class Unplaced:
     nodes: int  # in the cluster
     reasons: Counter[Rejection] = field(default_factory=Counter)  # by number of nodes; one of 0: the pod's
     remedy: Remedy | None = None
-    short_of_devices: tuple[str, ...] = ()  # nodes that say no for want of devices; the most telling
+    sentences: tuple[Sentence, ...] = ()  # what plugins have to say about it
 
     @property
     def rejected_by(self) -> frozenset[str]:
@@ -77,6 +80,7 @@ class Cycle:
         self._scores = [one for one in plugins if isinstance(one, ScorePlugin)]
         self._rescues = [one for one in plugins if isinstance(one, PostFilterPlugin)]
         self._reserves = [one for one in plugins if isinstance(one, ReservePlugin)]
+        self._tells = [one for one in plugins if isinstance(one, TellPlugin)]
         self._boards = Boards()
 
     def gate(self, pod: PodInfo, snapshot: Snapshot) -> str | None:
@@ -197,8 +201,24 @@ class Cycle:
             remedy = yield from plugin.post_filter(state, snapshot, rejections)
             if remedy is not None:
                 break
-        short = examples(state, rejections, EXAMPLES_MAX)
-        return Unplaced(state, signature, nodes, reasons, remedy, short)
+        return Unplaced(state, signature, nodes, reasons, remedy, self.tell(state, rejections))
+
+    def tell(self, state: CycleState, rejections: Sequence[tuple[str, Rejection]]) -> tuple[Sentence, ...]:
+        """What the plugins have to say about nodes that turned a signed pod down."""
+        return tuple(said for one in self._tells if (said := one.tell(state, rejections)) is not None)
+
+    def explain(
+        self,
+        state: CycleState,
+        snapshot: Snapshot,
+        rejections: Sequence[tuple[str, Rejection]],
+        named: Callable[[str], str],
+    ) -> Mapping[str, Explanation]:
+        """The same in full, by node."""
+        found: dict[str, Explanation] = {}
+        for one in self._tells:
+            found.update(one.explain(state, snapshot, rejections, named))
+        return found
 
 
 class _Look:
@@ -213,9 +233,12 @@ class _Look:
         self.rejection = first_rejection(self._checks, self._node)
 
 
-EXAMPLES_MAX = 32
 UNDECIDED_MAX = 4
 NOT_ASKED = Rejection("", "node(s) are not where the pod or its claims can be")
+
+
+def said(sentences: Sequence[Sentence], snapshot: Snapshot) -> str:
+    return " ".join(words for one in sentences if (words := one(snapshot)))
 
 
 def _common(made: Sequence[Checks]) -> frozenset[str] | None:

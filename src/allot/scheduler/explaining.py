@@ -20,9 +20,8 @@ from allot.base import Clock
 from allot.client import Client, Patch
 from allot.informers import WARNING, Again, Events, Reconciler, Telemetry
 
-from .cycle import Unplaced
+from .cycle import Unplaced, said
 from .framework import Rejection
-from .plugins.devices import told
 from .pod import PodInfo
 from .snapshot import Snapshot
 
@@ -88,10 +87,8 @@ def _counted(reasons: Counter[Rejection]) -> str:
 
 
 def explained(outcome: Unplaced, snapshot: Snapshot) -> str:
-    """The summary and, where devices are the trouble, what is the matter with them."""
-    rejected = (snapshot.node(name) for name in outcome.short_of_devices)
-    devices = told(outcome.state, snapshot, (one for one in rejected if one is not None))
-    return f"{summary(outcome)} {devices}".rstrip()[:MESSAGE_MAX]
+    """The summary, and what plugins have to say: what is the matter with the devices, say."""
+    return f"{summary(outcome)} {said(outcome.sentences, snapshot)}".rstrip()[:MESSAGE_MAX]
 
 
 def _waits_since(pod: Object) -> str:

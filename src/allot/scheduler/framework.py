@@ -13,6 +13,7 @@ Where it sits
         Filter       that check, on one node                  once a signature and state of a node
         Score        a rating of the nodes that pass          likewise
         PostFilter   nothing fits: what could be done?        one pod
+        Tell         and why, in a sentence (not upstream's)   one pod
         Reserve      hold what was chosen                     one pod
         PreBind      the writes that must precede the binding (values; `binding` makes them)
 
@@ -24,11 +25,13 @@ What a plugin promises
     F4  What `reserve` holds, `unreserve` gives back, however far the binding came.
 """
 
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from allot.allocation import Explanation
 
 from .node import NodeInfo
 from .pod import PodInfo
@@ -77,6 +80,10 @@ Check = Callable[[NodeInfo], Rejection | None]
 Rating = float | tuple[float, ...]
 Rate = Callable[[NodeInfo], Rating]
 """Less is better, so that ratings sort; numbers of one tier are added up."""
+
+
+Sentence = Callable[["Snapshot"], str]
+"""Worked out when it is written, since most are never; empty when there is nothing to say after all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +150,24 @@ class PostFilterPlugin(Plugin, Protocol):
 
         Like a cycle it pauses wherever others may have their turn.
         """
+
+
+@runtime_checkable
+class TellPlugin(Plugin, Protocol):
+    """What only the plugin knows about its rejections, for the pod's condition and for `allot explain`."""
+
+    def tell(self, state: CycleState, rejections: Iterable[tuple[str, Rejection]]) -> Sentence | None:
+        """What is the matter with the nodes that turned the pod down. Of them it keeps a few at most: the
+        sentence may lie about for as long as the pod waits."""
+
+    def explain(
+        self,
+        state: CycleState,
+        snapshot: "Snapshot",
+        rejections: Iterable[tuple[str, Rejection]],
+        named: Callable[[str], str],
+    ) -> Mapping[str, Explanation]:
+        """The same in full, node by node, for somebody who asks and waits. `named` says who holds what."""
 
 
 @runtime_checkable

@@ -11,27 +11,22 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from allot.allocation import Explanation, explain
+from allot.allocation import Explanation
 from allot.base import RandomIds
 
 from . import plugins
 from .board import first_rejection
 from .claim import ClaimInfo
-from .cycle import EXAMPLES_MAX, Cycle
+from .cycle import Cycle, said
 from .extended import in_words, owner_of, read_asked
 from .framework import CycleState, Rejection
 from .intake import CLAIMS, NODES, PODS
-from .plugins.devices import alike, attempts, examples
-from .plugins.devices import told as told_devices
 from .pod import DEFAULT_SCHEDULER, PodInfo, claims_of
 from .reach import places
 from .readiness import Readiness, awaited, readiness
 from .reading import Reading
 from .settings import Settings
 from .snapshot import Snapshot
-
-EXPLAINED_MAX = 64
-"""Situations of nodes in which devices are explained, the nearest misses first; more are counted."""
 
 DEFAULT = Settings()
 GIVEN_UP = {Readiness.FAILED, Readiness.LATE}
@@ -134,7 +129,8 @@ def why_pod(
         node.name: first_rejection(checks, node)
         for node in sorted(snapshot.nodes(), key=lambda one: one.name)
     }
-    devices = _explained(state, snapshot, rejections, named)
+    turned_down = tuple((name, why) for name, why in rejections.items() if why is not None)
+    devices = cycle.explain(state, snapshot, turned_down, named)
     stories = _Stories()
     for name, rejection in rejections.items():
         stories.add(name, rejection, devices.get(name))
@@ -145,17 +141,9 @@ def why_pod(
     unsure = reading.hides_use if any(not story.reason for story in told) else ()
     verdict = _room(pod, snapshot) + _verdict(told) + (", as far as can be seen" if unsure else "")
     fits_nowhere = all(story.reason for story in told)
-    devices_told = _short_of_devices(state, snapshot, rejections) if fits_nowhere else ""
+    sentences = cycle.tell(state, turned_down) if fits_nowhere else ()
+    devices_told = said(sentences, snapshot)
     return Why(about, verdict, claims, devices_told, told, (*notes, *unsure), is_certain=not unsure)
-
-
-def _short_of_devices(
-    state: CycleState, snapshot: Snapshot, rejections: Mapping[str, Rejection | None]
-) -> str:
-    """The sentence that the scheduler would write into the condition of the pod."""
-    lacking = ((name, why) for name, why in rejections.items() if why is not None)
-    looked_at = (snapshot.node(name) for name in examples(state, lacking, EXAMPLES_MAX))
-    return told_devices(state, snapshot, (node for node in looked_at if node is not None))
 
 
 def _untold(pod: PodInfo, about: str, claims: tuple[str, ...], hidden: tuple[str, ...]) -> Why:
@@ -175,22 +163,6 @@ def _room(pod: PodInfo, snapshot: Snapshot) -> str:
         return ""
     names = _counted(tuple(one.name if one.namespace == pod.key.namespace else str(one) for one in going))
     return f"room is being made on {node.name}: waits for {names} (being deleted) to end; until then "
-
-
-def _explained(
-    state: CycleState,
-    snapshot: Snapshot,
-    rejections: Mapping[str, Rejection | None],
-    named: Callable[[str], str],
-) -> dict[str, Explanation]:
-    """What is the matter with the devices, by node. Of those in the same situation one is looked at."""
-    found: dict[str, Explanation] = {}
-    lacking = ((name, why) for name, why in rejections.items() if why is not None)
-    for group in alike(state, lacking)[:EXPLAINED_MAX]:
-        first = snapshot.node(group.nodes[0])
-        for attempt, answer in attempts(state, snapshot, [first] if first is not None else ()):
-            found.update(dict.fromkeys(group.nodes, explain(attempt, answer, named)))
-    return found
 
 
 def _verdict(stories: tuple[NodeStory, ...]) -> str:

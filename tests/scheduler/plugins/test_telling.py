@@ -7,12 +7,12 @@ import msgspec
 
 from allot.allocation import DeviceId, Features, Taken
 from allot.api import Object, resource
-from allot.scheduler.cycle import EXAMPLES_MAX, Unplaced
+from allot.scheduler.cycle import Unplaced
 from allot.scheduler.explaining import explained
 from allot.scheduler.extended import read_asked
 from allot.scheduler.plugins.devices.asking import DeviceAsk
 from allot.scheduler.plugins.devices.checking import Asked
-from allot.scheduler.plugins.devices.telling import REQUESTS_MAX
+from allot.scheduler.plugins.devices.telling import EXAMPLES_MAX, REQUESTS_MAX, ShortOfDevices
 from allot.scheduler.snapshot import Snapshot
 
 from ..cluster import DRIVER, claim_spec, slice_of
@@ -58,6 +58,12 @@ def refused(snapshot: Snapshot) -> Unplaced:
     return outcome
 
 
+def nodes_looked_at(outcome: Unplaced) -> tuple[str, ...]:
+    (sentence,) = outcome.sentences
+    assert isinstance(sentence, ShortOfDevices)
+    return sentence.nodes
+
+
 # -- which nodes are looked at --------------------------------------------------------------------
 
 
@@ -68,7 +74,7 @@ def test_nodes_with_devices_of_another_driver_come_behind_those_with_the_right_o
         card = {"name": "nic-0", "attributes": {"serial": {"int": at}}}
         furnish(snapshot, f"nic-{at:02}", card, driver="nic.example.com")
     furnish(snapshot, "zz", {"name": "gpu-0"}, used=True)
-    looked_at = refused(snapshot).short_of_devices
+    looked_at = nodes_looked_at(refused(snapshot))
     assert looked_at[0] == "zz"
     assert len(looked_at) == EXAMPLES_MAX
 
@@ -78,7 +84,7 @@ def test_of_every_situation_one_node_is_looked_at_before_there_are_two_of_any():
     for at in range(MANY):
         furnish(snapshot, f"full-{at:02}", {"name": "gpu-0"}, used=True)
     furnish(snapshot, "tainted", {"name": "gpu-0", "taints": [TAINT]})
-    looked_at = refused(snapshot).short_of_devices
+    looked_at = nodes_looked_at(refused(snapshot))
     assert "tainted" in looked_at[:2]
     assert len(looked_at) == EXAMPLES_MAX
     assert "of 32 devices 31 in use, 1 tainted" in explained(refused(snapshot), snapshot)
@@ -89,7 +95,7 @@ def test_one_node_stands_for_all_that_offer_nothing():
     for at in range(MANY):
         snapshot.put_node(node(f"plain-{at:02}"))
     outcome = refused(snapshot)
-    assert outcome.short_of_devices == ("plain-00",)
+    assert nodes_looked_at(outcome) == ("plain-00",)
     assert explained(outcome, snapshot) == (
         f"0/{MANY} nodes are available: {MANY} cannot allocate all claims. "
         "Devices on the node looked at: request gpu wants 1, and none is offered."

@@ -10,13 +10,5 @@
 """
 
 from .plugin import DeviceFit, DynamicResources
-from .telling import alike, attempts, examples, told
 
-__all__ = [
-    "DeviceFit",
-    "DynamicResources",
-    "alike",
-    "attempts",
-    "examples",
-    "told",
-]
+__all__ = ["DeviceFit", "DynamicResources"]

@@ -1,11 +1,11 @@
 """The plugins that the cycle knows."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 
-from allot.allocation import LEAST_WASTE, Policy
+from allot.allocation import LEAST_WASTE, Explanation, Policy
 from allot.base import Ids
 
-from ...framework import Checks, CycleState, Event, Rate, Rejection, Tier
+from ...framework import Checks, CycleState, Event, Rate, Rejection, Sentence, Tier
 from ...node import NodeInfo
 from ...snapshot import Snapshot
 from ...writes import Write
@@ -13,6 +13,7 @@ from ..claims import claims_in, stays
 from .asking import NO_DEVICES, DeviceAsk, read_ask
 from .checking import NAME, Asked, DeviceCheck
 from .reserving import reserve, unreserve
+from .telling import explained, tell
 
 BUDGET_STEPS = 5_000
 """Of the search on one node: some tens of milliseconds at most, so that no node holds up a pod."""
@@ -89,6 +90,18 @@ class DynamicResources:
             return scale * outline.preference if outline is not None else 0.0
 
         return rate
+
+    def tell(self, state: CycleState, rejections: Iterable[tuple[str, Rejection]]) -> Sentence | None:
+        return tell(state, rejections)
+
+    def explain(
+        self,
+        state: CycleState,
+        snapshot: Snapshot,
+        rejections: Iterable[tuple[str, Rejection]],
+        named: Callable[[str], str],
+    ) -> Mapping[str, Explanation]:
+        return explained(state, snapshot, rejections, named)
 
     def reserve(self, state: CycleState, node: NodeInfo, snapshot: Snapshot) -> tuple[Write, ...] | Rejection:
         ask: DeviceAsk = state.read[NAME]

@@ -10,7 +10,7 @@ enough is free on a node, what keeps those devices from being had together.
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import nsmallest
 from itertools import islice
@@ -33,7 +33,9 @@ from ...node import NodeInfo
 from ...snapshot import Snapshot
 from .checking import NAME, NO_FIT, UNDECIDED, DeviceCheck
 
-NODES_MAX = 32
+EXAMPLES_MAX = 32
+EXPLAINED_MAX = 64
+"""Situations of nodes that are explained in full, the nearest misses first; more are counted."""
 REQUESTS_MAX = 3
 CONFLICTS_MAX = 2
 DETAIL_MAX = 240
@@ -84,6 +86,38 @@ def examples(state: CycleState, rejections: Iterable[tuple[str, Rejection]], mos
         for turn, name in enumerate(one.nodes[: most if one.near else 1])
     )
     return tuple(name for *_, name in nsmallest(most, ranked))
+
+
+def tell(state: CycleState, rejections: Iterable[tuple[str, Rejection]]) -> "ShortOfDevices | None":
+    nodes = examples(state, rejections, EXAMPLES_MAX)
+    return ShortOfDevices(state, nodes) if nodes else None
+
+
+@dataclass(frozen=True, slots=True)
+class ShortOfDevices:
+    """A sentence about nodes that stand for all that lack devices."""
+
+    state: CycleState
+    nodes: tuple[str, ...]
+
+    def __call__(self, snapshot: Snapshot) -> str:
+        found = (snapshot.node(name) for name in self.nodes)
+        return told(self.state, snapshot, (node for node in found if node is not None))
+
+
+def explained(
+    state: CycleState,
+    snapshot: Snapshot,
+    rejections: Iterable[tuple[str, Rejection]],
+    named: Callable[[str], str],
+) -> dict[str, Explanation]:
+    """What is the matter with the devices, by node. Of those in the same situation one is looked at."""
+    found: dict[str, Explanation] = {}
+    for group in alike(state, rejections)[:EXPLAINED_MAX]:
+        first = snapshot.node(group.nodes[0])
+        for attempt, answer in attempts(state, snapshot, [first] if first is not None else ()):
+            found.update(dict.fromkeys(group.nodes, explain(attempt, answer, named)))
+    return found
 
 
 # -- what is the matter there ---------------------------------------------------------------------
@@ -159,7 +193,7 @@ def told(state: CycleState, snapshot: Snapshot, nodes: Iterable[NodeInfo]) -> st
     found: dict[tuple[str, str], _Tally] = {}
     together: Counter[str] = Counter()  # nodes, by what keeps their free devices from being had together
     looked_at = 0
-    for attempt, answer in islice(attempts(state, snapshot, nodes), NODES_MAX):
+    for attempt, answer in attempts(state, snapshot, nodes):
         looked_at += 1
         explained = explain(attempt, answer, suggest=False)
         for report in explained.requests:
