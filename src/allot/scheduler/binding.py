@@ -25,6 +25,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from allot.api import Object, core, errors, resource
 from allot.base import Clock, InvariantBroken
@@ -191,6 +192,8 @@ class Binder:
                 case KeepExtendedClaim(claim, devices):
                     made.append(await self.claims.keep_extended(pod, claim))  # or it goes, with the others
                     await self._name_extended(pod, claim, devices)
+                case _:
+                    assert_never(write)
         await self._ready(placed, [*found, *made])
 
     async def _serve_extended(self, pod: PodInfo, write: CreateExtendedClaim, made: list[ClaimInfo]) -> None:

@@ -13,7 +13,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, assert_never
 
 from allot.allocation import Features
 from allot.api import Gates, Object, errors
@@ -56,7 +56,7 @@ from .queue import Queue, Queued
 from .settings import Settings
 from .snapshot import Snapshot
 from .telemetry import SchedulerMetrics
-from .writes import Deallocate, DeleteClaim, Preempt, Remedy, SearchOn
+from .writes import Deallocate, DeleteClaim, Preempt, RoomMaking, SearchOn
 
 log = logging.getLogger(__name__)
 
@@ -217,20 +217,22 @@ class Scheduler:
 
     def _follow(self, outcome: Outcome, queued: Queued, group: asyncio.TaskGroup) -> None:
         pod = queued.pod
-        match outcome:
-            case Placed():
-                if self.snapshot.unnominate(pod.uid):
-                    self.intake.room_is_free(self._now_s())  # what it leaves of it
-                self.queue.placed(pod.uid, self._now_s())
-                self._explainer.hush(pod.uid)
-                self._act(group, self._binder.bind(outcome), f"bind {pod.key}")
-            case Unplaced(remedy=None):
+        if isinstance(outcome, Placed):
+            if self.snapshot.unnominate(pod.uid):
+                self.intake.room_is_free(self._now_s())  # what it leaves of it
+            self.queue.placed(pod.uid, self._now_s())
+            self._explainer.hush(pod.uid)
+            self._act(group, self._binder.bind(outcome), f"bind {pod.key}")
+            return
+        match outcome.remedy:
+            case None:
                 self._failed(outcome)
-            case Unplaced(remedy=SearchOn()):
+            case SearchOn():
                 self._failed(outcome, is_error=True)
-            case Unplaced(remedy=remedy):
-                assert remedy is not None
+            case Deallocate() | DeleteClaim() | Preempt() as remedy:
                 self._act(group, self._make_room(outcome, remedy), f"room for {pod.key}")
+            case _:
+                assert_never(outcome.remedy)
 
     def _keep_room(self, pod: PodInfo, kept: str | None, group: asyncio.TaskGroup) -> None:
         """A node that was `kept` for a pod, and is not any more, is free to the others."""
@@ -259,7 +261,7 @@ class Scheduler:
         self._acting.discard(task)
         self._woken.set()
 
-    async def _make_room(self, outcome: Unplaced, remedy: Remedy) -> None:
+    async def _make_room(self, outcome: Unplaced, remedy: RoomMaking) -> None:
         """Carry out what a plugin proposed; then the pod waits for what comes of it."""
         pod = outcome.state.pod
         try:
@@ -272,6 +274,8 @@ class Scheduler:
                     await self._binder.claims.delete_extended(pod, claim)
                 case Preempt(node, victims):
                     await self._evictor.evict(pod, node, victims)
+                case _:
+                    assert_never(remedy)
         except (Refusal, errors.ApiError) as refused:
             log.log(level_of(refused, logging.WARNING), "no room was made for %s: %s", pod.key, refused)
             self._put(RoomMade(outcome, refused=True))
@@ -345,6 +349,8 @@ class Scheduler:
                     if self.snapshot.unnominate(outcome.state.pod.uid):
                         self.intake.room_is_free(now_s)
                 self._failed(outcome, is_error=refused)
+            case _:
+                assert_never(news)
 
     def _gated(self, pod: PodInfo, why: str | None) -> None:
         if why is None or pod.spec.scheduling_gates:  # gates of its owner: the server has told it

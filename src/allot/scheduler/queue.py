@@ -32,6 +32,7 @@ import heapq
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import assert_never
 
 from allot.base import require
 from allot.informers import Key
@@ -135,8 +136,10 @@ class Queue:
                 entry.missed.add(Event.POD_CHANGED)
             case Where.ACTIVE:
                 self._make_ready(entry, now_s)
+            case Where.BACKOFF | Where.GATED:
+                pass  # whatever it waits for is still to come
             case _:
-                pass
+                assert_never(entry.where)
         return True
 
     def remove(self, uid: str, now_s: float) -> None:

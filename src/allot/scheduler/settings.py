@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
+from typing import assert_never
 
 from allot.allocation import LEAST_WASTE, Policy
 from allot.api import podresources
@@ -50,6 +51,8 @@ class Scoring:
                 return filled
             case Strategy.REQUESTED_TO_CAPACITY_RATIO:
                 return _on_shape(self.shape, filled * 100.0) / SCORE_MAX
+            case _:
+                assert_never(self.strategy)
 
 
 def _on_shape(shape: Shape, at: float) -> float:

@@ -75,4 +75,5 @@ class SearchOn:
     """Nothing to be done was found so far, and not everything has been looked at."""
 
 
-Remedy = Deallocate | DeleteClaim | Preempt | SearchOn
+RoomMaking = Deallocate | DeleteClaim | Preempt
+Remedy = RoomMaking | SearchOn

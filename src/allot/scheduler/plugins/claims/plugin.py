@@ -89,7 +89,7 @@ class ResourceClaims:
         return None
 
     def reserve(self, state: CycleState, node: NodeInfo, snapshot: Snapshot) -> tuple[ReserveClaim, ...]:
-        return tuple(ReserveClaim(one) for one in claims_in(state).allocated)
+        return tuple([ReserveClaim(one) for one in claims_in(state).allocated])
 
     def unreserve(self, state: CycleState, snapshot: Snapshot) -> None:
         """Nothing is held: a claim that has its devices keeps them."""

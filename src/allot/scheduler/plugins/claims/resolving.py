@@ -35,7 +35,7 @@ class PodClaims:
 
     @property
     def signature(self) -> Hashable:
-        return tuple((one.uid, one.object.resource_version) for one in self.held)
+        return tuple([(one.uid, one.object.resource_version) for one in self.held])
 
 
 NO_CLAIMS = PodClaims()
