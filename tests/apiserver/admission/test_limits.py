@@ -169,3 +169,16 @@ def test_claims_for_volumes_are_held_to_their_bounds(allot_server, core):
                 await core("persistentvolumeclaims").create(claim(size))
 
     allot_server.run(story())
+
+
+def test_a_range_that_says_nothing_limits_nothing(allot_server, core):
+    """It is stored without a spec: to look into it was an error of the server."""
+
+    async def story():
+        await core("limitranges").create({"metadata": {"name": "empty", "namespace": "default"}})
+        await core("pods").create(pod("p", limits={"cpu": "2"}))
+        spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+        claim = {"metadata": {"name": "data", "namespace": "default"}, "spec": spec}
+        assert (await core("persistentvolumeclaims").create(claim)).name == "data"
+
+    allot_server.run(story())

@@ -29,10 +29,9 @@ def limits_of_pods(ranges: Ranges) -> Plugin:
         new = attempt.new
         if attempt.operation != "CREATE" or attempt.subresource or new is None:
             return
-        found = await ranges(attempt)
-        if not found:
+        limits = _limits(await ranges(attempt))
+        if not limits:
             return
-        limits = [one for range in found for one in (range.get("spec") or {}).get("limits") or ()]
         if said := give_defaults(new["spec"], limits):
             metadata = new["metadata"]
             new["status"]["qosClass"] = kinds.qos_class(new["spec"])
@@ -52,13 +51,18 @@ def limits_of_volume_claims(ranges: Ranges) -> Plugin:
         resources = (attempt.new.get("spec") or {}).get("resources") or {}
         asked = podresources.parse(resources.get("requests"))
         problems = []
-        for limit in [one for range in await ranges(attempt) for one in range["spec"].get("limits") or ()]:
+        for limit in _limits(await ranges(attempt)):
             if limit.get("type") == "PersistentVolumeClaim":
                 problems += [*_too_little(limit, "PersistentVolumeClaim", asked, {})]
                 problems += [*_too_much(limit, "PersistentVolumeClaim", {}, asked, "request")]
         _refuse(attempt, problems)
 
     return admit
+
+
+def _limits(ranges: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Of all ranges; one may say nothing at all."""
+    return [one for range in ranges for one in (range.get("spec") or {}).get("limits") or ()]
 
 
 def _refuse(attempt: Attempt, problems: Sequence[str]) -> None:
