@@ -15,7 +15,7 @@ from allot.base import SystemClock
 from allot.client import Client
 from allot.informers import Key
 
-from . import asking, flags, unmade
+from . import asking, flags, misnamed, unmade
 
 _KINDS = {
     "pod": "pod",
@@ -53,9 +53,10 @@ def run(options: argparse.Namespace) -> int:
             print(f'allot explain: there is no {kind} "{name}" in namespace {namespace}', file=sys.stderr)
             return 2
         if kind == "pod":
-            causes = await unmade.causes(client, reading.pods[Key(namespace, name)], reading.snapshot)
+            pod = reading.pods[Key(namespace, name)]
+            causes = await unmade.causes(client, pod, reading.snapshot)
             asking.tell_unread("explain", causes.unread)
-            why = replace(why, notes=(*causes.notes, *why.notes))
+            why = replace(why, notes=(*causes.notes, *misnamed.notes(pod, reading.snapshot), *why.notes))
         print(json.dumps(why.as_json(), indent=2) if options.json else why.text())
         return 0 if why.is_certain else asking.UNANSWERED
 
