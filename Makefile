@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SEED ?= 1
 
-.PHONY: help setup dev components demo test lint types bench sim up changelog lock wheel clean
+.PHONY: help setup dev components demo test lint types bench sim up changelog reference lock wheel clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -53,6 +53,9 @@ sim: $(VENV)/.running ## simulate an hour of a cluster from a seed: make sim SEE
 
 changelog: ## CHANGELOG.md from the files in changes/
 	$(PYTHON) tools/changelog.py
+
+reference: setup ## docs/python-api.md from docstrings
+	$(BIN)/python tools/reference.py
 
 lock: ## write the lock files anew from pyproject.toml
 	$(PIP) uv

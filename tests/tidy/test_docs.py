@@ -130,6 +130,11 @@ def test_the_changelog_is_what_the_changes_say():
     assert done.returncode == 0, "run `make changelog`"
 
 
+def test_the_reference_is_what_the_docstrings_say():
+    done = subprocess.run([sys.executable, str(ROOT / "tools" / "reference.py"), "--check"], timeout=60)
+    assert done.returncode == 0, "run `make reference`"
+
+
 PARTS = ("We need", "We chose", "It looks like", "We gave up", "Instead of", "We will know we were wrong if")
 
 
