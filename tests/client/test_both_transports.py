@@ -439,6 +439,24 @@ def test_one_leads_and_hands_over_when_it_is_done(tell):
     tell(story)
 
 
+def test_a_lease_is_given_back_although_a_renewal_was_cut_short(tell):
+    """The server carried it out, and the leader never heard: what it knows of the lease is old."""
+
+    async def story(client: Client) -> None:
+        leases = client.resource("coordination.k8s.io", "v1", "leases")
+
+        async def work() -> None:
+            held = await leases.get("lock", NS)
+            later = {"spec": {"renewTime": "2026-01-01T00:00:00.000000Z"}}
+            await leases.patch("lock", {"metadata": {"resourceVersion": held.resource_version}, **later}, NS)
+
+        settings = LeaseSettings("lock", NS, "me", duration_s=60, renew_deadline_s=40, retry_period_s=20)
+        await lead(settings, leases, work, SystemClock())
+        assert (await leases.get("lock", NS)).fields["spec"].get("holderIdentity", "") == ""
+
+    tell(story)
+
+
 def test_a_leader_whose_lease_is_taken_stops(tell):
     async def story(client: Client) -> None:
         leases = client.resource("coordination.k8s.io", "v1", "leases")

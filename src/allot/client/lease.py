@@ -29,6 +29,9 @@ from .election import (
 from .resource import Resource
 from .retry import Sleep
 
+RELEASE_S = 2.0
+"""For giving the lease back, when there is nothing else left to do."""
+
 
 class LeadershipLost(Exception):
     """This process led and does not any more; whatever it did as leader must end."""
@@ -105,12 +108,21 @@ class _Election:
                     return effect.why
 
     async def release(self) -> None:
-        """Let others begin at once: an empty holder holds nothing."""
-        now = age.micro_timestamp(self._clock.now())
-        seen = self._state.seen or Record()
-        given_up = replace(seen, holder="", duration_s=1, renewed=now)
-        async with asyncio.timeout(self._state.settings.retry_period_s):
-            await self._write(Write(given_up, self._state.seen_version))
+        """Let others begin at once: an empty holder holds nothing.
+
+        A renewal that was cut short may have been carried out all the same: then the lease is another
+        version of what was written last, and is read before it is given up.
+        """
+        seen, version = self._state.seen or Record(), self._state.seen_version
+        async with asyncio.timeout(RELEASE_S):
+            while seen.holder == self._state.settings.identity:
+                now = age.micro_timestamp(self._clock.now())
+                try:
+                    await self._write(Write(replace(seen, holder="", duration_s=1, renewed=now), version))
+                    return
+                except errors.Conflict:
+                    saw = await self._look()
+                    seen, version = saw.record or Record(), saw.version
 
     async def _advance(self) -> tuple[Effect, ...]:
         if not isinstance(self._next, Write) and self._next.after_s:
