@@ -12,6 +12,7 @@ import pytest
 from allot.allocation import (
     POLICIES,
     Attempt,
+    Budget,
     NoFit,
     Undecided,
     allocate,
@@ -340,3 +341,43 @@ def test_who_asks_again_comes_further():
 
     assert isinstance(first, Undecided)
     assert isinstance(rest[-1], NoFit)
+
+
+def selectors_that_nobody_evaluated():
+    """Hundreds of selectors at the limit, each of another text, and one device: none is asked twice."""
+    loops = "lists.range(150).all(x, lists.range(150).all(y, x + y + {} > device.attributes['d'].a1 - 9))"
+    asked = (
+        wants(at, selectors=[cel(loops.format(f"{at} + {more}"))[0] for more in range(8)])
+        for at in range(REQUESTS)
+    )
+    return problem([published(0, devices=[{"name": "d", "attributes": attributes(1)}])], [claim(0, *asked)])
+
+
+EVALUATED_CPU_S_MAX = 5
+"""All selectors above take twice as long, without the tracing of memory."""
+
+
+def test_a_selector_is_paid_for_when_it_is_evaluated_for_the_first_time_too():
+    """What it costs is known once it is compiled: a first evaluation was had for the price of compiling."""
+    stated = problem_of(selectors_that_nobody_evaluated())
+    demand = read_demand(stated.claims, stated.classes, stated.features)
+    inventory, ledger = stated.inventory(), stated.ledger()
+
+    started_s = time.process_time()
+    answer = allocate(stated.node, inventory, ledger, demand, POLICIES["first-fit"], budget=STEPS)
+
+    assert isinstance(answer, Undecided)
+    assert time.process_time() - started_s < EVALUATED_CPU_S_MAX
+
+
+def test_an_explanation_pays_for_selectors_and_counts_devices_that_it_cannot_judge():
+    """The scheduler explains on the event loop: a pod with such claims held it for half a minute."""
+    stated = problem_of(selectors_that_nobody_evaluated())
+    attempt = Attempt(stated.node, stated.inventory(), stated.ledger(), stated.claims, stated.classes)
+
+    started_s = time.process_time()
+    explained = explain(attempt, Undecided(0), suggest=False, budget=Budget(STEPS))
+
+    assert time.process_time() - started_s < EVALUATED_CPU_S_MAX
+    assert all(sum(group.devices for group in one.groups) == one.looked_at == 1 for one in explained.requests)
+    assert "1 not judged, since selectors take too long to evaluate" in explained.requests[-1].text

@@ -35,6 +35,7 @@ ledger can be forked (`fork()`): what-if questions pay for what they change.
 """
 
 from .answer import Answer, NoFit, Pick, Plan, Refused, Undecided
+from .budget import Budget
 from .demand import Alternative, ClaimDemand, Clause, Constraint, Demand, Request, Want, read_demand
 from .explanation import Explanation, Group, RequestReport, explain
 from .features import FIELD_BY_NAME, Features
@@ -68,6 +69,7 @@ __all__ = [
     "Attempt",
     "BadNodeSelector",
     "BadSlice",
+    "Budget",
     "Candidate",
     "Change",
     "ClaimDemand",

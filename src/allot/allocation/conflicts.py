@@ -56,7 +56,7 @@ def _unwanted(one: Finding) -> bool:
     """Whether a request for all devices does without this one."""
     order = list(Reason)
     is_selected = order.index(one.reason) > order.index(Reason.CAPACITY)
-    return not is_selected and one.detail != COUNTERS_GATED
+    return not is_selected and one.reason is not Reason.UNJUDGED and one.detail != COUNTERS_GATED
 
 
 def _constraint_conflicts(situation: Situation, claim: ClaimDemand, free: Free) -> Iterator[str]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .answer import NoFit, Plan, Refused, Undecided
+from .budget import Budget
 from .clauses import values_seen
 from .conflicts import conflicts, counted, suffices
 from .demand import Alternative, Demand, read_demand
@@ -30,6 +31,8 @@ LINES_MAX = 4
 HOLDERS_MAX = 5
 FINDINGS_MAX = 50_000
 """Devices looked at for all requests together; what remains is counted and not explained."""
+SELECTING_STEPS = 100_000
+"""For selectors that nobody has evaluated yet; devices that are not judged by then are counted as such."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +173,12 @@ def explain(
     named: Callable[[str], str] = str,
     *,
     suggest: bool = True,
+    budget: Budget | None = None,
 ) -> Explanation:
     """Why `answer` came out. `named` says a holder as the reader may know it.
 
-    Without `suggest` no changes are looked for, which is what takes long.
+    Without `suggest` no changes are looked for, which is what takes long. `budget` is what may be spent on
+    evaluating selectors, also for several explanations together.
     """
     node = attempt.node.name
     if isinstance(answer, Plan):
@@ -188,7 +193,7 @@ def explain(
     pools = tuple(PoolReport(str(pool.id), _state(pool)) for pool in view.pools if not pool.usable)
     if isinstance(demand, Refused):
         return Explanation(node, verdict, error, pools)
-    situation = Situation(demand, view, attempt.ledger)
+    situation = Situation(demand, view, attempt.ledger, budget or Budget(SELECTING_STEPS))
     alternatives = list(demand.alternatives())
     told = alternatives[: max(1, FINDINGS_MAX // max(1, len(view.devices)))]
     findings = {one: situation.findings(one) for one in told}

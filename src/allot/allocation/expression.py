@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 
 from allot import cel
 
+from .budget import Budget
 from .features import Features
 from .kind import UNKNOWN_VALUE, Kind, Value
 
@@ -50,30 +51,40 @@ class Expression:
         """The value for devices of this kind, or a Failure. Evaluated once per kind."""
         found = kind.remembered.get(self, _UNASKED)
         if found is _UNASKED:
-            found = self._ask(kind)
-            kind.remember(self, found)
+            found = self._evaluated(self._evaluate or self._compiled(), kind)
         return found
 
-    def price(self, kind: Kind) -> int:
-        """Units of work that the value takes: by the text until it is compiled, then by what it may cost."""
-        if self in kind.remembered:
-            return 0
-        compiling = COMPILING_WORK * len(self.text) if self._evaluate is None else 0
-        return compiling + EVALUATING_WORK + self._cost
+    def paid_on(self, kind: Kind, budget: Budget) -> object:
+        """The same, each part of the work paid for before it is done: compiling by the text, then evaluating
+        by what that may cost. Raises BudgetSpent; who asks again does not compile again."""
+        found = kind.remembered.get(self, _UNASKED)
+        if found is _UNASKED:
+            evaluate = self._evaluate
+            if evaluate is None:
+                budget.work(COMPILING_WORK * len(self.text))
+                evaluate = self._compiled()
+            budget.work(EVALUATING_WORK + self._cost)
+            found = self._evaluated(evaluate, kind)
+        return found
 
-    def _ask(self, kind: Kind) -> object:
-        if self._evaluate is None:
-            try:
-                self._evaluate, cost = self._prepare()
-                # What may cost more is no stranger's: the API takes no such expression.
-                self._cost = cost if cost <= cel.COST_LIMIT else UNLIMITED_COST
-            except cel.CompileError as error:
-                failure = Failure(str(error), compiling=True)
-                self._evaluate = lambda _: failure
+    def _compiled(self) -> Callable[[Kind], object]:
         try:
-            return self._evaluate(kind)
+            evaluate, cost = self._prepare()
+        except cel.CompileError as error:
+            failure = Failure(str(error), compiling=True)
+            evaluate, cost = (lambda _: failure), 0
+        # What may cost more is no stranger's: the API takes no such expression.
+        self._cost = cost if cost <= cel.COST_LIMIT else UNLIMITED_COST
+        self._evaluate = evaluate
+        return evaluate
+
+    def _evaluated(self, evaluate: Callable[[Kind], object], kind: Kind) -> object:
+        try:
+            found = evaluate(kind)
         except cel.EvaluationError as error:
-            return Failure(str(error), compiling=False)
+            found = Failure(str(error), compiling=False)
+        kind.remember(self, found)
+        return found
 
     def __repr__(self) -> str:
         return f"Expression({self.text!r})"

@@ -243,8 +243,7 @@ def _derive(question: Question, budget: Budget) -> None:
             if computed is None:
                 continue
             for kind in {question.devices[at].kind for at in question.row(alternative).worth_trying}:
-                budget.work(computed.price(kind))
-                computed.on(kind)
+                computed.paid_on(kind, budget)
 
 
 def _wrong_for_all(question: Question, alternative: Alternative) -> str | None:
@@ -305,8 +304,7 @@ def _selected(view: NodeView, want: Want, device: Device, budget: Budget) -> Con
     if kind.binding and not view.features.device_binding_and_status:
         return None
     for index, expression in enumerate(want.expressions):
-        budget.work(expression.price(kind))
-        match = expression.on(kind)
+        match = expression.paid_on(kind, budget)
         if isinstance(match, Failure):
             return Trouble(match.message, index, match.compiling)
         if not match:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from allot.api import Quantity, QuantityFormat
 
+from .budget import Budget, BudgetSpent
 from .capacity import Capacity, CapacityError, Policy, consumed
 from .clauses import conjuncts
 from .demand import Alternative, ClaimDemand, Demand
@@ -31,6 +32,7 @@ class Reason(Enum):
 
     NODE = "on another node"
     GATED = "needing a feature that is off"
+    UNJUDGED = "not judged, since selectors take too long to evaluate"
     SELECTOR = "not selected"
     FAILED = "whose selector fails"
     CAPACITY = "with too little capacity"
@@ -68,11 +70,12 @@ class _Drawn(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """One demand, one node, and what is taken there."""
+    """One demand, one node, what is taken there, and what selectors may cost to be evaluated for words."""
 
     demand: Demand
     view: NodeView
     ledger: Ledger
+    budget: Budget
     _drawn: dict[PoolId, _Drawn] = field(default_factory=dict)
     _drained: dict[Device, "Finding | None"] = field(default_factory=dict)  # the same for every request
 
@@ -131,20 +134,27 @@ def _judged(
 def _unselected(situation: Situation, alternative: Alternative, device: Device) -> Finding | None:
     passed = 0
     for clause in alternative.clauses:
-        answer = clause.expression.on(device.kind)
+        text = clause.expression.text
+        try:
+            answer = clause.expression.paid_on(device.kind, situation.budget)
+        except BudgetSpent:
+            return Finding(device, Reason.UNJUDGED)
         if isinstance(answer, Failure):
-            return Finding(device, Reason.FAILED, f"{clause.expression.text}: {answer.message}")
+            return Finding(device, Reason.FAILED, f"{text}: {answer.message}")
         if answer is not True:
-            at, part = _failed_part(clause.expression.text, situation.features, device)
+            at, part = _failed_part(text, situation, device)
             return Finding(device, Reason.SELECTOR, clause=part, passed=passed + at)
-        passed += len(_parts(clause.expression.text, situation.features))
+        passed += len(_parts(text, situation.features))
     return None
 
 
-def _failed_part(text: str, features: Features, device: Device) -> tuple[int, str]:
-    for at, (part, expression) in enumerate(_parts(text, features)):
-        if expression.on(device.kind) is False:
-            return at, part
+def _failed_part(text: str, situation: Situation, device: Device) -> tuple[int, str]:
+    try:
+        for at, (part, expression) in enumerate(_parts(text, situation.features)):
+            if expression.paid_on(device.kind, situation.budget) is False:
+                return at, part
+    except BudgetSpent:
+        pass  # then the whole is quoted
     return 0, text
 
 

@@ -17,6 +17,7 @@ from itertools import islice
 
 from allot.allocation import (
     Attempt,
+    Budget,
     DeviceId,
     Explanation,
     Group,
@@ -38,6 +39,10 @@ EXPLAINED_MAX = 64
 """Situations of nodes that are explained in full, the nearest misses first; more are counted."""
 REQUESTS_MAX = 3
 CONFLICTS_MAX = 2
+SELECTING_STEPS = 2_000
+"""For selectors that no check has evaluated, of all nodes together: the event loop waits for these words."""
+ANSWERING_STEPS = 5_000
+"""For the answers of all nodes together. When they are spent, what was seen so far is told."""
 DETAIL_MAX = 240
 VALUES = re.compile(r" \([^()]*(?:\([^()]*\)[^()]*)*\)$")
 """At the end of a conflict: how many devices have which value of an attribute."""
@@ -192,14 +197,17 @@ def told(state: CycleState, snapshot: Snapshot, nodes: Iterable[NodeInfo]) -> st
     """Empty where devices are not the trouble."""
     found: dict[tuple[str, str], _Tally] = {}
     together: Counter[str] = Counter()  # nodes, by what keeps their free devices from being had together
-    looked_at = 0
+    looked_at, answered, budget = 0, 0, Budget(SELECTING_STEPS)
     for attempt, answer in attempts(state, snapshot, nodes):
         looked_at += 1
-        explained = explain(attempt, answer, suggest=False)
+        explained = explain(attempt, answer, suggest=False, budget=budget)
         for report in explained.requests:
             wanted = "all" if report.wanted is None else str(report.wanted)
             found.setdefault((report.claim, report.request), _Tally(wanted)).add(report)
         together.update(tuple(dict.fromkeys(_anonymous(explained))))
+        answered += answer.steps
+        if answered >= ANSWERING_STEPS:
+            break
     if not found:
         return ""
     parts = [tally.text(request) for (_, request), tally in islice(found.items(), REQUESTS_MAX)]
