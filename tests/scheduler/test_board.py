@@ -4,6 +4,7 @@ import random
 from datetime import UTC, datetime
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -116,6 +117,21 @@ def test_a_long_refresh_pauses():
     snapshot, board = few({f"n{at:03}": 0 for at in range(100)})
     assert sum(1 for _ in board.refresh(snapshot)) == 3
     assert len(board.order) == 100
+
+
+@pytest.mark.parametrize("nodes", [5, 100])
+def test_a_refresh_pauses_after_every_node_that_was_too_hard_to_decide(nodes):
+    """B3: thirty such nodes in a row, each with all the steps it may have, held all for seconds."""
+    snapshot = Snapshot(FEATURES)
+    for at in range(nodes):
+        snapshot.put_node(node(f"n{at}"))
+    hard = Rejection("Devices", "could not be decided", undecided=True)
+    looked: list[str] = []
+    board = Board([lambda it: looked.append(it.name) or hard], {})
+
+    seen_at_pauses = [len(looked) for _ in board.refresh(snapshot)]
+
+    assert seen_at_pauses == list(range(1, nodes + 1))
 
 
 def test_boards_are_made_anew_when_classes_change():

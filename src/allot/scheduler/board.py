@@ -9,7 +9,8 @@ What it promises
     B1  After `refresh` has run to its end, the order is the one that asking every node
         afresh would give: by tiers of ratings, then by name.
     B2  Only nodes that moved since the last refresh are looked at again.
-    B3  A refresh pauses after every few nodes, so that a long one holds nobody up.
+    B3  A refresh pauses after every few nodes, and after each that was too hard to decide: that
+        one took all the steps it may have. So a long refresh holds nobody up.
         Nothing may change in the snapshot while it pauses.
 """
 
@@ -76,8 +77,7 @@ class Board:
         moved = self._movers(snapshot)
         if len(moved) > SORT_AFTER:
             for count, name in enumerate(moved, 1):
-                self._look(name, snapshot)
-                if count % NODES_AT_ONCE == 0:
+                if self._look(name, snapshot) or count % NODES_AT_ONCE == 0:
                     yield
             self._order = sorted(self._ranks.values())
         else:
@@ -85,11 +85,11 @@ class Board:
                 old = self._ranks.get(name)
                 if old is not None:
                     del self._order[bisect_left(self._order, old)]
-                self._look(name, snapshot)
+                was_hard = self._look(name, snapshot)
                 new = self._ranks.get(name)
                 if new is not None:
                     insort(self._order, new)
-                if count % NODES_AT_ONCE == 0:
+                if was_hard or count % NODES_AT_ONCE == 0:
                     yield
         self._seen = snapshot.mark()
 
@@ -108,7 +108,8 @@ class Board:
             return known | dict.fromkeys(snapshot.node_names() if self._only is None else sorted(self._only))
         return sorted(moved if self._only is None else moved & self._only)
 
-    def _look(self, name: str, snapshot: Snapshot) -> None:
+    def _look(self, name: str, snapshot: Snapshot) -> bool:
+        """Whether the node was too hard to decide, which takes long."""
         self._ranks.pop(name, None)
         before = self._rejections.pop(name, None)
         if before is not None:
@@ -117,13 +118,14 @@ class Board:
                 del self.reasons[before]
         node = snapshot.node(name)
         if node is None:
-            return
+            return False
         rejection = first_rejection(self._checks, node)
         if rejection is None:
             self._ranks[name] = self._rank(node)
-        else:
-            self._rejections[name] = rejection
-            self.reasons[rejection] += 1
+            return False
+        self._rejections[name] = rejection
+        self.reasons[rejection] += 1
+        return rejection.undecided
 
     def _rank(self, node: NodeInfo) -> Rank:
         devices: tuple[float, ...] = ()
