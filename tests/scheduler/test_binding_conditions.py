@@ -11,6 +11,7 @@ from allot.scheduler import Settings
 
 from .cluster import DRIVER, GROUP, NS, Cluster, slice_of, tell
 from .test_why import why
+from .wire import Wire
 
 CONDITIONS = {"bindingConditions": ["attached"], "bindingFailureConditions": ["broken"]}
 
@@ -117,6 +118,86 @@ def test_what_the_driver_says_of_a_failure_is_told():
             return any("were not made ready: failed: the cable is loose" in one for one in told)
 
         await here.until(failed, "told why")
+
+    tell(story)
+
+
+def test_who_waits_for_devices_listens_and_does_not_ask_again():
+    async def story(here: Cluster) -> None:
+        wire = Wire.to(here)
+        await here.start_controllers()
+        await here.start_scheduler(transport=wire)
+        await furnish(here)
+        await here.pod("web", claim="one")
+        claim = await allocated(here)
+        await here.condition("web")
+        await asyncio.sleep(2.5)
+        assert sum(one.endswith("/resourceclaims/one") for one in wire.reads) == 1
+        await report(here, claim, "attached")
+        assert await here.bound("web") == ["a"]
+        assert sum(one.endswith("/resourceclaims/one") for one in wire.reads) == 1
+
+    tell(story, started=False)
+
+
+async def waits_for_two(here: Cluster) -> tuple[Object, Object]:
+    """A pod with two claims, whose devices must both be attached."""
+    await here.node("a")
+    fabric = [{"name": name, **CONDITIONS} for name in ("first", "second")]
+    await here.create("resourceslices", slice_of("a", fabric))
+    await here.device_class()
+    names = ("one", "two")
+    for name in names:
+        await here.claim(name)
+    await here.pod("web", resourceClaims=[{"name": name, "resourceClaimName": name} for name in names])
+    await here.condition("web")
+    return await allocated(here, "one"), await allocated(here, "two")
+
+
+def test_a_pod_with_two_claims_is_bound_when_the_devices_of_both_are_attached():
+    """In whatever order."""
+
+    async def story(here: Cluster) -> None:
+        one, two = await waits_for_two(here)
+        await report(here, two, "attached")
+        await here.quiet()
+        assert not await here.node_of("web")
+        await report(here, one, "attached")
+        assert await here.bound("web") == ["a"]
+
+    tell(story)
+
+
+def test_a_device_that_fails_is_told_at_once_though_another_is_still_waited_for():
+    async def story(here: Cluster) -> None:
+        _, two = await waits_for_two(here)
+        await report(here, two, "broken", "the cable is loose")
+
+        async def failed() -> bool:
+            events = await here.all("events")
+            told = [one.fields["message"] for one in events if one.fields["reason"] == "FailedScheduling"]
+            return any("of claim two were not made ready: failed: the cable is loose" in one for one in told)
+
+        await here.until(failed, "told why")
+
+    tell(story)
+
+
+def test_a_claim_that_is_taken_back_is_waited_for_no_more():
+    async def story(here: Cluster) -> None:
+        await furnish(here)
+        await here.pod("web", claim="one")
+        claim = await allocated(here)
+        await here.condition("web")
+        nothing = {"allocation": None, "reservedFor": None, "devices": None}
+        await here.resource("resourceclaims").patch(claim.name, {"status": nothing}, NS, subresource="status")
+
+        async def told() -> bool:
+            events = await here.all("events")
+            words = "claim one was taken back while its devices were made ready"
+            return any(words in one.fields["message"] for one in events)
+
+        await here.until(told, "told why")
 
     tell(story)
 

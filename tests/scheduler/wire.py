@@ -19,6 +19,7 @@ class Wire:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self.writes: list[str] = []
+        self.reads: list[str] = []
         self.down = False
         self._refused: tuple[str, errors.ApiError | None] = ("", None)
         self._before: list[tuple[Callable[[Request, int], bool], Meet]] = []
@@ -29,6 +30,8 @@ class Wire:
 
     async def send(self, request: Request) -> Response:
         await asyncio.sleep(0)  # a line takes time: others have their turn
+        if request.method == "GET":
+            self.reads.append(what(request))
         if is_write(request):
             self.writes.append(what(request))
             for meets, act in list(self._before):

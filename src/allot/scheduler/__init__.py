@@ -9,8 +9,9 @@ The cycle in five lines:
     where nothing fits, something makes room, or the pod is told why and waits for what helps
 
 Read in this order: `framework` (what a plugin is), `snapshot` (what it sees), `board` and
-`cycle` (how it is decided), `queue` (who is next), `plugins`, then `intake`, `binding` and
-`loop`, which talk to the server. `reading`, `why` and `capacity` answer questions from outside.
+`cycle` (how it is decided), `queue` (who is next), `plugins`, then `intake`, `binding`,
+`awaiting` and `loop`, which talk to the server. `reading`, `why` and `capacity` answer questions
+from outside.
 """
 
 from .capacity import Room, room_for

@@ -23,26 +23,27 @@ What it promises
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
 from allot.api import Object, core, errors, resource
 from allot.base import Clock, InvariantBroken
 from allot.client import Client, level_of
+from allot.informers import Key
 
 from . import extended
+from .awaiting import Awaiting, Known, Late, Subject
 from .claim import ClaimInfo
 from .claiming import RETRY_FIRST_S, RETRY_LONGEST_S, UNKNOWN, ClaimWriter, Outdated, Refusal, insist
 from .cycle import Placed
 from .extended import DeviceRequests
+from .intake import CLAIMS
 from .pod import PodInfo
-from .readiness import Readiness, awaited, readiness, unready
+from .readiness import Readiness, awaited, left_s, readiness, unready
 from .writes import AllocateClaim, CreateExtendedClaim, KeepExtendedClaim, ReserveClaim
 
 log = logging.getLogger(__name__)
-
-READINESS_EVERY_S = 1.0
 
 
 # -- what the loop is told ------------------------------------------------------------------------
@@ -112,10 +113,17 @@ class BoundElsewhere(Exception):
 
 class Binder:
     def __init__(
-        self, client: Client, clock: Clock, report: Callable[[Report], None], *, binding_timeout_s: float
+        self,
+        client: Client,
+        clock: Clock,
+        report: Callable[[Report], None],
+        awaiting: Awaiting,
+        *,
+        binding_timeout_s: float,
     ) -> None:
         self._pods = client.resource("", "v1", "pods")
         self._clock = clock
+        self._awaiting = awaiting
         self._report = report
         self._binding_timeout_s = binding_timeout_s
         self.claims = ClaimWriter(client, clock, lambda claim: report(ClaimWritten(claim)))
@@ -215,23 +223,38 @@ class Binder:
 
     async def _ready(self, placed: Placed, claims: Sequence[ClaimInfo]) -> None:
         """Until the devices are ready (binding conditions)."""
-        pod = placed.state.pod
-        waiting = [one for one in claims if self._readiness(one) is not Readiness.READY]
-        if any(self._readiness(one) is Readiness.WAITING for one in waiting):
-            self._report(WaitsForDevices(placed, tuple(waiting)))
+        waiting = {one.key: one for one in claims if self._readiness(one) is not Readiness.READY}
+        if any(self._readiness(one) is Readiness.WAITING for one in waiting.values()):
+            self._report(WaitsForDevices(placed, tuple(waiting.values())))
         began_s = self._clock.monotonic_s()
-        for claim in waiting:
-            now = claim
-            while (state := self._readiness(now)) is Readiness.WAITING:
-                await asyncio.sleep(READINESS_EVERY_S)
-                now = await self.claims.read(claim)
-                if now.allocation is None or not now.is_reserved_for(pod.uid):
-                    raise Refusal(f"claim {claim.key.name} was taken back while its devices were made ready")
+        while waiting:
+            claim, state = await self._settled(placed.state.pod, waiting)
             drivers = frozenset(one.driver for one in _results(claim) if one.binding_conditions)
             self._report(Waited(drivers, state, self._clock.monotonic_s() - began_s))
             if state is not Readiness.READY:
-                why = f"{state.value}: {_what_is_wrong(now)}"
+                why = f"{state.value}: {_what_is_wrong(claim)}"
                 raise Refusal(f"the devices of claim {claim.key.name} were not made ready: {why}")
+            del waiting[claim.key]
+
+    async def _settled(self, pod: PodInfo, claims: Mapping[Key, ClaimInfo]) -> tuple[ClaimInfo, Readiness]:
+        """The first of the claims whose devices need not be waited for any more, as it is then."""
+        subjects = {Subject(CLAIMS, key): claim.uid for key, claim in claims.items()}
+
+        def judge(known: Known) -> tuple[ClaimInfo, Readiness] | None:
+            found = [_still_held(known[one], uid, pod) for one, uid in subjects.items()]
+            states = ((claim, self._readiness(claim)) for claim in found)
+            return next((one for one in states if one[1] is not Readiness.WAITING), None)
+
+        times_s = {key: self._left_s(claim) for key, claim in claims.items()}
+        first = min(times_s, key=lambda key: times_s[key])
+        found = await self._awaiting.until(subjects, judge, times_s[first])
+        if not isinstance(found, Late):
+            return found
+        late = Subject(CLAIMS, first)
+        return _still_held(found.known[late], subjects[late], pod), Readiness.LATE
+
+    def _left_s(self, claim: ClaimInfo) -> float:
+        return left_s(claim, self._clock.now(), self._binding_timeout_s)
 
     def _readiness(self, claim: ClaimInfo) -> Readiness:
         return readiness(claim, self._clock.now(), self._binding_timeout_s)
@@ -276,6 +299,15 @@ class Binder:
                 Exception
             ):  # what somebody wrote into the claim cannot be read: the pod must not wait for it
                 log.exception("claim %s stays reserved for %s", claim.key, pod.key)
+
+
+def _still_held(claim: Object | None, uid: str, pod: PodInfo) -> ClaimInfo:
+    """Raises Refusal when the pod has lost a claim that it was to use."""
+    now = ClaimInfo.of(claim) if claim is not None and claim.uid == uid else None
+    if now is None or now.allocation is None or not now.is_reserved_for(pod.uid):
+        name = f"claim {claim.name}" if claim is not None else "a claim of the pod"
+        raise Refusal(f"{name} was taken back while its devices were made ready")
+    return now
 
 
 def _what_is_wrong(claim: ClaimInfo) -> str:

@@ -34,6 +34,7 @@ from allot.informers import (
 )
 
 from . import plugins
+from .awaiting import Awaiting
 from .binding import (
     Binder,
     Bound,
@@ -142,8 +143,13 @@ class Scheduler:
         )
         self._box: deque[News | Report | RoomMade] = deque()
         self._woken = asyncio.Event()
+        self._awaiting = Awaiting(surroundings.client)
         self._binder = Binder(
-            surroundings.client, self._clock, self._put, binding_timeout_s=settings.binding_timeout_s
+            surroundings.client,
+            self._clock,
+            self._put,
+            self._awaiting,
+            binding_timeout_s=settings.binding_timeout_s,
         )
         self._events = Events(
             surroundings.client,
@@ -322,6 +328,7 @@ class Scheduler:
         match news:
             case News():
                 self.intake.hear(news, now_s)
+                self._awaiting.hear(news.what, news.change)
             case ClaimWritten(claim, instead_of):
                 if instead_of:
                     self.snapshot.rename_flight(instead_of, claim.uid)

@@ -6,12 +6,11 @@ conditions must become true, none of its failure conditions may, and there is a 
 how long one waits, counted from the moment of the allocation.
 """
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import Enum
-
-from allot.api import resource
 
 from .claim import ClaimInfo
 
@@ -60,17 +59,17 @@ def readiness(claim: ClaimInfo, now: datetime, timeout_s: float) -> Readiness:
         return Readiness.READY
     if any(one.failures for one in found):
         return Readiness.FAILED
-    assert claim.allocation is not None
-    return Readiness.LATE if _is_late(claim.allocation, now, timeout_s) else Readiness.WAITING
+    return Readiness.LATE if left_s(claim, now, timeout_s) < 0 else Readiness.WAITING
+
+
+def left_s(claim: ClaimInfo, now: datetime, timeout_s: float) -> float:
+    """How long its devices may still take to be made ready; without end if nobody said when that began."""
+    since = claim.allocation.allocation_timestamp if claim.allocation is not None else ""
+    if not since:
+        return math.inf
+    return timeout_s - (now - datetime.fromisoformat(since.replace("Z", "+00:00"))).total_seconds()
 
 
 def awaited(claims: Iterable[ClaimInfo]) -> str:
     """What the devices of claims still lack, in words."""
     return ", ".join(one.text for claim in claims for one in unready(claim) if one.missing)
-
-
-def _is_late(allocation: resource.AllocationResult, now: datetime, timeout_s: float) -> bool:
-    if not allocation.allocation_timestamp:
-        return False
-    since = datetime.fromisoformat(allocation.allocation_timestamp.replace("Z", "+00:00"))
-    return now - since > timedelta(seconds=timeout_s)

@@ -1,0 +1,127 @@
+"""Waiting for news of objects, in place of asking for them again and again.
+
+Where it sits
+    A binding that depends on somebody else (a driver that makes devices ready) says which
+    objects it looks at and how it judges them. The loop passes on what the informers tell,
+    and the judge is asked again when one of its objects has changed.
+
+Why nothing is missed
+    An object is listened to before it is read, and the server's answer to a read is its
+    newest. So whatever the answer does not show yet is still to be told. News may be older
+    than the answer, and is then ignored; that something is gone is never taken back.
+"""
+
+import asyncio
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple, TypeVar
+
+from allot.api import Object, errors
+from allot.client import Client
+from allot.informers import Change, Deleted, Key, ResourceId
+
+from .claim import is_newer
+from .claiming import insist
+
+T = TypeVar("T")
+
+
+class Subject(NamedTuple):
+    what: ResourceId
+    key: Key
+
+
+Known = Mapping[Subject, Object | None]
+"""The objects as last heard of; None: there is none of this name."""
+
+
+class Late(NamedTuple):
+    """The time was up before the judge was content."""
+
+    known: Known
+
+
+class Awaiting:
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._waits: dict[Subject, list[_Wait]] = {}
+
+    def hear(self, what: ResourceId, change: Change) -> None:
+        if not self._waits:
+            return
+        subject = Subject(what, Key.of(change.object))
+        for wait in self._waits.get(subject, ()):
+            if isinstance(change, Deleted):
+                wait.drop(subject, change.object)
+            else:
+                wait.put(subject, change.object)
+
+    async def until(
+        self, subjects: Iterable[Subject], judge: Callable[[Known], T | None], timeout_s: float
+    ) -> T | Late:
+        """What the judge says of these objects, as soon as it says anything. What it raises ends the
+        waiting too. A time without end is `math.inf`."""
+        wait, deadline_s = _Wait(), _deadline_s(timeout_s)
+        listened_to = tuple(subjects)
+        for subject in listened_to:
+            self._waits.setdefault(subject, []).append(wait)
+        try:
+            for subject in listened_to:
+                wait.answer(subject, await self._read(subject))
+            while True:
+                wait.woken.clear()
+                found = judge(wait.known)
+                if found is not None:
+                    return found
+                try:
+                    async with asyncio.timeout_at(deadline_s):
+                        await wait.woken.wait()
+                except TimeoutError:
+                    return Late(wait.known)
+        finally:
+            for subject in listened_to:
+                self._leave(subject, wait)
+
+    async def _read(self, subject: Subject) -> Object | None:
+        what, key = subject
+        resource = self._client.resource(what.group, what.version, what.plural, namespaced=what.namespaced)
+        try:
+            return await insist(lambda: resource.get(key.name, key.namespace))
+        except errors.NotFound:
+            return None
+
+    def _leave(self, subject: Subject, wait: "_Wait") -> None:
+        waits = self._waits[subject]
+        waits.remove(wait)
+        if not waits:
+            del self._waits[subject]
+
+
+class _Wait:
+    def __init__(self) -> None:
+        self.known: dict[Subject, Object | None] = {}
+        self.woken = asyncio.Event()
+        self._gone: set[str] = set()  # by uid
+
+    def answer(self, subject: Subject, object: Object | None) -> None:
+        """What the server says, which may have been overtaken by news."""
+        self.known.setdefault(subject, None)
+        if object is not None:
+            self.put(subject, object)
+
+    def put(self, subject: Subject, object: Object) -> None:
+        before = self.known.get(subject)
+        if object.uid not in self._gone and (before is None or is_newer(object, before)):
+            self.known[subject] = object
+            self.woken.set()
+
+    def drop(self, subject: Subject, object: Object) -> None:
+        self._gone.add(object.uid)
+        before = self.known.get(subject)
+        if before is not None and before.uid == object.uid:
+            self.known[subject] = None
+            self.woken.set()
+
+
+def _deadline_s(timeout_s: float) -> float | None:
+    return None if math.isinf(timeout_s) else asyncio.get_running_loop().time() + timeout_s
