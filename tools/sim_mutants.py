@@ -260,7 +260,7 @@ MUTANTS = (
     ),
     Mutant(
         "a quota is not charged",
-        "src/allot/apiserver/quotas.py",
+        "src/allot/apiserver/writing/quotas.py",
         "            bill.present_to(found)",
         "            pass",
     ),

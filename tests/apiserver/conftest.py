@@ -9,7 +9,7 @@ import pytest
 
 from allot.api import Object, Request, User
 from allot.apiserver import ApiServer, identities
-from allot.apiserver.recent import Recent
+from allot.apiserver.storing.recent import Recent
 from allot.store import MemoryStore
 
 

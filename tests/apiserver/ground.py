@@ -4,9 +4,9 @@ import asyncio
 import ssl
 
 from allot.api import Response, User
-from allot.apiserver.listener import Application, Listener
+from allot.apiserver.fairness.traffic import Traffic
 from allot.apiserver.security import Authority, open_serving, server_context
-from allot.apiserver.traffic import Traffic
+from allot.apiserver.serving.listener import Application, Listener
 from allot.base import SystemClock
 
 

@@ -8,8 +8,10 @@ import time
 import pytest
 
 from allot.api import Request, User, errors
-from allot.apiserver import ApiServer, aside, body, identities
-from allot.apiserver.aside import Aside, Lane, weight_of
+from allot.apiserver import ApiServer, identities
+from allot.apiserver.requests import aside
+from allot.apiserver.requests.aside import Aside, Lane, weight_of
+from allot.apiserver.writing import body
 from allot.base import Metrics
 from allot.store import MemoryStore
 
@@ -179,7 +181,7 @@ def test_large_bodies_are_read_aside(api, read_by):
 
 
 def test_a_small_patch_of_a_large_object_is_worked_on_aside(api, monkeypatch):
-    from allot.apiserver import patching
+    from allot.apiserver.writing import patching
 
     made = {"metadata": {"name": "a"}, "data": {"a": "x" * 500_000}}
     assert api("POST", MAPS, made).status == 201

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from allot.apiserver.cache import Cache
+from allot.apiserver.reading.cache import Cache
 from allot.store import MemoryStore
 
 

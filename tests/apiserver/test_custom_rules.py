@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from allot.api import errors
-from allot.apiserver import rulebook
+from allot.apiserver.deciding import rulebook
 
 
 def definition(spec: dict[str, Any], *rules: Any, **more: Any) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from allot.apiserver.deleting import Deleter
-from allot.apiserver.disruption import UNCONFIRMED_MAX
+from allot.apiserver.subresources.disruption import UNCONFIRMED_MAX
+from allot.apiserver.writing.deleting import Deleter
 
 PODS = "/api/v1/namespaces/default/pods"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"

@@ -7,7 +7,8 @@ import threading
 import pytest
 
 from allot.api import Request
-from allot.apiserver import ApiServer, expressions, identities
+from allot.apiserver import ApiServer, identities
+from allot.apiserver.deciding import expressions
 from allot.store import MemoryStore
 
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"

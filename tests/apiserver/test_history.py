@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allot.api import Object
-from allot.apiserver.history import Budget, Change, FellBehind, History
-from allot.apiserver.recent import Recent
+from allot.apiserver.reading.history import Budget, Change, FellBehind, History
+from allot.apiserver.storing.recent import Recent
 
 MEGA = 1 << 20
 

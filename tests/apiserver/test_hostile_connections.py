@@ -8,8 +8,9 @@ import weakref
 import pytest
 
 from allot.api import Response, User, errors
-from allot.apiserver import arriving, shares, strangers, unread
-from allot.apiserver.traffic import Traffic
+from allot.apiserver.fairness import shares, strangers, unread
+from allot.apiserver.fairness.traffic import Traffic
+from allot.apiserver.serving import arriving
 
 from .ground import Ground, fine, until
 

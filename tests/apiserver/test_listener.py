@@ -6,7 +6,8 @@ import json
 import pytest
 
 from allot.api import Response
-from allot.apiserver import arriving, connection, listener, shares, unread
+from allot.apiserver.fairness import shares, unread
+from allot.apiserver.serving import arriving, connection, listener
 
 from .ground import Ground, fine
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allot.api import Object
-from allot.apiserver.pieces import list_response, pieces
-from allot.apiserver.turns import Turns
+from allot.apiserver.requests.pieces import list_response, pieces
+from allot.apiserver.requests.turns import Turns
 
 
 def objects(sizes):

@@ -4,7 +4,7 @@ import msgspec
 
 from allot.api import Object, Request
 from allot.apiserver import identities
-from allot.apiserver.recent import Recent
+from allot.apiserver.storing.recent import Recent
 
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 REQUEST = {"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}

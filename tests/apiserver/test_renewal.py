@@ -5,8 +5,8 @@ import ssl
 import threading
 from datetime import UTC, datetime, timedelta
 
-from allot.apiserver.renewal import renew
 from allot.apiserver.security import Authority, open_serving, server_context
+from allot.apiserver.serving.renewal import renew
 
 NOW = datetime.now(UTC)
 NAMES = ["localhost"]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allot.api import errors
-from allot.apiserver.selectors import TERMS_MAX, parse_fields, parse_labels
+from allot.apiserver.requests.selectors import TERMS_MAX, parse_fields, parse_labels
 
 LABELS = {"app": "web", "tier": "front", "size": "10"}
 

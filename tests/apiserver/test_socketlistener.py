@@ -11,9 +11,10 @@ import pytest
 import uvloop
 
 from allot.api import Request, Response, User, errors, frames
-from allot.apiserver import socketlistener, unread
-from allot.apiserver.socketlistener import SocketListener
-from allot.apiserver.traffic import Traffic
+from allot.apiserver.fairness import unread
+from allot.apiserver.fairness.traffic import Traffic
+from allot.apiserver.serving import socketlistener
+from allot.apiserver.serving.socketlistener import SocketListener
 from allot.client import Socket, SocketLimits
 from allot.client import link as linking
 

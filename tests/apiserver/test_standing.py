@@ -7,8 +7,10 @@ import ssl
 import pytest
 
 from allot.api import Action, Request, Response, User, errors
-from allot.apiserver import ApiServer, ServingOptions, identities, listener, listoptions, serve, watching
-from allot.apiserver.listoptions import read_watch_options
+from allot.apiserver import ApiServer, ServingOptions, identities, serve
+from allot.apiserver.reading import listoptions, watching
+from allot.apiserver.reading.listoptions import read_watch_options
+from allot.apiserver.serving import listener
 from allot.store import MemoryStore
 
 from .ground import Ground, until

@@ -9,7 +9,7 @@ import pytest
 
 from allot.api import SEAL, kinds
 from allot.apiserver import ApiServer
-from allot.apiserver.stored import read_stored
+from allot.apiserver.storing.stored import read_stored
 from allot.store import Delete, Put
 
 from .conftest import Api

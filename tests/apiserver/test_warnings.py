@@ -3,7 +3,7 @@
 import http.client
 import io
 
-from allot.apiserver.warnings import WARNINGS_BYTES_MAX, WARNINGS_MAX, warning_headers
+from allot.apiserver.requests.warnings import WARNINGS_BYTES_MAX, WARNINGS_MAX, warning_headers
 
 CONFIGS = "/api/v1/namespaces/default/configmaps"
 

@@ -7,7 +7,7 @@ from allot.bench.profiling import Profile, Profiler, Sample, sampled
 LOOP = ("/usr/lib/python3.11/asyncio/base_events.py", 1, "run_forever")
 BINDING = ("/x/src/allot/scheduler/binding.py", 7, "bind")
 CLIENT = ("/x/src/allot/client/client.py", 3, "send")
-WRITING = ("/x/src/allot/apiserver/writing.py", 9, "change")
+WRITING = ("/x/src/allot/apiserver/writing/writer.py", 9, "change")
 CONTROLLER = ("/x/src/allot/controllers/resourceclaims/pod_loop.py", 1, "reconcile")
 QUEUE = ("/x/src/allot/informers/reconciler.py", 1, "run")
 JSON = ("/x/lib/site-packages/msgspec/__init__.py", 1, "decode")
@@ -15,7 +15,9 @@ JSON = ("/x/lib/site-packages/msgspec/__init__.py", 1, "decode")
 
 def test_a_library_counts_for_the_package_that_called_it_and_a_write_for_who_asked():
     found = sampled(iter([JSON, WRITING, CLIENT, BINDING, LOOP]))
-    assert found == Sample("scheduler", "apiserver", "apiserver/writing.py", "apiserver/writing.py:9 change")
+    assert found == Sample(
+        "scheduler", "apiserver", "apiserver/writing/writer.py", "apiserver/writing/writer.py:9 change"
+    )
 
 
 def test_a_server_that_nobody_asked_tells_its_watchers():

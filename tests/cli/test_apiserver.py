@@ -42,7 +42,7 @@ def test_a_port_that_is_taken_is_one_line(tmp_path):
 
 def test_a_store_that_is_away_is_said_to_be_waited_for(tmp_path, caplog, monkeypatch):
     monkeypatch.setattr("allot.store.etcd.connection.PATIENCE_S", 0.5)
-    monkeypatch.setattr("allot.apiserver.serving.START_PATIENCE_S", 2.0)
+    monkeypatch.setattr("allot.apiserver.serving.process.START_PATIENCE_S", 2.0)
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))  # bound and not listening: nobody else will answer there either
         where = f"127.0.0.1:{nobody.getsockname()[1]}"

@@ -6,9 +6,10 @@ import contextlib
 import pytest
 
 from allot.api import Request, Response, User, errors, frames
-from allot.apiserver import ServingOptions, identities, serve, socketlistener
-from allot.apiserver.socketlistener import SocketListener
-from allot.apiserver.traffic import Traffic
+from allot.apiserver import ServingOptions, identities, serve
+from allot.apiserver.fairness.traffic import Traffic
+from allot.apiserver.serving import socketlistener
+from allot.apiserver.serving.socketlistener import SocketListener
 from allot.client import Client, Socket, SocketLimits
 from components import free_ports
 

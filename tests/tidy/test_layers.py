@@ -7,6 +7,7 @@ is a contract, and everything else may move.
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from importlib.util import resolve_name
 from pathlib import Path
@@ -44,10 +45,16 @@ MAP = """
     cli         : *
 """
 
-MAY_USE: dict[str, set[str]] = {}
-for line in MAP.strip().splitlines():
-    package, used = (part.strip() for part in line.split(":"))
-    MAY_USE[package] = set(MAY_USE) if used == "*" else set(used.split())
+
+def read_map(text: str) -> dict[str, set[str]]:
+    may_use: dict[str, set[str]] = {}
+    for line in text.strip().splitlines():
+        package, used = (part.strip() for part in line.split(":"))
+        may_use[package] = set(may_use) if used == "*" else set(used.split())
+    return may_use
+
+
+MAY_USE = read_map(MAP)
 
 
 class Import(NamedTuple):
@@ -107,6 +114,59 @@ def test_packages_are_entered_by_the_front_door():
     assert not windows, "\n".join(map(str, windows))
 
 
+INSIDE_THE_SERVER = """
+    registry     :
+    storing      :
+    apply        :
+    patch        :
+    discovery    : registry
+    requests     : registry
+    fairness     : requests
+    security     : requests
+    audit        : requests
+    openapi      : registry discovery
+    pages        : discovery
+    reading      : registry storing requests security
+    deciding     : storing requests reading
+    admission    : registry storing security reading deciding
+    writing      : registry storing apply patch requests security reading deciding admission
+    subresources : storing requests security reading deciding writing
+    reviewing    : requests security writing
+    seeding      : registry storing requests security writing
+    definitions  : registry storing requests reading deciding writing seeding
+    telemetry    : requests reading
+    server       : registry storing requests security audit reading telemetry
+    assembly     : *
+    serving      : *
+"""
+"""The parts of `apiserver`, sub-packages and modules, read like MAP."""
+
+
+def inside(package: str) -> Iterator[tuple[str, str, str]]:
+    """Every import from one part of a package into another: where, the importer, the imported."""
+    folder = SRC / "allot" / package
+    for path in sorted(folder.rglob("*.py")):
+        importer = path.relative_to(folder).with_suffix("").parts[0]
+        for line, target, names in imported(path):
+            if f"{target}.".startswith(f"allot.{package}."):
+                parts = target.split(".")[2:3] or names
+                for part in parts:
+                    if importer not in (part, "__init__"):
+                        yield f"{path.relative_to(SRC)}:{line}", importer, part
+
+
+def test_the_parts_of_the_server_only_use_those_above_them():
+    may_use = read_map(INSIDE_THE_SERVER)
+    strays = [f"{where}: {a} imports {b}" for where, a, b in inside("apiserver") if b not in may_use[a]]
+    assert not strays, "\n".join(strays)
+
+
+@pytest.mark.parametrize("part", read_map(INSIDE_THE_SERVER))
+def test_the_map_of_the_server_only_points_back(part):
+    may_use = read_map(INSIDE_THE_SERVER)
+    assert may_use[part] <= set(list(may_use)[: list(may_use).index(part)])
+
+
 PLUGINS = "allot.scheduler.plugins"
 ASSEMBLED_BY = {"__init__.py", "loop.py", "why.py"}
 """Who puts a scheduler together, and so asks which plugins there are."""
@@ -125,3 +185,17 @@ def test_the_core_of_the_scheduler_knows_no_plugin_by_name():
     folder = SRC / "allot/scheduler"
     core = [path for path in sorted(folder.rglob("*.py")) if folder / "plugins" not in path.parents]
     assert [known for path in core for known in plugins_known_to(path)] == []
+
+
+SERVER_PARTS = sorted(path.parent for path in (SRC / "allot/apiserver").rglob("__init__.py"))
+
+
+@pytest.mark.parametrize("folder", SERVER_PARTS, ids=lambda folder: folder.name)
+def test_the_front_of_each_part_of_the_server_names_every_module(folder):
+    """A newcomer reads one docstring and knows which file to open."""
+    front = ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or ""
+    modules = {
+        path.stem
+        for path in (*folder.glob("[!_]*.py"), *(one.parent for one in folder.glob("*/__init__.py")))
+    }
+    assert [name for name in sorted(modules) if not re.search(rf"\b{name}\b", front)] == []

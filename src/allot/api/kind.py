@@ -172,7 +172,7 @@ def _name_and_age(fields: Fields, age: str) -> list[Any]:
 
 
 class Guard(Enum):
-    """What a write must keep true about other objects; `apiserver.guard` has a row for each."""
+    """What a write must keep true about other objects; `apiserver.writing.guard` has a row for each."""
 
     DEVICES_HELD = "devices held"  # by claims: none is held twice
     DEVICES_OFFERED = "devices offered"  # by slices: who holds devices counts on them

@@ -12,7 +12,7 @@ Stored form
 
     It ends with SEAL, a space, which says that the object was held to the shape of its
     kind when it was written. What was written before there was a seal may hold fields
-    that its kind does not have (see `apiserver.stored`). A change that takes fields away
+    that its kind does not have (see `apiserver.storing.stored`). A change that takes fields away
     from shapes needs another seal.
 """
 

@@ -1,26 +1,37 @@
 """Who may say it, and who hears it: the API server.
 
-Read in the order in which a request travels:
+Each sub-package names its modules. In the order in which a request travels:
 
-    listener     HTTPS: bytes in, bytes out, who is calling; socketlistener: on the same machine
-    server       handle(request, user): the path, the caller's rights, the verb
-    target       what a path names
-    reading      get, list, watch        cache, history, watching: what watchers see
-    writing      create, update, patch   body, metadata, admission, ownership, guard; recent: for readers
-    deleting     delete                  collection: many at once
-    discovery    what is served          pages: health, version, metrics, OpenAPI
-    audit/       who did what, one line a request
-    security/    identities, certificates, tokens, roles, what nodes may do
-    assembly     all of it put together; serving: as a process
+    serving/        connections: bytes in, bytes out, who is calling; the server as a process
+    fairness/       how much each client may have: connections, requests, unread answers
+    server          handle(request, user): the path, the caller's rights, the verb
+    requests/       one request: what it names, in which form, how its answer looks
+    security/       identities, certificates, tokens, roles, what nodes may do
+    reading/        get, list, watch: the cache and the history that watchers share
+    writing/        create, update, patch, delete: body, ownership, guard, quotas, commit
+    deciding/       what a write is decided on: its context, metadata, expressions, pools
+    admission/      what else may change or refuse a write
+    apply/, patch/  the arithmetic of server-side apply and of the other patches
+    subresources/   binding, eviction, scale, log, token, finalize
+    storing/        where objects lie in the store, and in which form
+    audit/          who did what, one line a request
+    openapi/        documents of everything that is served
+
+Beside them:
+
+    registry      which kinds are served           definitions   those that users define
+    discovery     /api and /apis                   pages         health, version, metrics
+    reviewing     kinds that are asked, not kept   telemetry     what /metrics shows of the server
+    seeding       what must be there at the start  assembly      all of it put together
 
 The only package that touches the store.
 """
 
 from .assembly import ApiServer, Options
 from .audit import AuditSettings, Level
-from .logs import Forward, NodeAddress
 from .security import Authority, identities
-from .serving import SOCKET_NAME, Encryption, Serving, ServingOptions, serve
+from .serving.process import SOCKET_NAME, Encryption, Serving, ServingOptions, serve
+from .subresources.logs import Forward, NodeAddress
 
 __all__ = [
     "SOCKET_NAME",

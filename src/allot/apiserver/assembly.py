@@ -25,38 +25,26 @@ from allot.store import Store, StoreError
 from .admission import Admission, Plugin, podsecurity, policies
 from .admission import pods as pod_rules
 from .admission.accounts import born_with_account, service_account
+from .admission.limitranges import LimitRanges
 from .admission.limits import limits_of_pods, limits_of_volume_claims
 from .admission.policies import Policies
 from .admission.rights import no_escalation, node_restriction, own_pools
-from .applying import Applier
-from .aside import Aside
 from .audit import Auditor
-from .cache import Caches
-from .call import Call
-from .collection import CollectionDeleter
+from .deciding.contexts import Occasions
+from .deciding.expressions import CelExpressions
 from .definitions import Definitions
-from .deleting import Deleter
 from .discovery import Discovery
-from .expressions import CelExpressions
-from .finalizing import Finalizer
-from .guard import Guards
-from .history import Change
-from .inside import Inside
-from .limitranges import LimitRanges
-from .logs import Forward, Logs
-from .minting import Minter
-from .occasions import Occasions
+from .fairness.traffic import Traffic
 from .openapi import OpenApi
-from .ownership import Ownership
 from .pages import KUBERNETES_VERSION, Check, Pages
-from .patching import Patcher
-from .podverbs import Binder, Evictor
-from .quotas import Quotas
-from .reading import Reader
+from .reading.cache import Caches
+from .reading.history import Change
+from .reading.reader import Reader
+from .reading.watching import Laggards
 from .registry import Registry
-from .repository import Repository, key_of, prefix_of
+from .requests.aside import Aside
+from .requests.call import Call
 from .reviewing import REVIEWS, reviews
-from .scaling import Scaling
 from .security import (
     Authority,
     Authorizer,
@@ -68,11 +56,23 @@ from .security import (
 from .security.openid import PATHS as OPENID_PATHS
 from .seeding import SERVER, Seeder, accounts, namespaces, priority_classes
 from .server import Page, Server, Verb
-from .stored import object_of
+from .storing.repository import Repository, key_of, prefix_of
+from .storing.stored import object_of
+from .subresources.finalizing import Finalizer
+from .subresources.inside import Inside
+from .subresources.logs import Forward, Logs
+from .subresources.minting import Minter
+from .subresources.podverbs import Binder, Evictor
+from .subresources.scaling import Scaling
 from .telemetry import Telemetry
-from .traffic import Traffic
-from .watching import Laggards
-from .writing import Writer
+from .writing.applying import Applier
+from .writing.collection import CollectionDeleter
+from .writing.deleting import Deleter
+from .writing.guard import Guards
+from .writing.ownership import Ownership
+from .writing.patching import Patcher
+from .writing.quotas import Quotas
+from .writing.writer import Writer
 
 _HOUSEKEEPING_S = 1.0
 _COMPACT_EVERY_S = 300.0

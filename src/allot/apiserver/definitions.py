@@ -13,20 +13,20 @@ from datetime import datetime
 
 from allot.api import Fields, Kind, Object, Request, custom, encode, errors
 
-from .body import Body
-from .cache import Caches
-from .call import Call
-from .deleting import DeleteOptions, Deleter
-from .history import Change
-from .negotiate import WHOLE
-from .occasion import WriteOccasion
+from .deciding.context import WriteOccasion
+from .reading.cache import Caches
+from .reading.history import Change
 from .registry import Registry
-from .render import Renderer
-from .repository import Repository, prefix_of
+from .requests.call import Call
+from .requests.negotiate import WHOLE
+from .requests.render import Renderer
+from .requests.target import Target
 from .seeding import SERVER
-from .stored import object_of
-from .target import Target
-from .writing import Writer
+from .storing.repository import Repository, prefix_of
+from .storing.stored import object_of
+from .writing.body import Body
+from .writing.deleting import DeleteOptions, Deleter
+from .writing.writer import Writer
 
 log = logging.getLogger(__name__)
 

@@ -5,8 +5,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from allot.api import Fields, Request, Response, User, encode, schema
 from allot.base import Clock
 
-from .aside import Seat, weight_of
-from .body import read_other
+from .requests.aside import Seat, weight_of
+from .requests.target import Target
+from .requests.warnings import warning_headers
 from .security import (
     Authorizer,
     Tokens,
@@ -17,8 +18,7 @@ from .security import (
     subject_access_review,
     token_review,
 )
-from .target import Target
-from .warnings import warning_headers
+from .writing.body import read_other
 
 AUTHENTICATION, AUTHORIZATION = "authentication.k8s.io", "authorization.k8s.io"
 

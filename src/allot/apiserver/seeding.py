@@ -10,14 +10,14 @@ from collections.abc import Iterable
 from allot.api import Fields, Request, User, encode, errors
 from allot.base import Clock
 
-from .call import Call
-from .negotiate import WHOLE
 from .registry import Registry
-from .render import Renderer
-from .repository import Repository
+from .requests.call import Call
+from .requests.negotiate import WHOLE
+from .requests.render import Renderer
+from .requests.target import Target
 from .security.bootstrap import reconciled
-from .target import Target
-from .writing import Writer
+from .storing.repository import Repository
+from .writing.writer import Writer
 
 SERVER = User("system:apiserver")
 

@@ -12,18 +12,18 @@ from allot.api import Action, Request, Response, User, encode, errors
 from allot.base import Clock
 from allot.store import StoreError
 
-from . import storetrouble
-from .aside import Aside, Seat
 from .audit import Answered, Auditor
-from .call import Call
-from .reading import Reader, renderer_of
+from .reading.reader import Reader, renderer_of
+from .reading.standing import Standing
 from .registry import Registry
+from .requests.aside import Aside, Seat
+from .requests.call import Call
+from .requests.target import Target, find_target
+from .requests.warnings import warning_headers
 from .security.authorizer import Authorizer, refusal
 from .security.impersonation import read_impersonation
-from .standing import Standing
-from .target import Target, find_target
+from .storing import trouble
 from .telemetry import Telemetry
-from .warnings import warning_headers
 
 log = logging.getLogger(__name__)
 
@@ -186,7 +186,7 @@ def _refusal(error: Exception, request: Request) -> Response:
         case errors.ApiError():
             return error_response(error)
         case StoreError():
-            return error_response(storetrouble.told(error))
+            return error_response(trouble.as_api_error(error))
         case RecursionError():
             return error_response(errors.BadRequest("the request is nested too deeply"))
     log.error("a request failed: %s %s", request.method, request.path, exc_info=error)

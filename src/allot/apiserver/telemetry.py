@@ -3,8 +3,8 @@
 from allot.api import Kind
 from allot.base import LoopWatch, Metrics
 
-from .target import Target
-from .watching import Laggards
+from .reading.watching import Laggards
+from .requests.target import Target
 
 
 class Telemetry:

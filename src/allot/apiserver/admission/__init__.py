@@ -3,6 +3,14 @@
 A plugin is a function that is handed an `Attempt`. It may change `attempt.new`,
 join what it read to the transaction, or raise. Plugins are registered per
 resource, so that a write pays only for those that concern it.
+
+    accounts      who a new pod is: its service account
+    pods          what every new pod is given: a priority, time on a failing node
+    limits        what a namespace lets one container, pod or volume claim ask for
+    limitranges   the limit ranges of each namespace, as current as the write needs them
+    rights        what a caller may not write although the request line is theirs to send
+    podsecurity   how much the pods of a namespace may do to their node
+    policies      what administrators demand of writes, as CEL expressions (last of all)
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -11,7 +19,7 @@ import msgspec
 
 from allot.api import Fields, Kind
 
-from ..occasion import WriteOccasion
+from ..deciding.context import WriteOccasion
 
 
 class Attempt(msgspec.Struct):

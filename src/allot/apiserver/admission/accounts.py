@@ -12,8 +12,8 @@ from allot.api import Fields, Kind, errors, stored_form
 from allot.base import Ids
 from allot.store import Revise
 
-from ..metadata import fill_in_create
-from ..repository import key_of
+from ..deciding.metadata import fill_in_create
+from ..storing.repository import key_of
 from . import Attempt, Plugin
 
 DEFAULT = "default"

@@ -2,7 +2,7 @@
 
 from allot.api import Action, User, errors
 
-from ..pools import Pools, pool_of
+from ..deciding.pools import Pools, pool_of
 from ..security import Authorizer, owner_of_pool, refuse_escalation, refuse_node
 from ..security.identities import node_of
 from ..security.tokens import Lookup

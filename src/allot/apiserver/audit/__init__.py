@@ -1,5 +1,6 @@
 """Who did what, and what the server said to it: one JSON line a request.
 
+    settings  where the log lies, and how large it grows
     policy    which requests are recorded
     event     what a line says, within bounds
     flood     how many refusals of one caller are recorded, and what is said of the rest

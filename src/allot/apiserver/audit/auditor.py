@@ -8,7 +8,7 @@ import msgspec
 from allot.api import Request, Response, User
 from allot.base import Clock, Ids, Metrics
 
-from ..target import Target
+from ..requests.target import Target
 from .event import Happened, left_out_line, line_of, lost_line
 from .flood import Flood, LeftOut
 from .logfile import LogFile

@@ -12,7 +12,7 @@ import msgspec
 
 from allot.api import SOCKET, User
 
-from ..target import Target
+from ..requests.target import Target
 
 LINE_BYTES_MAX = 64 * 1024
 """JSON may need six bytes for a character: with what is cut below, no line is longer."""

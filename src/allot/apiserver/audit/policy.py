@@ -10,7 +10,7 @@ questions about rights. They change nothing that anybody would look for here.
 
 from enum import Enum
 
-from ..target import Target
+from ..requests.target import Target
 
 
 class Level(Enum):

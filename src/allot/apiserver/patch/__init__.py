@@ -2,7 +2,9 @@
 
     json_patch(document, operations)           RFC 6902
     merge_patch(document, patch)               RFC 7386
-    strategic_merge(document, patch, schema)   Kubernetes' own, for kinds with a schema
+    strategic_merge(document, patch, schema)   Kubernetes' own, for kinds with a schema (`strategic`)
+
+`ordering` gives a list the order that `$setElementOrder` asks for.
 
 All take plain values, change nothing, and raise the API error that the client gets.
 """

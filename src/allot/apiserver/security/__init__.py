@@ -9,9 +9,15 @@ small index that the server tells of every stored object (`Authorizer.observe`).
     node_restriction, escalation                may they write *this*?
     reviews, token_requests                     questions about all that
 
-Beside the path lie `authority`, `keyfiles` and `issued` (keys and certificates),
-`kubeconfig`, `identities` (the names of our components) and `bootstrap` (the
-roles that a cluster starts with).
+What these stand on:
+
+    rules, aggregation, narrowing    one rule of a role; roles made of others; what a selector narrows
+    node_graph, pod_references       which node needs which object
+    jwt, openid                      tokens as such, and how others verify them
+    authority, issuing, issued       the cluster's keys, and certificates made with them
+    keyfiles, tls, kubeconfig        where keys lie, and how both ends use them
+    identities, userinfo             the names of our components; a user as the API writes one
+    bootstrap                        the roles that a cluster starts with
 """
 
 from . import identities

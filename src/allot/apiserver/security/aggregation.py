@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..selectors import LabelSelector, Requirement
+from ..requests.selectors import LabelSelector, Requirement
 
 _OPERATORS = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "absent"}
 _NEVER = Requirement("", "in")

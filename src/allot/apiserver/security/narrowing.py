@@ -2,7 +2,7 @@
 
 from allot.api import errors
 
-from ..selectors import parse_fields
+from ..requests.selectors import parse_fields
 
 
 def wanted_value(field_selector: str, field: str) -> str | None:

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from allot.api import Action, Decision, User
 
-from ..selectors import LabelSelector
+from ..requests.selectors import LabelSelector
 from .aggregation import read_selectors
 from .identities import service_account_of
 from .rules import Rule, quoted

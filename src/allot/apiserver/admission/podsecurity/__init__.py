@@ -6,7 +6,8 @@
 
 Labels of the namespace decide at the moment of the write: the namespace joins the transaction. Workloads
 are not refused, since their pods will be; the client that writes one is warned. What runs already is left
-alone: the client that raises the level of a namespace is warned about its pods.
+alone: the client that raises the level of a namespace is warned about its pods. The rules themselves are
+in `checks`.
 """
 
 import re

@@ -18,12 +18,12 @@ from typing import Any
 from allot.api import Kind, User, errors
 from allot.api import field as wrong
 
-from ...cache import Caches
-from ...history import Change
+from ...reading.cache import Caches
+from ...reading.history import Change
 from ...registry import Registry
-from ...repository import key_of, prefix_of
 from ...security.userinfo import user_info
-from ...stored import object_of
+from ...storing.repository import key_of, prefix_of
+from ...storing.stored import object_of
 from .. import Attempt
 from . import matching
 from .judging import Denied, Policy, problems

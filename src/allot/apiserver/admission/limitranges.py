@@ -1,0 +1,50 @@
+"""The limit ranges of each namespace, as current as the namespace that a write compares.
+
+A namespace without any costs a look into a dictionary. Whoever writes a range writes the namespace anew
+(`announce`), so a namespace that is newer than what the cache has seen may have got one meanwhile: then the
+store is asked.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from allot.api import Kind
+
+from ..reading.cache import Caches
+from ..reading.history import Change
+from ..storing.repository import prefix_of
+from ..storing.stored import object_of
+from . import Attempt
+
+
+class LimitRanges:
+    def __init__(self, caches: Caches, kind: Kind) -> None:
+        self._caches = caches
+        self._kind = kind
+        self._known: dict[str, dict[str, Mapping[str, Any]]] = {}  # namespace -> key -> fields
+        caches.made(kind).listeners.append(self._observe)
+
+    async def of(self, attempt: Attempt) -> Sequence[Mapping[str, Any]]:
+        namespace, found = attempt.occasion.namespace(), attempt.occasion.namespace_found
+        if namespace is None or found is None or found.object is None:
+            return ()
+        cache = await self._caches.of(self._kind)
+        if cache.revision >= found.object.revision:
+            return tuple(self._known.get(attempt.namespace, {}).values())
+        page = await self._caches.store.range(prefix_of(self._kind, attempt.namespace))
+        return [object_of(entry, self._kind).fields for entry in page.entries]
+
+    async def announce(self, attempt: Attempt) -> None:
+        """A plugin for limit ranges: pods that were decided without this one start over."""
+        if attempt.operation != "DELETE":
+            attempt.occasion.announce()
+
+    def _observe(self, change: Change) -> None:
+        namespace = change.object.namespace
+        if change.type == "DELETED":
+            ranges = self._known.get(namespace, {})
+            ranges.pop(change.key, None)
+            if not ranges:
+                self._known.pop(namespace, None)
+        else:
+            self._known.setdefault(namespace, {})[change.key] = change.object.fields

@@ -1,0 +1,95 @@
+"""Opens the occasion of each write: what rules and admission will be able to see."""
+
+from collections.abc import Callable
+
+from allot.api import Action, Decision, Gates, Kind, User, errors
+from allot.base import Clock, Ids
+
+from ..reading.cache import Caches
+from ..requests.call import Call
+from ..storing.repository import Found, Repository, key_of
+from .context import WriteOccasion
+from .expressions import CelExpressions, Judging
+
+Authorize = Callable[[User, Action], Decision]
+
+
+class Occasions:
+    def __init__(
+        self,
+        repository: Repository,
+        caches: Caches,
+        namespaces: Kind,
+        clock: Clock,
+        ids: Ids,
+        gates: Gates,
+        authorize: Authorize,
+        expressions: CelExpressions,
+    ) -> None:
+        self.clock = clock
+        self.ids = ids
+        self.gates = gates
+        self._repository = repository
+        self._caches = caches
+        self._namespaces = namespaces
+        self._authorize = authorize
+        self._expressions = expressions
+
+    async def open(self, call: Call, warnings: list[str], *, fresh: bool) -> WriteOccasion:
+        """A first attempt trusts the cache, since the commit compares, and `is_outdated` is asked
+        before anybody is refused; later ones read anew."""
+        namespace = None
+        if call.kind.namespaced:
+            namespace = await self._namespace(call.target.namespace, fresh)
+        return WriteOccasion(
+            user=call.user,
+            verb=call.target.verb,
+            now=self.clock.now(),
+            gates=self.gates,
+            version=call.served.version.name,
+            authorizer=call.seat.on_loop(self._authorize),
+            judging=Judging(self._expressions),
+            namespace_found=namespace,
+            warnings=list(warnings),
+        )
+
+    def require_namespace(self, call: Call, occasion: WriteOccasion, name: str) -> None:
+        """New objects only in a namespace that exists and is not going away."""
+        if not call.kind.namespaced:
+            return
+        namespace = occasion.namespace()
+        if namespace is None:
+            raise errors.NotFound(
+                f'namespaces "{call.target.namespace}" not found',
+                kind="namespaces",
+                name=call.target.namespace,
+            )
+        if namespace["metadata"].get("deletionTimestamp"):
+            text = f"namespace {call.target.namespace} is being terminated"
+            raise errors.Forbidden(
+                f'{call.kind.resource} "{name}" is forbidden: unable to create new content in namespace '
+                f"{call.target.namespace} because it is being terminated",
+                group=call.kind.group,
+                kind=call.kind.plural,
+                name=name,
+                causes=[errors.Cause("NamespaceTerminating", text, "metadata.namespace")],
+            )
+
+    async def is_outdated(self, occasion: WriteOccasion) -> bool:
+        """Whether rules looked at a namespace as it was.
+
+        A write that goes through is compared at the commit; one that is refused never gets there.
+        Whoever labels a namespace and is then refused for want of the label would be told a lie.
+        """
+        seen = occasion.namespace_found
+        if seen is None or seen.compare not in occasion.compares:
+            return False
+        return (await self._repository.find_key(seen.key, self._namespaces)).compare != seen.compare
+
+    async def _namespace(self, name: str, fresh: bool) -> Found:
+        key = key_of(self._namespaces, "", name)
+        if not fresh:
+            known = (await self._caches.of(self._namespaces)).objects.get(key)
+            if known is not None:
+                return Found(key, known)
+        return await self._repository.find_key(key, self._namespaces)

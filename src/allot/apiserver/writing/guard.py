@@ -1,0 +1,95 @@
+"""What a write must keep true about other objects: no device is given twice (D1, D2).
+
+Which guard a kind has is said by its table entry (`Kind.guard`); a guard is a row here.
+
+Two claims are two objects, so comparing a claim with itself cannot stop two
+schedulers from handing one device to both. Every write that changes what a claim
+holds therefore also revises the hold records of the pools concerned
+(`allot.api.resource.holds`), in the same transaction. What the pools have is known
+from slices, which other servers may have changed: `pools` makes that a condition of
+the transaction.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from allot.api import Fields, Guard, Kind, errors, resource
+from allot.store import Refused, Revise
+
+from ..deciding.context import WriteOccasion
+from ..deciding.pools import Pools, pool_of
+
+holds = resource.holds
+
+HOLDS = "/holds/"
+
+
+Add = Callable[[Fields | None, Fields | None, WriteOccasion], None]
+"""Adds to the write of an object, from old to new, what else it changes and compares."""
+
+
+class Guards:
+    def __init__(self) -> None:
+        self.pools = Pools()
+        self._rows: Mapping[Guard, Add] = {
+            Guard.DEVICES_HELD: self._hold_devices,
+            Guard.DEVICES_OFFERED: self._offer_devices,
+        }
+
+    def guard(self, kind: Kind, old: Fields | None, new: Fields | None, occasion: WriteOccasion) -> None:
+        if kind.guard is not None:
+            self._rows[kind.guard](old, new, occasion)
+
+    async def catch_up(self, refused: Refused) -> None:
+        """Learn what made the store refuse a write, where that was a slice."""
+        await self.pools.catch_up(refused.current)
+
+    def _offer_devices(self, old: Fields | None, new: Fields | None, occasion: WriteOccasion) -> None:
+        """The mark of each pool that the slice is or was in."""
+        pools = {pool_of(fields) for fields in (old, new) if fields is not None}
+        occasion.extra_writes.extend(self.pools.changed(pool) for pool in sorted(pools))
+
+    def _hold_devices(self, old: Fields | None, new: Fields | None, occasion: WriteOccasion) -> None:
+        """The records of the claim's pools.
+
+        The store is told how they change, not to what: allocations in one pool that meet on
+        their way to the disk follow each other there, and none of them starts over.
+        """
+        if holds.results_of(old) == holds.results_of(new):
+            return  # most writes to a claim are about something else
+        before, after = holds.held_by(old), holds.held_by(new)
+        if before == after:
+            return
+        metadata = (new or old or {})["metadata"]
+        for pool in sorted({*before, *after}):
+            wanted = after.get(pool, [])
+            if wanted and (compare := self.pools.unchanged(pool)) not in occasion.compares:
+                occasion.compares.append(compare)
+            make = partial(self._moved, pool, metadata["uid"], metadata["name"], wanted)
+            occasion.extra_writes.append(Revise(f"{HOLDS}{pool[0]}/{pool[1]}", make))
+
+    def _moved(
+        self,
+        pool: holds.PoolId,
+        uid: str,
+        name: str,
+        wanted: list[resource.DeviceRequestAllocationResult],
+        stored: bytes | None,
+    ) -> bytes | None:
+        """What the record becomes when the claim holds `wanted`. Raises Conflict."""
+        record = holds.read(stored)
+        if not wanted:
+            return _written(holds.release(record, uid))
+        held = holds.hold(record, uid, wanted, self.pools.stock(pool))
+        if isinstance(held, holds.Refusal):
+            raise errors.Conflict(
+                f'Operation cannot be fulfilled on resourceclaims.resource.k8s.io "{name}": {held.text}',
+                group="resource.k8s.io",
+                kind="resourceclaims",
+                name=name,
+            )
+        return _written(held)
+
+
+def _written(record: holds.Record) -> bytes | None:
+    return holds.write(record) if record.devices else None

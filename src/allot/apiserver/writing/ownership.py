@@ -1,0 +1,130 @@
+"""Who owns which field: `metadata.managedFields`, kept on every write.
+
+The arithmetic is in `apply`; here is what it needs to know of a request: which
+version it speaks, and how the object looks in the versions of earlier writers.
+"""
+
+import copy
+import hashlib
+
+from allot.api import Fields, encode, schema
+
+from ..apply import Author, Convert, FieldSet, created, track_update, union
+from ..deciding.context import WriteOccasion
+from ..deciding.metadata import timestamp
+from ..registry import Registry, Served
+from ..requests.call import Call
+
+ALIKE_MAX = 1024
+_NOT_OWNED = frozenset(
+    [
+        "name",
+        "namespace",
+        "uid",
+        "creationTimestamp",
+        "generation",
+        "resourceVersion",
+        "selfLink",
+        "managedFields",
+    ]
+)
+"""What differs between objects that are alike, and that nobody owns."""
+
+_WHOSE = ("generateName", "ownerReferences")
+"""What differs between objects that are alike, and that somebody owns: a claim names its pod."""
+
+
+class Ownership:
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._alike: dict[bytes, FieldSet] = {}  # digest of a new object -> the fields that it has
+
+    def record(self, call: Call, old: Fields | None, new: Fields, occasion: WriteOccasion) -> None:
+        """Write down who owns what of `new`, which replaces `old`; both in the hub form."""
+        is_plain = old is None and not new["metadata"].get("managedFields")
+        # The shape of a custom kind may change while its version keeps its name.
+        if is_plain and call.served.version.custom is None:
+            managed = self._of_new(call, new, occasion)
+            if managed:
+                new["metadata"]["managedFields"] = managed
+        else:
+            self._track(call, old, new, occasion)
+
+    def _of_new(self, call: Call, new: Fields, occasion: WriteOccasion) -> list[Fields]:
+        """The record of a new object. Those made from one template have the same fields, but for
+        what says whose they are."""
+        shape = call.served.version.shape()
+        alike, own = _taken_apart(new)
+        digest = _digest(call.served, alike)
+        fields = self._alike.get(digest)
+        if fields is None:
+            fields = self._alike[digest] = created(shown_in(alike, call.served), shape)
+            if len(self._alike) > ALIKE_MAX:
+                del self._alike[next(iter(self._alike))]
+        if own["metadata"]:
+            fields = union(fields, created(own, shape))
+        return [_entry(call, fields, occasion)] if fields else []
+
+    def _track(self, call: Call, old: Fields | None, new: Fields, occasion: WriteOccasion) -> None:
+        served = call.served
+        author = Author(call.manager, served.api_version, call.target.subresource)
+        managed = track_update(
+            None if old is None else shown_in(old, served),
+            shown_in(new, served),
+            author,
+            timestamp(occasion.now),
+            served.version.shape(),
+            self.converter(served),
+        )
+        if managed:
+            new["metadata"]["managedFields"] = managed
+        else:
+            new["metadata"].pop("managedFields", None)
+
+    def converter(self, served: Served) -> Convert:
+        """How an object of `served` looks in another version of its kind."""
+
+        def convert(fields: Fields, api_version: str) -> tuple[Fields, schema.Schema] | None:
+            group, _, version = api_version.rpartition("/")
+            other = self._registry.served(group, version, served.kind.plural)
+            if other is None or group != served.kind.group:
+                return None
+            if other is served:
+                return fields, served.version.shape()
+            hub = copy.deepcopy(fields) if served.is_hub else served.version.to_hub(copy.deepcopy(fields))
+            return shown_in(hub, other), other.version.shape()
+
+        return convert
+
+
+def _taken_apart(new: Fields) -> tuple[Fields, Fields]:
+    """What objects of one template have in common, and what of metadata each of them has for itself."""
+    metadata = new["metadata"]
+    common = {name: metadata[name] for name in metadata if name not in _NOT_OWNED and name not in _WHOSE}
+    own = {name: metadata[name] for name in _WHOSE if name in metadata}
+    return {**new, "metadata": common}, {"metadata": own}
+
+
+def _digest(served: Served, alike: Fields) -> bytes:
+    return hashlib.blake2b(encode(alike), digest_size=16).digest() + served.api_version.encode()
+
+
+def _entry(call: Call, fields: FieldSet, occasion: WriteOccasion) -> Fields:
+    return {
+        "manager": call.manager,
+        "operation": "Update",
+        "apiVersion": call.served.api_version,
+        "time": timestamp(occasion.now),
+        "fieldsType": "FieldsV1",
+        "fieldsV1": fields,
+    }
+
+
+def shown_in(hub: Fields, served: Served) -> Fields:
+    """A hub form in the version that a client speaks; the argument stays as it is."""
+    if served.is_hub:
+        return hub
+    fields = served.version.from_hub(copy.deepcopy(hub))
+    fields["apiVersion"] = served.api_version
+    fields["kind"] = served.kind.kind
+    return fields

@@ -1,0 +1,67 @@
+"""patch: from the stored object and a wish to the object that is wanted.
+
+The patch is applied to the object as the client's version shows it, and what
+comes out takes the path of every update (`writing`). An apply may also create.
+"""
+
+from allot.api import Fields, Object, Response, errors, schema
+
+from ..deciding.context import WriteOccasion
+from ..patch import json_patch, merge_patch, strategic_merge
+from ..requests.call import Call
+from ..requests.negotiate import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, body_type
+from ..requests.render import in_version
+from .applying import Applier
+from .body import Body, notes_of, settle_type, settled
+from .writer import Writer
+
+_KNOWN = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
+
+
+class Patcher:
+    def __init__(self, writer: Writer, applier: Applier) -> None:
+        self._writer = writer
+        self._applier = applier
+
+    async def patch(self, call: Call) -> Response:
+        if check_media(call) == APPLY_PATCH:
+            return await self._applier.apply(call)
+
+        def build(old: Object, occasion: WriteOccasion) -> Body:
+            current = in_version(old, call.served)
+            wanted, notes = patched(call, current, call.served.version.shape())
+            settle_type(call.served, wanted)
+            return settled(call, wanted, occasion.now, notes, old.fields, patched=True)
+
+        return (await self._writer.change(call, build)).response(call)
+
+
+def check_media(call: Call) -> str:
+    media = body_type(call.request)
+    if media not in _KNOWN:
+        raise errors.UnsupportedMedia(
+            "the body of the request was in an unknown format - accepted media types include: "
+            + ", ".join(_KNOWN)
+        )
+    if media == STRATEGIC_PATCH and call.served.version.custom is not None:
+        raise errors.UnsupportedMedia(
+            f"custom resources know no strategic merge patch; send {MERGE_PATCH} or {APPLY_PATCH}"
+        )
+    return media
+
+
+def patched(call: Call, current: Fields, shape: schema.Schema) -> tuple[Fields, list[str]]:
+    """`current` after the patch in the body, both in the client's version; and notes on the patch."""
+    media = check_media(call)
+    notes: list[str] = []
+    if media == JSON_PATCH:
+        result = json_patch(current, schema.decode_value(call.request.body))
+    else:
+        decoded = schema.decode(call.request.body, find_duplicates=call.field_validation != "Ignore")
+        patch, notes = decoded.fields, notes_of(decoded)
+        result = (
+            merge_patch(current, patch) if media == MERGE_PATCH else strategic_merge(current, patch, shape)
+        )
+    if not isinstance(result, dict):
+        raise errors.Invalid("the patched object is no object")
+    return result, notes

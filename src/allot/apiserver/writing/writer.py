@@ -1,0 +1,383 @@
+"""create, update and patch: from a body to a committed object.
+
+The path of every write
+    decode, check against the schema, default, convert to the hub form
+    fill in or carry over what the server owns
+    prepare (the kind's rules), admit, validate
+    record who owns which field
+    commit, comparing everything that was read; start over if something moved
+
+What is pure of it is done in the seat of the call (`aside`): elsewhere, if the object is large.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import cast
+
+from msgspec.structs import replace
+
+from allot.api import (
+    OBJECT_BYTES_MAX,
+    Fields,
+    Kind,
+    Object,
+    Response,
+    encode,
+    equal,
+    errors,
+    field,
+    stored_form,
+    unheeded,
+)
+from allot.store import Committed, Compare, Delete, Put, Refused, StoreError
+
+from ..admission import Admission, Attempt
+from ..deciding.context import WriteOccasion
+from ..deciding.contexts import Occasions
+from ..deciding.metadata import (
+    carry_over_update,
+    check_metadata,
+    fill_in_create,
+    metadata_of,
+    settle_namespace,
+)
+from ..reading.reader import not_found
+from ..requests.call import Call
+from ..requests.warnings import warning_headers
+from ..security import refusal
+from ..storing import trouble
+from ..storing.repository import Found, Repository, key_of, most_bytes_of, require_storable
+from .body import Body, read_body
+from .guard import Guards
+from .ownership import Ownership
+from .quotas import Quotas
+
+ATTEMPTS = 16
+"""How often a write without a resourceVersion starts over when others are faster."""
+
+Build = Callable[[Object, WriteOccasion], Body]
+"""From the stored object to the one that is wanted, in the client's version."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    object: Object
+    created: bool
+    warnings: list[str]
+
+    def response(self, call: Call) -> Response:
+        status = 201 if self.created else 200
+        headers = warning_headers(self.warnings) if self.warnings else ()
+        return call.renderer.answer(self.object, status, headers)
+
+
+class Writer:
+    def __init__(
+        self,
+        repository: Repository,
+        occasions: Occasions,
+        admission: Admission,
+        ownership: Ownership,
+        guard: Guards,
+        quotas: Quotas,
+    ) -> None:
+        self._repository = repository
+        self._occasions = occasions
+        self._admission = admission
+        self._guard = guard
+        self._quotas = quotas
+        self._ownership = ownership
+
+    def now(self) -> datetime:
+        return self._occasions.clock.now()
+
+    async def create(self, call: Call) -> Outcome:
+        return await self.create_from(call, lambda: read_body(call, self._occasions.clock.now()))
+
+    async def create_from(self, call: Call, body: Callable[[], Body]) -> Outcome:
+        """Create what `body` makes; it is asked anew for each attempt."""
+        await call.settle()
+        for attempt in range(ATTEMPTS):
+            sent = await call.seat.do(body)
+            occasion = await self._occasions.open(call, sent.warnings, fresh=attempt > 0)
+            try:
+                new, key, generated = await self._prepare_create(call, sent, occasion)
+            except errors.ApiError:
+                if attempt == 0 and await self._occasions.is_outdated(occasion):
+                    continue
+                raise
+            name = new["metadata"]["name"]
+            this = Attempt(call.kind, "CREATE", "", call.target.namespace, name, new, None, occasion)
+            stored = await call.seat.do(partial(stored_form, new))
+            async with await self._quotas.charged(this):
+                if call.dry_run:
+                    if (await self._repository.find_key(key, call.kind)).object is not None:
+                        raise already_exists(call.kind, name)
+                    return Outcome(_rehearsed(key, new), True, occasion.warnings)
+                self._guard.guard(call.kind, None, new, occasion)
+                outcome = await self._commit(occasion, Compare(key, 0), Put(key, stored))
+            if isinstance(outcome, Committed):
+                written = self._repository.recent.written(key, stored, outcome.revision, new)
+                return Outcome(written, True, occasion.warnings)
+            if outcome.current.get(key) is not None and not generated:
+                raise already_exists(call.kind, name)
+        raise errors.TooManyRequests("too many writers are busy with the same objects", retry_after_s=1)
+
+    async def _prepare_create(
+        self, call: Call, sent: Body, occasion: WriteOccasion
+    ) -> tuple[Fields, str, bool]:
+        kind, new = call.kind, sent.hub
+        generated = not metadata_of(new).get("name")
+        fill_in_create(kind, new, call.target.namespace, occasion.now, self._occasions.ids)
+        if kind.has_status and not kind.status_on_create:
+            new.pop("status", None)
+        name = new["metadata"].get("name") or ""
+        if call.target.verb != "create":
+            _require_create_right(call, occasion)
+        self._occasions.require_namespace(call, occasion, name)
+        await call.seat.do(lambda: kind.rules.prepare_create(new, occasion))
+        await self._admission.admit(
+            Attempt(kind, "CREATE", "", call.target.namespace, name, new, None, occasion)
+        )
+        validate = lambda: [*check_metadata(kind, new, None), *kind.rules.validate_create(new, occasion)]  # noqa: E731
+        refuse(kind, name, await _judged(call, occasion, validate))
+        await call.seat.do(lambda: self._finish(call, sent, None, new, occasion))
+        return new, key_of(kind, call.target.namespace, name), generated
+
+    async def update(self, call: Call) -> Outcome:
+        return await self.change(call, lambda old, occasion: read_body(call, occasion.now, old.fields))
+
+    async def change(self, call: Call, build: Build, missing: Callable[[], Body] | None = None) -> Outcome:
+        """Replace the stored object by what `build` makes of it.
+
+        `missing` makes a new object where there is none; without it that is a 404.
+        """
+        kind, target = call.kind, call.target
+        for attempt in range(ATTEMPTS):
+            found = await self._repository.find(kind, target.namespace, target.name)
+            if found.object is None:
+                if missing is None:
+                    raise not_found(kind, target.name)
+                return await self.create_from(call, missing)
+            if await call.settle(len(found.object.stored)):
+                continue  # that took a while: read anew
+            occasion = await self._occasions.open(call, [], fresh=attempt > 0)
+            try:
+                sent = await call.seat.do(partial(build, found.object, occasion))
+                occasion.warnings += sent.warnings
+                outcome = await self._replace(call, found, sent, occasion)
+            except errors.ApiError:
+                if attempt == 0 and await self._occasions.is_outdated(occasion):
+                    continue
+                raise
+            if isinstance(outcome, Outcome):
+                return outcome
+            if sent.conditional and found.key in outcome.current:
+                raise conflict(kind, target.name)
+            # What moved is something else that was read, e.g. the record of a pool: decide anew.
+        raise conflict(kind, target.name)
+
+    async def _replace(
+        self, call: Call, found: Found, sent: Body, occasion: WriteOccasion
+    ) -> Outcome | Refused:
+        assert found.object is not None
+        current = found.object
+        old, new = cast(Fields, current.fields), sent.hub
+        await self._prepare_change(call, current, old, new, sent, occasion)
+        gone = _let_go(call.kind, new)
+        if not gone and await call.seat.do(partial(equal, new, old)):
+            return Outcome(current, False, occasion.warnings)
+        target = call.target
+        this = Attempt(
+            call.kind, "UPDATE", target.subresource, target.namespace, target.name, new, old, occasion
+        )
+        stored = await call.seat.do(partial(stored_form, new))
+        async with await self._quotas.charged(this):
+            self._guard.guard(call.kind, old, None if gone else new, occasion)
+            if call.dry_run:
+                await self._repository.rehearse(occasion.extra_writes)
+                return Outcome(_rehearsed(found.key, new, current), False, occasion.warnings)
+            write = Delete(found.key) if gone else Put(found.key, stored)
+            outcome = await self._commit(occasion, found.compare, write, most_bytes_of(current))
+        if isinstance(outcome, Refused):
+            return outcome
+        if gone:
+            return Outcome(Object(stored, outcome.revision), False, occasion.warnings)
+        written = self._repository.recent.written(found.key, stored, outcome.revision, new)
+        return Outcome(written, False, occasion.warnings)
+
+    async def _prepare_change(
+        self, call: Call, current: Object, old: Fields, new: Fields, sent: Body, occasion: WriteOccasion
+    ) -> None:
+        kind, target = call.kind, call.target
+        metadata = metadata_of(new)
+        self._check_preconditions(call, metadata, current, sent)
+        settle_namespace(kind, metadata, target.namespace)
+        carry_over_update(new, old)
+        metadata["resourceVersion"] = current.resource_version
+        if sent.trusted:
+            await call.seat.do(lambda: sent.own(self._ownership, call, old, new, occasion))
+            return
+        await call.seat.do(lambda: _prepare(kind, target.subresource, new, old, occasion))
+        await self._admission.admit(
+            Attempt(kind, "UPDATE", target.subresource, target.namespace, target.name, new, old, occasion)
+        )
+        rules = kind.rules.validate_status if target.subresource == "status" else kind.rules.validate_update
+        validate = lambda: [*check_metadata(kind, new, old), *rules(new, old, occasion)]  # noqa: E731
+        refuse(kind, target.name, await _judged(call, occasion, validate))
+        await call.seat.do(lambda: self._finish(call, sent, old, new, occasion))
+
+    def _finish(
+        self, call: Call, sent: Body, old: Fields | None, new: Fields, occasion: WriteOccasion
+    ) -> None:
+        occasion.warnings += call.kind.rules.warnings(new, old)
+        if call.target.subresource != "status":
+            occasion.warnings += unheeded.warnings(call.kind, new, old)
+        sent.own(self._ownership, call, old, new, occasion)
+
+    def _check_preconditions(self, call: Call, metadata: Fields, current: Object, sent: Body) -> None:
+        said = metadata.get("resourceVersion") or ""
+        if metadata.get("name", call.target.name) != call.target.name and not sent.patched:
+            raise errors.BadRequest(
+                f"the name of the object ({metadata.get('name')}) does not match "
+                f"the name on the URL ({call.target.name})"
+            )
+        metadata.setdefault("name", call.target.name)
+        if said not in ("", "0"):
+            if said != current.resource_version:
+                raise conflict(call.kind, call.target.name)
+        elif not call.served.version.unconditional_update:
+            path = field.Path("metadata") / "resourceVersion"
+            refuse(call.kind, call.target.name, [field.invalid(path, 0, "must be specified for an update")])
+        uid = metadata.get("uid")
+        if uid and uid != current.uid:
+            if sent.patched:  # who says which object is meant does not mean a later one of its name
+                path = field.Path("metadata") / "uid"
+                refuse(call.kind, call.target.name, [field.invalid(path, uid, "field is immutable")])
+            raise errors.Conflict(
+                f'Operation cannot be fulfilled on {call.kind.resource} "{call.target.name}": '
+                f"Precondition failed: UID in precondition: {uid}, UID in object meta: {current.uid}",
+                group=call.kind.group,
+                kind=call.kind.plural,
+                name=call.target.name,
+            )
+
+    async def _commit(
+        self,
+        occasion: WriteOccasion,
+        own: Compare,
+        write: Put | Delete,
+        most_bytes: int = OBJECT_BYTES_MAX,
+    ) -> Committed | Refused:
+        others = [compare for compare in occasion.compares if compare.key != own.key]
+        try:
+            changes = [write, *occasion.extra_writes]
+            outcome = await self._repository.commit([own, *others], changes, most_bytes)
+        except StoreError as failed:
+            raise trouble.as_api_error(failed) from failed
+        if isinstance(outcome, Refused):
+            await self._guard.catch_up(outcome)
+        return outcome
+
+
+def _rehearsed(key: str, new: Fields, current: Object | None = None) -> Object:
+    """What a dry run answers with; too much is too much there as well."""
+    encoded = encode(new)
+    require_storable(key, len(encoded), most_bytes_of(current) if current else OBJECT_BYTES_MAX)
+    return Object(encoded)
+
+
+async def _judged(
+    call: Call, occasion: WriteOccasion, validate: Callable[[], list[field.FieldError]]
+) -> list[field.FieldError]:
+    """What is wrong with an object, its expressions included.
+
+    Rules ask about expressions wherever they meet them. Those that take long are noted, and judged
+    one at a time before the rules are asked again: so nobody else needs to know where they are.
+    """
+    while True:
+        problems = await call.seat.do(validate)
+        if occasion.judging.is_complete:
+            return problems
+        await occasion.judging.judge(call.seat)
+
+
+def _prepare(kind: Kind, subresource: str, new: Fields, old: Fields, occasion: WriteOccasion) -> None:
+    if subresource == "status":
+        _keep_all_but_status(kind, new, old)
+        kind.rules.prepare_status(new, old, occasion)
+        return
+    if kind.has_status:
+        _keep(new, old, "status")
+    kind.rules.prepare_update(new, old, occasion)
+    if kind.counts_generation and _spec_changed(new, old):
+        metadata_of(new)["generation"] = old["metadata"].get("generation", 0) + 1
+
+
+def _require_create_right(call: Call, occasion: WriteOccasion) -> None:
+    """A right to patch is not a right to create what is not there."""
+    action = replace(call.target.action(), verb="create")
+    decision = occasion.authorize(action)
+    if not decision.allowed:
+        raise refusal(call.user, action, decision)
+
+
+def _keep(new: Fields, old: Fields, name: str) -> None:
+    if name in old:
+        new[name] = old[name]
+    else:
+        new.pop(name, None)
+
+
+_METADATA_WITH_STATUS = {"Pod": ("labels", "annotations"), "Node": ("labels", "annotations")}
+"""Upstream stores these from a status write, and kubelets rely on it."""
+
+
+def _keep_all_but_status(kind: Kind, new: Fields, old: Fields) -> None:
+    for name in [name for name in {**new, **old} if name not in ("status", "metadata", "apiVersion", "kind")]:
+        _keep(new, old, name)
+    metadata, kept = metadata_of(new), dict(old["metadata"])
+    for name in (*_METADATA_WITH_STATUS.get(kind.kind, ()), "managedFields"):
+        _keep(kept, metadata, name)
+    new["metadata"] = kept
+
+
+def _spec_changed(new: Fields, old: Fields) -> bool:
+    ignored = ("metadata", "status", "apiVersion", "kind")
+    names = [name for name in {**new, **old} if name not in ignored]
+    return not all(equal(new.get(name), old.get(name)) for name in names)
+
+
+def _let_go(kind: Kind, fields: Fields) -> bool:
+    """Whether nothing holds an object back that is being deleted."""
+    metadata = fields["metadata"]
+    if not metadata.get("deletionTimestamp") or metadata.get("finalizers"):
+        return False
+    if metadata.get("deletionGracePeriodSeconds"):
+        return False
+    return not (
+        kind.kind == "Namespace" and kind.group == "" and (fields.get("spec") or {}).get("finalizers")
+    )
+
+
+def refuse(kind: Kind, name: str, problems: list[field.FieldError]) -> None:
+    if problems:
+        raise field.refusal(kind.group, kind.kind, name, problems)
+
+
+def conflict(kind: Kind, name: str) -> errors.Conflict:
+    return errors.Conflict(
+        f'Operation cannot be fulfilled on {kind.resource} "{name}": the object has been modified; '
+        "please apply your changes to the latest version and try again",
+        group=kind.group,
+        kind=kind.plural,
+        name=name,
+    )
+
+
+def already_exists(kind: Kind, name: str) -> errors.AlreadyExists:
+    return errors.AlreadyExists(
+        f'{kind.resource} "{name}" already exists', group=kind.group, kind=kind.plural, name=name
+    )
