@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+import msgspec
+
 from allot.allocation import BadNodeSelector, Node, selects
 from allot.api import meta
 
@@ -17,6 +19,12 @@ def is_reachable(claim: ClaimInfo, node: Node) -> bool:
         return selects(selector, node)
     except BadNodeSelector:
         return False
+
+
+def selection(claim: ClaimInfo) -> bytes:
+    """Equal for claims whose devices can be used from the same nodes, because they say so alike."""
+    selector = claim.allocation.node_selector if claim.allocation is not None else None
+    return b"" if selector is None else msgspec.json.encode(selector)
 
 
 def places(claims: Iterable[ClaimInfo]) -> frozenset[str] | None:

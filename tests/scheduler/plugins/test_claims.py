@@ -1,7 +1,7 @@
 """ResourceClaims: what holds for a claim whatever it is for."""
 
 import random
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -10,8 +10,11 @@ from allot.allocation import Features
 from allot.api import Object, encode, resource
 from allot.base import RandomIds
 from allot.scheduler import plugins
+from allot.scheduler.claim import ClaimInfo
+from allot.scheduler.cycle import Cycle, Placed
 from allot.scheduler.framework import CycleState, Rejection
 from allot.scheduler.plugins.claims import ResourceClaims, claims_in
+from allot.scheduler.plugins.devices.asking import DeviceAsk
 from allot.scheduler.pod import PodInfo
 from allot.scheduler.settings import Settings
 from allot.scheduler.snapshot import Snapshot
@@ -33,7 +36,7 @@ def claim(
     extended: bool = False,
     conditions: tuple[str, ...] = (),
 ) -> Object:
-    """`on` is the node where its devices are; None: it has none."""
+    """`on` is the node where its devices are; empty: every node reaches them; None: it has none."""
     metadata: dict[str, Any] = {"name": name, "namespace": "default", "uid": f"uid-{name}"}
     metadata["resourceVersion"] = "1"
     if owner:
@@ -46,13 +49,12 @@ def claim(
         metadata["deletionTimestamp"] = "2026-01-01T11:00:00Z"
     status: dict[str, Any] = {}
     if on is not None:
-        term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [on]}]}
         result = {"request": "gpu", "driver": "d", "pool": on, "device": name}
         result |= {"bindingConditions": list(conditions), "bindingFailureConditions": ["broken"]}
-        status["allocation"] = {
-            "devices": {"results": [result]},
-            "nodeSelector": {"nodeSelectorTerms": [term]},
-        }
+        status["allocation"] = {"devices": {"results": [result]}}
+        if on:
+            term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [on]}]}
+            status["allocation"]["nodeSelector"] = {"nodeSelectorTerms": [term]}
         status["reservedFor"] = [{"resource": "pods", "name": one, "uid": f"uid-of-{one}"} for one in users]
     return Object(encode({"metadata": metadata, "spec": {"devices": {"requests": []}}, "status": status}))
 
@@ -131,23 +133,96 @@ def test_a_pod_goes_where_all_its_claims_are():
     assert where(using("c", "d"), cluster(claim("c", "a"), claim("d", "b"))) == []
 
 
+def broken(name: str, on: str) -> Object:
+    """A claim whose device was to be made ready, and could not be."""
+    device = {"driver": "d", "pool": on, "device": name, "conditions": [{"type": "broken", "status": "True"}]}
+    return claim(name, on, conditions=("attached",)).changed({"status": {"devices": [device]}})
+
+
 def test_devices_that_were_not_made_ready_can_be_used_nowhere():
-    given_up = claim("c", "a", conditions=("attached",)).changed(
-        {
-            "status": {
-                "devices": [
-                    {
-                        "driver": "d",
-                        "pool": "a",
-                        "device": "c",
-                        "conditions": [{"type": "broken", "status": "True"}],
-                    }
-                ]
-            }
-        }
-    )
+    given_up = broken("c", "a")
     assert where(using("c"), cluster(given_up)) == []
     assert isinstance(remedy(using("c"), cluster(given_up)), Deallocate)
+
+
+# -- what pods of one template share --------------------------------------------------------------------
+
+
+def signature(name: str, *known: Object, now: datetime = NOW) -> object:
+    return ResourceClaims().sign(CycleState(using(name), now), cluster(*known))
+
+
+def test_claims_that_allow_the_same_nodes_are_signed_alike_whatever_they_are_called():
+    for on in ("", "a"):
+        one, other = (
+            claim("one", on),
+            claim("other", on, ("somebody",)).changed(
+                {"metadata": {"resourceVersion": "7", "labels": {"x": "y"}}}
+            ),
+        )
+        assert signature("one", one) == signature("other", other)
+
+
+def test_claims_that_allow_other_nodes_are_signed_otherwise():
+    anywhere, here, there = (signature("c", claim("c", on)) for on in ("", "a", "b"))
+    assert len({anywhere, here, there, signature("c", broken("c", "a")), signature("c", claim("c"))}) == 5
+
+
+def test_a_claim_that_was_waited_for_too_long_is_signed_otherwise():
+    """The claim is as it was, and time has passed: a board of before would still send the pod there."""
+    since = {"status": {"allocation": {"allocationTimestamp": "2026-01-01T12:00:00Z"}}}
+    waiting = claim("c", "", conditions=("attached",)).changed(since)
+    assert signature("c", waiting) != signature("c", waiting, now=NOW + timedelta(hours=1))
+
+
+def boards_after(snapshot: Snapshot, *wanted: PodInfo) -> tuple[int, list[str]]:
+    """How many boards there are when these pods were tried, and where the pods went, or why not."""
+    cycle = Cycle(plugins.default(RandomIds(random.Random(1)), Settings()))
+    ends = []
+    for one in wanted:
+        deciding = cycle.schedule_one(CycleState(one, NOW), snapshot)
+        while True:
+            try:
+                next(deciding)
+            except StopIteration as done:
+                end = done.value
+                break
+        ends.append(end.node if isinstance(end, Placed) else next(iter(end.reasons)).reason)
+    return len(cycle._boards), ends
+
+
+def template_pod(number: int) -> PodInfo:
+    return pod(f"p{number}", resourceClaims=[{"name": "x", "resourceClaimName": f"c{number}"}])
+
+
+def test_pods_of_one_template_with_allocated_claims_share_a_board():
+    """Devices on a fabric name no node: there was a board for each such pod."""
+    snapshot = cluster(*(claim(f"c{number}", "") for number in range(4)))
+    count, ends = boards_after(snapshot, *map(template_pod, range(4)))
+    assert count == 1
+    assert ends == ["a", "b", "a", "b"]
+
+
+def test_a_claim_that_is_full_or_of_another_pod_keeps_its_own_pod_out_and_no_other():
+    """F2: what is about one pod never comes to the board that others share."""
+    users = tuple(f"u{at}" for at in range(resource.limits.RESERVED_FOR_MAX))
+    snapshot = cluster(
+        claim("c0", ""), claim("c1", "", users), claim("c2", "", owner="another"), claim("c3", "")
+    )
+    count, ends = boards_after(snapshot, *map(template_pod, range(4)))
+    assert count == 1
+    assert (ends[0], ends[3]) == ("a", "b")
+    assert ends[1] == 'resourceclaim "c1" has 256 users, the most there can be'
+    assert ends[2] == 'resourceclaim "c2" was made for pod "another" and is used by it alone'
+
+
+def test_what_an_earlier_attempt_made_is_signed_by_what_it_asks_for():
+    """Whether a node would be asked for just that is part of its answer."""
+    ones = [DeviceAsk(earlier=ClaimInfo.of(claim(name, "", ("p",)))) for name in ("one", "other")]
+    spec = {"devices": {"requests": [{"name": "x", "exactly": {"deviceClassName": "gpu"}}]}}
+    more = DeviceAsk(earlier=ClaimInfo.of(claim("one", "", ("p",)).changed({"spec": spec})))
+    assert ones[0].signature == ones[1].signature
+    assert len({ones[0].signature, more.signature, DeviceAsk().signature}) == 3
 
 
 def test_a_claim_with_all_the_users_that_it_can_have_takes_no_other():

@@ -9,7 +9,7 @@ from ...claim import ClaimInfo
 from ...framework import Checks, CycleState, Event, Rejection
 from ...node import NodeInfo
 from ...pod import PodInfo
-from ...reach import is_reachable, places
+from ...reach import is_reachable, places, selection
 from ...readiness import Readiness, readiness
 from ...settings import BINDING_TIMEOUT_S
 from ...snapshot import Snapshot
@@ -57,7 +57,12 @@ class ResourceClaims:
         if full is not None:
             why = f'resourceclaim "{full.key.name}" has {USERS_MAX} users, the most there can be'
             return Rejection(NAME, why)
-        return claims.signature
+        return tuple([self._allows(one, state.now) for one in claims.held])
+
+    def _allows(self, claim: ClaimInfo, now: datetime) -> Hashable:
+        """All of a claim that the answer of a node depends on. Whose claim it is and who uses it decides
+        whether the pod can be tried at all, and never comes to a board (F2)."""
+        return self._is_given_up(claim, now), selection(claim)
 
     def pre_filter(self, state: CycleState, snapshot: Snapshot) -> Checks | None:
         """The nodes from which all that the claims have can be used."""

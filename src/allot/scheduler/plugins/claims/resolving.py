@@ -6,7 +6,7 @@ that an earlier attempt made for the pod's extended resources is gone on with, o
 before anything else is looked at (C5).
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from allot.api import podclaims
@@ -32,10 +32,6 @@ class PodClaims:
     def held(self) -> tuple[ClaimInfo, ...]:
         """The claims that have their devices, and so say where the pod may go."""
         return self.allocated if self.earlier is None else (*self.allocated, self.earlier)
-
-    @property
-    def signature(self) -> Hashable:
-        return tuple([(one.uid, one.object.resource_version) for one in self.held])
 
 
 NO_CLAIMS = PodClaims()

@@ -25,7 +25,9 @@ class DeviceAsk:
     @property
     def signature(self) -> Hashable:
         """Pods of one template have claims of different names and the same specs."""
-        return tuple(msgspec.json.encode(one.view.spec) for one in self.pending), self.extended
+        earlier = (self.earlier,) if self.earlier is not None else ()
+        specs = tuple(msgspec.json.encode(one.view.spec) for one in (*earlier, *self.pending))
+        return bool(earlier), specs, self.extended
 
 
 NO_DEVICES = DeviceAsk()
