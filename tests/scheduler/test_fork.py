@@ -5,7 +5,6 @@ what was done: is it what a snapshot is to which all of it happened, without a f
 everything that can be reached from them, so that a part that is added later is compared without a word here.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,15 +16,14 @@ from hypothesis import strategies as st
 
 from allot.allocation import DeviceId, Features, Taken
 from allot.api import Object, core, meta, resource
-from allot.base import Journal, Overlay, Recent
 from allot.informers import Key
-from allot.scheduler.classes import Classes
 from allot.scheduler.pod import PodInfo
 from allot.scheduler.prospects import Prospects
 from allot.scheduler.snapshot import Snapshot
 
 from .cluster import DRIVER, claim_spec, slice_of
 from .objects import node, pod
+from .picture import picture
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -192,45 +190,7 @@ def budget(name: str, allowed: int) -> core.PodDisruptionBudget:
     return meta.view(core.PodDisruptionBudget, fields)
 
 
-# -- all that can be reached from a snapshot, as plain data ---------------------------------------------
-
-CACHES = {"kinds", "remembered", "_views", "_cel", "_parent", "__weakref__"}
-
-
-def picture(it: object, *, journals: bool = True) -> object:
-    """A fork and a copy that say the same have equal pictures. Without `journals`, what moved before
-    the fork was made does not count."""
-
-    def of(it: object) -> object:
-        match it:
-            case None | str() | bytes() | int() | float() | datetime():
-                return it
-            case Recent():
-                return list(map(of, it))
-            case Journal() if not journals:
-                return it.revision
-            case Overlay():
-                return {key: of(value) for key, value in it.items()}
-            case Classes() | Counter() | dict():
-                return {key: of(value) for key, value in it.items()}
-            case set() | frozenset():
-                return it
-            case tuple() | list():
-                return [of(one) for one in it]
-            case Object():
-                return it.fields
-            case msgspec.Struct():
-                return {name: of(getattr(it, name)) for name in it.__struct_fields__}
-            case _:
-                names = {*getattr(it, "__dict__", ()), *_slots(type(it))} - CACHES
-                assert names, f"{it!r} has no parts to compare"
-                return {name: of(getattr(it, name)) for name in names}
-
-    return of(it)
-
-
-def _slots(of: type) -> set[str]:
-    return {name for one in of.__mro__ for name in getattr(one, "__slots__", ())}
+# -- what is compared ----------------------------------------------------------------------------------
 
 
 def views(snapshot: Snapshot) -> object:

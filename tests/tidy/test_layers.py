@@ -168,7 +168,7 @@ def test_the_map_of_the_server_only_points_back(part):
 
 
 PLUGINS = "allot.scheduler.plugins"
-ASSEMBLED_BY = {"__init__.py", "loop.py", "why.py"}
+ASSEMBLED_BY = {"__init__.py", "capacity.py", "loop.py", "why.py"}
 """Who puts a scheduler together, and so asks which plugins there are."""
 
 

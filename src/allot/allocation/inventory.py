@@ -121,6 +121,15 @@ class Inventory:
         """Nodes that may see something else than at `revision`; None when it may be any."""
         return self._journal.since(revision)
 
+    def published_for(self, node_name: str) -> tuple[str, ...]:
+        """The keys of the slices that concern this node and can concern no other."""
+        pools = (self._pools.get(id) for id in sorted(self._near.get(node_name) or ()))
+        return tuple(key for pool in pools if pool is not None for key in pool.by_node.get(node_name, ()))
+
+    def __contains__(self, key: str) -> bool:
+        """Whether a slice is published under this key."""
+        return key in self._shelves
+
     def slices(self) -> Iterator[Shelf]:
         for _, shelf in self._shelves.items():
             yield shelf

@@ -11,7 +11,7 @@ The cycle in five lines:
 Read in this order: `framework` (what a plugin is), `snapshot` (what it sees), `board` and
 `cycle` (how it is decided), `queue` (who is next), `plugins`, then `intake`, `binding`,
 `awaiting` and `loop`, which talk to the server. `reading`, `why` and `capacity` answer questions
-from outside.
+from outside, `simulation` those that begin with "what if".
 """
 
 from .capacity import Room, room_for
@@ -22,6 +22,7 @@ from .plugins import default as default_plugins
 from .pod import PodInfo
 from .reading import Reading, Unread, read
 from .settings import SCORE_MAX, Scoring, Settings, Strategy
+from .simulation import Simulation
 from .snapshot import Snapshot
 from .why import Why, names_of, why_claim, why_pod
 
@@ -36,6 +37,7 @@ __all__ = [
     "Scheduler",
     "Scoring",
     "Settings",
+    "Simulation",
     "Snapshot",
     "Strategy",
     "Surroundings",

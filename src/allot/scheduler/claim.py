@@ -1,8 +1,9 @@
 """A claim as the scheduler reads it."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from allot.allocation import DeviceId, Taken
 from allot.api import Object, resource
@@ -41,6 +42,32 @@ class ClaimInfo(msgspec.Struct, frozen=True, eq=False, gc=False):
         """Everybody else who is listed as a user, in words: pods by name, others with their resource."""
         others = (one for one in self.reserved_for if one.uid != uid)
         return tuple(one.name if one.resource == "pods" else f"{one.resource}/{one.name}" for one in others)
+
+    # -- as it would be; the object stays what the server said ------------------------------------
+
+    def allocated(self, allocation: resource.AllocationResult) -> "ClaimInfo":
+        return self._with(self.reserved_for, allocation)
+
+    def unused(self) -> "ClaimInfo":
+        return self._with((), None)
+
+    def used_by(self, uid: str, name: str) -> "ClaimInfo":
+        if self.is_reserved_for(uid):
+            return self
+        user = resource.ResourceClaimConsumerReference(resource="pods", name=name, uid=uid)
+        return self._with((*self.reserved_for, user), self.allocation)
+
+    def without_users(self, uids: Container[str]) -> "ClaimInfo":
+        left = tuple(one for one in self.reserved_for if one.uid not in uids)
+        return self if left == self.reserved_for else self._with(left, self.allocation)
+
+    def _with(
+        self,
+        reserved_for: tuple[resource.ResourceClaimConsumerReference, ...],
+        allocation: resource.AllocationResult | None,
+    ) -> "ClaimInfo":
+        status = replace(self.view.status, reserved_for=reserved_for, allocation=allocation)
+        return replace(self, view=replace(self.view, status=status))
 
     def __repr__(self) -> str:
         return f"ClaimInfo({self.key} {self.uid})"

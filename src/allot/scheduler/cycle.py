@@ -139,11 +139,6 @@ class Cycle:
             parts.append(part)
         return tuple(parts)
 
-    def fits(self, state: CycleState, node: NodeInfo, snapshot: Snapshot) -> Rejection | None:
-        """Why this node, as the snapshot has it, does not take the pod. For forks: nothing is remembered."""
-        aside = CycleState(state.pod, state.now, state.read)
-        return first_rejection(self.checks(aside, snapshot)[0], node)
-
     def reserve(self, state: CycleState, node: NodeInfo, snapshot: Snapshot) -> tuple[Write, ...] | Rejection:
         """Hold what the pod needs on the node: all of it or nothing."""
         writes: tuple[Write, ...] = ()

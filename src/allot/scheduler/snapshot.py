@@ -256,14 +256,8 @@ class Snapshot:
         if before is not None and before.uid != claim.uid:
             self._gone.add(before.uid)
             self.ledger.release(before.uid)
-            self._claim_keys.drop(before.uid)
-            self._disown(before)
-        self._claims.set(claim.key, claim)
-        self._claim_keys.set(claim.uid, claim.key)
-        owner = owner_of(claim.view.metadata)
-        if owner is not None:
-            others = self._extended_claims.get(owner) or frozenset()
-            self._extended_claims.set(owner, others | {claim.key})
+            self.withdraw_claim(before)
+        self.revise_claim(claim)
         if taken is not None:
             self.ledger.settle(claim.uid, taken)
         else:
@@ -276,9 +270,7 @@ class Snapshot:
         key, hold = Key.of(object), self.ledger.hold(object.uid)
         known = self._claims.get(key)
         if known is not None:
-            self._claims.drop(key)
-            self._claim_keys.drop(known.uid)
-            self._disown(known)
+            self.withdraw_claim(known)
         self.unreadable.set(key, object)
         held = {one.device: one for one in hold.devices} if hold is not None else {}
         self.ledger.settle(object.uid, (held | {one.device: one for one in devices_named(object)}).values())
@@ -291,15 +283,25 @@ class Snapshot:
             self.unreadable.drop(key)
         known = self._claims.get(key)
         if known is not None and known.uid == uid:
-            self._claims.drop(key)
-            self._claim_keys.drop(uid)
-            self._disown(known)
+            self.withdraw_claim(known)
             self.prospects.returned(key)
         held = self.ledger.hold(uid)
         self.ledger.release(uid)
         return held is not None or (known is not None and known.uid == uid)
 
-    def _disown(self, claim: ClaimInfo) -> None:
+    def revise_claim(self, claim: ClaimInfo) -> None:
+        """How a claim is to be seen. What it holds is the ledger's affair, and is not touched."""
+        self._claims.set(claim.key, claim)
+        self._claim_keys.set(claim.uid, claim.key)
+        owner = owner_of(claim.view.metadata)
+        if owner is not None:
+            others = self._extended_claims.get(owner) or frozenset()
+            self._extended_claims.set(owner, others | {claim.key})
+
+    def withdraw_claim(self, claim: ClaimInfo) -> None:
+        """A claim is not to be seen any more. What it holds is not touched, and it may come back."""
+        self._claims.drop(claim.key)
+        self._claim_keys.drop(claim.uid)
         owner = owner_of(claim.view.metadata)
         if owner is None:
             return

@@ -32,7 +32,7 @@ def by_name(trial: Trial) -> dict[str, PodInfo]:
 
 def picture(trial: Trial) -> object:
     """Everything that a check reads of the node."""
-    fork = trial._fork
+    fork = trial.simulation.snapshot
     node = fork.node("a")
     assert node is not None
     usage = fork.ledger.usage(PoolId(DRIVER, "a"))
@@ -88,9 +88,9 @@ def test_a_claim_in_flight_is_in_flight_again_after_a_reset():
     trial = trial_of(Wanting(gpus=2), snapshot)
     for back in (trial.reset, lambda: trial.restore(by_name(trial)["three"])):
         trial.evict(by_name(trial)["three"])
-        assert trial._fork.ledger.hold(flying.uid) is None
+        assert trial.simulation.snapshot.ledger.hold(flying.uid) is None
         back()
-        assert trial._fork.ledger.hold(flying.uid) == snapshot.ledger.hold(flying.uid)
+        assert trial.simulation.snapshot.ledger.hold(flying.uid) == snapshot.ledger.hold(flying.uid)
 
 
 def test_a_claim_for_extended_resources_that_another_is_listed_in_does_not_come_free():

@@ -37,6 +37,11 @@ def default(ids: Ids, settings: Settings) -> tuple[Plugin, ...]:
     return (*deciding, DefaultPreemption(deciding))
 
 
+def about_claims(ids: Ids, budget: int) -> tuple[Plugin, ...]:
+    """Those that decide where a pod finds the devices of its claims: nothing else counts."""
+    return (ResourceClaims(), DynamicResources(ids, budget=budget))
+
+
 def events(plugins: Sequence[Plugin]) -> Mapping[str, frozenset[Event]]:
     """What may help a pod that a plugin has rejected."""
     return {one.name: one.events for one in plugins if isinstance(one, FilterPlugin)}
