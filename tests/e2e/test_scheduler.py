@@ -6,16 +6,19 @@ comes back.
 """
 
 import asyncio
+import re
 import signal
+import urllib.request
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from allot.api import Object
 from allot.store.sqlite.file import LogFile
-from e2e.process import Controllers, Lease, ServerProcess
-from e2e.scheduling import DEVICES, NODES, World, furnish, is_allocated, is_protected
+from e2e.process import Component, Controllers, Lease, ServerProcess
+from e2e.scheduling import DEVICES, GPU, NODES, World, furnish, is_allocated, is_protected
 
 Story = Callable[[World], Awaitable[None]]
 LEASE = Lease(duration_s=2, renew_deadline_s=1.5, retry_period_s=0.2)
@@ -177,3 +180,49 @@ def test_schedulers_that_know_nothing_of_each_other_cannot_give_one_device_away_
         assert len(await world.held()) == 2 * 23 + 1 == NODES * DEVICES - 1  # and the shared claim
 
     tell(cluster, story)
+
+
+def test_what_pods_request_is_shown_pod_by_pod(cluster):
+    """5004-MON-04: by resource, with its unit; a pod that has ended is not shown."""
+
+    async def story(world: World) -> None:
+        scheduler = world.scheduler("shown", "--metrics-port", "0")
+        container = {"name": "main", "image": "example/app:1"}
+        asked = {"requests": {"cpu": "250m", GPU: "1"}, "limits": {"memory": "1Gi", GPU: "1"}}
+        pods = {"asks": asked, "ended": asked}
+        for name, resources in pods.items():
+            spec = {"containers": [{**container, "resources": resources}], "tolerations": ANYWHERE}
+            await world.pods.create({"metadata": {"name": name}, "spec": spec}, "default")
+        await world.until(world.all_bound, "every pod placed")
+        await world.pods.patch("ended", {"status": {"phase": "Failed"}}, "default", subresource="status")
+        url = await world.until(partial(metrics_url, scheduler), "where metrics are shown")
+
+        async def shown() -> str:
+            text = await asyncio.to_thread(page, f"{url}/resources")
+            return text if 'pod="asks"' in text and 'pod="ended"' not in text else ""
+
+        lines = (await world.until(shown, "the pod that runs, and no other")).splitlines()
+        node = (await world.pods.get("asks", "default")).fields["spec"]["nodeName"]
+        pod = f'namespace="default",pod="asks",node="{node}",scheduler="default-scheduler",priority="0"'
+        assert {line for line in lines if not line.startswith("#")} == {
+            f'kube_pod_resource_request{{{pod},resource="cpu",unit="cores"}} 0.25',
+            f'kube_pod_resource_request{{{pod},resource="memory",unit="bytes"}} 1073741824',
+            f'kube_pod_resource_request{{{pod},resource="{GPU}",unit="integer"}} 1',
+            f'kube_pod_resource_limit{{{pod},resource="memory",unit="bytes"}} 1073741824',
+            f'kube_pod_resource_limit{{{pod},resource="{GPU}",unit="integer"}} 1',
+        }
+
+    tell(cluster, story)
+
+
+ANYWHERE = [{"operator": "Exists"}]
+
+
+async def metrics_url(scheduler: Component) -> str:
+    found = re.search(r"^metrics (\S+)$", scheduler.log_text(), re.M)
+    return found[1] if found else ""
+
+
+def page(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        return str(answer.read().decode())

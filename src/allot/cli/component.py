@@ -32,7 +32,7 @@ from allot.informers import Election, Informers
 
 from . import flags, logs
 from .apiserver import run_loop
-from .exposing import CannotListen, exposed
+from .exposing import CannotListen, Page, exposed
 from .wording import plain
 
 LEASE_NAMESPACE = "kube-system"
@@ -52,6 +52,7 @@ class Running:
     metrics: Metrics
     gates: Gates
     election: Election | None
+    pages: dict[str, Page]  # what it shows beside its metrics, by path
 
     @staticmethod
     def ready() -> None:
@@ -90,7 +91,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--metrics-port",
         type=flags.port_number,
         metavar="P",
-        help="serve /metrics on loopback; 0 picks a free port",
+        help="serve /metrics, and of the scheduler /metrics/resources, on loopback; 0 picks a free port",
     )
     flags.add_feature_gates(parser)
     parser.add_argument(
@@ -167,6 +168,7 @@ async def _work(
     name: str, lease: str, user: User, access: Access, options: argparse.Namespace, work: Work
 ) -> None:
     clock, rng, metrics = SystemClock(), random.Random(), Metrics()
+    pages: dict[str, Page] = {}
     ids = RandomIds(rng)
     shared = Socket(options.socket) if options.socket else None
     way = shared.transport(user) if shared else HttpsTransport(access)
@@ -174,14 +176,16 @@ async def _work(
     client = Client(transport, user_agent=f"allot-{name}")
     try:
         async with (
-            exposed(metrics, options.metrics_port) as port,
+            exposed(metrics, options.metrics_port, pages) as port,
             Informers(client, rng, metrics=metrics) as informers,
         ):
             if options.metrics_port is not None:
                 print(f"metrics http://127.0.0.1:{port}/metrics", file=sys.stderr, flush=True)
             election = _election(lease, options, client, clock, ids) if options.leader_elect else None
             gates: Gates = options.feature_gates
-            await work(Running(access, shared, client, informers, clock, rng, ids, metrics, gates, election))
+            await work(
+                Running(access, shared, client, informers, clock, rng, ids, metrics, gates, election, pages)
+            )
     finally:
         await client.close()
 

@@ -1,4 +1,4 @@
-"""A component's /metrics and /healthz, on loopback and only when asked for.
+"""A component's /metrics, its other pages and /healthz, on loopback and only when asked for.
 
 What a component counts may tell about tenants, so it is not offered to the network;
 whoever scrapes it from elsewhere puts a proxy that asks for credentials in front.
@@ -6,7 +6,7 @@ whoever scrapes it from elsewhere puts a proxy that asks for credentials in fron
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
 from allot.base import Metrics, os_reason
@@ -17,13 +17,20 @@ _HEAD_BYTES_MAX = 8192
 _PATIENCE_S = 5.0
 
 
+Page = Callable[[], Awaitable[str]]
+
+
 class CannotListen(Exception):
     """The message says where, and why not."""
 
 
 @asynccontextmanager
-async def exposed(metrics: Metrics, port: int | None) -> AsyncIterator[int]:
-    """Serve while the block runs; 0 picks a free port, None serves nothing. Yields the port."""
+async def exposed(
+    metrics: Metrics, port: int | None, pages: Mapping[str, Page] | None = None
+) -> AsyncIterator[int]:
+    """Serve while the block runs; 0 picks a free port, None serves nothing. Yields the port.
+
+    `pages` are what the component shows beside its metrics, by path; they may come and go meanwhile."""
     if port is None:
         yield 0
         return
@@ -35,7 +42,7 @@ async def exposed(metrics: Metrics, port: int | None) -> AsyncIterator[int]:
         ):
             async with asyncio.timeout(_PATIENCE_S):
                 head = await reader.readuntil(b"\r\n\r\n")
-                writer.write(_response(metrics, head))
+                writer.write(await _response(metrics, pages or {}, head))
                 await writer.drain()
         writer.close()
 
@@ -48,13 +55,16 @@ async def exposed(metrics: Metrics, port: int | None) -> AsyncIterator[int]:
         yield int(server.sockets[0].getsockname()[1])
 
 
-def _response(metrics: Metrics, head: bytes) -> bytes:
+async def _response(metrics: Metrics, pages: Mapping[str, Page], head: bytes) -> bytes:
     words = head.split(b"\r\n", 1)[0].split(b" ")
     method, path = (words[0], words[1].partition(b"?")[0]) if len(words) == 3 else (b"", b"")
     if method != b"GET":
         return _message("405 Method Not Allowed", "only GET\n")
     if path == b"/metrics":
         return _message("200 OK", metrics.text())
+    page = pages.get(path.decode(errors="replace"))
+    if page is not None:
+        return _message("200 OK", await page())
     return _message("200 OK", "ok\n") if path == b"/healthz" else _message("404 Not Found", "not found\n")
 
 

@@ -86,7 +86,12 @@ def run(options: argparse.Namespace) -> int:
         surroundings = scheduler.Surroundings(
             on.client, on.informers, on.clock, on.ids, on.metrics, Telemetry(on.metrics, on.clock), on.gates
         )
-        await scheduler.run(surroundings, settings, on.election, standing=on.ready, leading=on.leading)
+        pods = on.informers.use(scheduler.PODS)
+        on.pages["/metrics/resources"] = lambda: scheduler.resource_page(pods.cache)
+        try:
+            await scheduler.run(surroundings, settings, on.election, standing=on.ready, leading=on.leading)
+        finally:
+            on.informers.leave(pods)
 
     return component.run("scheduler", options.lease, identities.SCHEDULER, options, work)
 

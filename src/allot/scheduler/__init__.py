@@ -21,6 +21,7 @@ from .loop import Scheduler, Surroundings, run
 from .plugins import default as default_plugins
 from .pod import PodInfo
 from .reading import Reading, Unread, read
+from .resource_page import resource_page
 from .settings import SCORE_MAX, Scoring, Settings, Strategy
 from .simulation import Simulation
 from .snapshot import Snapshot
@@ -46,6 +47,7 @@ __all__ = [
     "default_plugins",
     "names_of",
     "read",
+    "resource_page",
     "room_for",
     "run",
     "why_claim",

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from .framework import Check, Rate, Rejection, Tier
 from .node import NodeInfo
 from .snapshot import Mark, Snapshot
+from .timing import Stopwatch
 
 NODES_AT_ONCE = 32
 SORT_AFTER = 64  # sorting once beats inserting many times
@@ -44,10 +45,14 @@ class Board:
         rates: Mapping[Tier, Sequence[Rate]],
         only: frozenset[str] | None = None,
         made: dict[str, Any] | None = None,
+        plugins: Sequence[str] = (),
     ) -> None:
+        """`plugins` are those that the checks are of; only a stopwatch wants to know."""
         self.made: dict[str, Any] = made if made is not None else {}
         """What the plugins keep for the signature (`CycleState.made`)."""
         self._checks = tuple(checks)
+        self._plugins = tuple(plugins)
+        self._watch: Stopwatch | None = None
         self._wishes = tuple(rates.get(Tier.WISH, ()))
         self._devices = tuple(rates.get(Tier.DEVICES, ()))
         self._resources = tuple(rates.get(Tier.RESOURCES, ()))
@@ -72,8 +77,9 @@ class Board:
     def looked_at(self) -> int:
         return len(self._ranks) + len(self._rejections)
 
-    def refresh(self, snapshot: Snapshot) -> Generator[None, None, None]:
+    def refresh(self, snapshot: Snapshot, watch: Stopwatch | None = None) -> Generator[None, None, None]:
         """Look at the nodes that moved. Pauses now and then (B3)."""
+        self._watch = watch if watch is not None and watch.is_running else None
         moved = self._movers(snapshot)
         if len(moved) > SORT_AFTER:
             for count, name in enumerate(moved, 1):
@@ -119,7 +125,10 @@ class Board:
         node = snapshot.node(name)
         if node is None:
             return False
-        rejection = first_rejection(self._checks, node)
+        if self._watch is None:
+            rejection = first_rejection(self._checks, node)
+        else:
+            rejection = self._watch.first_rejection(self._plugins, self._checks, node)
         if rejection is None:
             self._ranks[name] = self._rank(node)
             return False

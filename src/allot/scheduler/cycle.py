@@ -39,6 +39,7 @@ from .framework import (
 from .node import NodeInfo
 from .pod import PodInfo
 from .snapshot import Snapshot
+from .timing import Stopped, Stopwatch
 from .writes import Remedy, Write
 
 
@@ -73,7 +74,7 @@ Aside = Callable[[], None]
 
 
 class Cycle:
-    def __init__(self, plugins: Sequence[Plugin]) -> None:
+    def __init__(self, plugins: Sequence[Plugin], watch: Stopwatch | None = None) -> None:
         self._gates = [one for one in plugins if isinstance(one, PreEnqueuePlugin)]
         self._signs = [one for one in plugins if isinstance(one, SignPlugin)]
         self._filters = [one for one in plugins if isinstance(one, FilterPlugin)]
@@ -82,18 +83,20 @@ class Cycle:
         self._reserves = [one for one in plugins if isinstance(one, ReservePlugin)]
         self._tells = [one for one in plugins if isinstance(one, TellPlugin)]
         self._boards = Boards()
+        self._watch = watch if watch is not None else Stopped()
 
     def gate(self, pod: PodInfo, snapshot: Snapshot) -> str | None:
         """PreEnqueue: why the pod cannot be tried yet."""
         return next((why for one in self._gates if (why := one.pre_enqueue(pod, snapshot))), None)
 
     def schedule_one(self, state: CycleState, snapshot: Snapshot) -> Generator[Aside | None, None, Outcome]:
+        self._watch.begin_cycle()
         signature = self.sign(state, snapshot)
         if isinstance(signature, Rejection):
             group = (signature.plugin, signature.reason)
             return (yield from self._unplaced(state, group, snapshot, Counter({signature: 0})))
         board = self._board(state, signature, snapshot)
-        yield from board.refresh(snapshot)
+        yield from board.refresh(snapshot, self._watch)
         while board.order:
             node = snapshot.node(board.order[0].node)
             assert node is not None  # the board is up to date
@@ -133,7 +136,7 @@ class Cycle:
     def sign(self, state: CycleState, snapshot: Snapshot) -> tuple[Hashable, ...] | Rejection:
         parts: list[Hashable] = []
         for plugin in self._signs:
-            part = plugin.sign(state, snapshot)
+            part = self._watch.ask(plugin.name, "PreFilter", plugin.sign, state, snapshot)
             if isinstance(part, Rejection):
                 return part
             parts.append(part)
@@ -143,7 +146,7 @@ class Cycle:
         """Hold what the pod needs on the node: all of it or nothing."""
         writes: tuple[Write, ...] = ()
         for count, plugin in enumerate(self._reserves):
-            held = plugin.reserve(state, node, snapshot)
+            held = self._watch.ask(plugin.name, "Reserve", plugin.reserve, state, node, snapshot)
             if isinstance(held, Rejection):
                 for earlier in reversed(self._reserves[:count]):
                     earlier.unreserve(state, snapshot)
@@ -162,13 +165,15 @@ class Cycle:
     def _board(self, state: CycleState, signature: Hashable, snapshot: Snapshot) -> Board:
         board = self._boards.get(signature, snapshot)
         if board is None:
-            checks, only = self.checks(state, snapshot)
+            made = self._made(state, snapshot)
+            only = _common([checks for _, checks in made])
             rates: dict[Tier, list[Rate]] = {}
             for plugin in self._scores:
-                rate = plugin.pre_score(state, snapshot)
+                rate = self._watch.ask(plugin.name, "PreScore", plugin.pre_score, state, snapshot)
                 if rate is not None:
                     rates.setdefault(plugin.tier, []).append(rate)
-            board = Board(checks, rates, only, state.made)
+            names, checks = [name for name, _ in made], [one.check for _, one in made]
+            board = Board(checks, rates, only, state.made, names)
             if only is None:  # what is narrowed to a few nodes is cheap, and seldom asked twice
                 self._boards.keep(signature, board)
         state.made = board.made
@@ -176,8 +181,17 @@ class Cycle:
 
     def checks(self, state: CycleState, snapshot: Snapshot) -> tuple[list[Check], frozenset[str] | None]:
         """PreFilter: the checks of a signed pod, and the nodes that they leave."""
-        made = [one for plugin in self._filters if (one := plugin.pre_filter(state, snapshot))]
+        made = [checks for _, checks in self._made(state, snapshot)]
         return [one.check for one in made], _common(made)
+
+    def _made(self, state: CycleState, snapshot: Snapshot) -> list[tuple[str, Checks]]:
+        """With the names of the plugins; those that have nothing to check are not there."""
+        made: list[tuple[str, Checks]] = []
+        for plugin in self._filters:
+            checks = self._watch.ask(plugin.name, "PreFilter", plugin.pre_filter, state, snapshot)
+            if checks is not None:
+                made.append((plugin.name, checks))
+        return made
 
     def _unplaced(
         self,
@@ -193,7 +207,8 @@ class Cycle:
         rejections = tuple(board.rejections.items()) if board is not None else ()
         remedy: Remedy | None = None
         for plugin in self._rescues:
-            remedy = yield from plugin.post_filter(state, snapshot, rejections)
+            asking = plugin.post_filter(state, snapshot, rejections)
+            remedy = yield from self._watch.ask_in_turns(plugin.name, "PostFilter", asking)
             if remedy is not None:
                 break
         return Unplaced(state, signature, nodes, reasons, remedy, self.tell(state, rejections))

@@ -56,7 +56,8 @@ from .pod import PodInfo
 from .queue import Queue, Queued
 from .settings import Settings
 from .snapshot import Snapshot
-from .telemetry import SchedulerMetrics
+from .telemetry import SchedulerMetrics, plugin_times
+from .timing import Stopwatch
 from .writes import Deallocate, DeleteClaim, Preempt, RoomMaking, SearchOn
 
 log = logging.getLogger(__name__)
@@ -136,7 +137,8 @@ class Scheduler:
             Features.from_gates(surroundings.gates), extended=surroundings.gates["DRAExtendedResource"]
         )
         asked = plugins.default(surroundings.ids, settings)
-        self.cycle = Cycle(asked)
+        watch = Stopwatch(self._clock.monotonic_s, plugin_times(surroundings.metrics))
+        self.cycle = Cycle(asked, watch)
         self.queue = Queue(plugins.events(asked))
         self.intake = Intake(
             self.snapshot, self.queue, self.cycle, settings.names, self._gated, self._misread
