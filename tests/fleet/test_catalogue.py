@@ -84,6 +84,14 @@ def test_a_device_plugin_shows_only_in_the_capacity():
     assert member.slices == ()
 
 
+@EVERY
+def test_what_devices_serve_shows_only_in_slices(name):
+    """5004-SCHED-10: a node with devices has nothing of their extended resource in its status."""
+    for member in fleet(name, 3).members():
+        amounts = {**member.node["status"]["capacity"], **member.node["status"]["allocatable"]}
+        assert not (member.slices and any("/" in resource for resource in amounts)), amounts
+
+
 def test_partitions_of_one_gpu_exclude_each_other_where_they_overlap():
     """Seven small ones fit, or a 4g with a 3g; nothing fits beside the whole."""
     (member,) = fleet("mig", 1).members()

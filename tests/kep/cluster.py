@@ -68,8 +68,9 @@ class Place(Cluster):
     async def is_wired(self) -> bool:
         return bool(self.wires)
 
-    async def start_all(self, scheduled: bool = True) -> None:
-        await self.start_controllers()
+    async def start_all(self, scheduled: bool = True, controlled: bool = True) -> None:
+        if controlled:
+            await self.start_controllers()
         if scheduled:
             await self.start_scheduler()
             await self.until(self.is_wired)
@@ -166,13 +167,15 @@ async def _serve(store: MemoryStore, gates: Gates) -> WiredServer:
     return server
 
 
-async def _told(story: Callable[..., Awaitable[None]], scheduled: bool, gates: Gates, given: Any) -> None:
+async def _told(
+    story: Callable[..., Awaitable[None]], scheduled: bool, controlled: bool, gates: Gates, given: Any
+) -> None:
     chosen = tuple(one for one in ALL if one.name in CONTROLLERS)
     store = MemoryStore()
     server = await _serve(store, gates)
     here = Place(server, server.client(), gates, chosen)
     try:
-        await here.start_all(scheduled)
+        await here.start_all(scheduled, controlled)
         await asyncio.wait_for(story(here, **given), 40)
     finally:
         await here.stop()
@@ -181,14 +184,15 @@ async def _told(story: Callable[..., Awaitable[None]], scheduled: bool, gates: G
 
 
 def to_a_cluster(
-    *, scheduled: bool = True, **gates: bool
+    *, scheduled: bool = True, controlled: bool = True, **gates: bool
 ) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., None]]:
-    """The story is told to a cluster of its own, its first parameter; with a scheduler unless it says not."""
+    """The story is told to a cluster of its own, its first parameter; with a scheduler and controllers unless
+    it says not."""
 
     def decorate(story: Callable[..., Awaitable[None]]) -> Callable[..., None]:
         @wraps(story)
         def run(**given: Any) -> None:
-            asyncio.run(_told(story, scheduled, Gates(gates), given))
+            asyncio.run(_told(story, scheduled, controlled, Gates(gates), given))
 
         _, *rest = inspect.signature(story).parameters.values()
         run.__signature__ = inspect.Signature(rest)  # type: ignore[attr-defined]  # for pytest

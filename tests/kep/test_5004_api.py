@@ -123,6 +123,7 @@ async def test_device_classes_are_the_administrators(here: Desk):
 
 @to_the_server(DRAExtendedResource=False)
 async def test_with_the_gate_off_the_name_is_dropped(here: Desk):
+    """5004-GATE-01."""
     made = await here.classes.create(device_class())
     assert "extendedResourceName" not in made.fields["spec"]
 

@@ -72,7 +72,7 @@ async def test_of_two_classes_of_one_second_the_first_by_name_serves(here: Place
 @pytest.mark.parametrize("way", ["it is deleted", "it takes another name", "it gives up the name"])
 @to_a_cluster()
 async def test_when_the_later_class_goes_the_earlier_one_serves(here: Place, way: str):
-    """5004-CLASS-09: upstream waits until the earlier one is touched."""
+    """5004-CLASS-09, 5004-EVENT-04: upstream waits until the earlier one is touched."""
     await here.put(device_class())
     await a_second_later()
     await here.put(device_class(OTHER_CLASS, driver=NOBODYS), node(), slice_(), pod())
@@ -125,7 +125,7 @@ async def test_until_a_class_has_the_name_only_device_plugins_serve_it(here: Pla
 
 @to_a_cluster()
 async def test_a_class_that_selects_other_devices_is_believed_at_once(here: Place):
-    """5004-CLASS-11: upstream keeps the class as it was when its name last changed."""
+    """5004-CLASS-11, 5004-EVENT-04: upstream keeps the class as it was when its name last changed."""
     await here.put(device_class(driver=NOBODYS), node(), slice_(), pod())
     await here.why_not()
     await here.resource("deviceclasses").patch(GPU_CLASS, {"spec": device_class()["spec"]})
@@ -170,6 +170,35 @@ async def test_every_device_that_the_class_selects_may_serve_and_no_other(here: 
     assert sorted(device for each in found for (device,) in each.values()) == ["gpu-1", "gpu-3"]
     await here.put(pod())
     await here.why_not()
+
+
+@to_a_cluster()
+async def test_a_cycle_knows_one_state_of_the_classes(here: Place):
+    """5004-SCHED-12: a class that gives up its name while a pod is decided still serves that pod."""
+    await here.put(device_class(), node(), slice_())
+    await here.quiet()
+    assert here.scheduler is not None
+    decide = here.scheduler.cycle.schedule_one
+    begun, go_on, known = asyncio.Event(), asyncio.Event(), []
+
+    def paused(state, snapshot):
+        known.append(snapshot.extended.class_for(GPU))
+        begun.set()
+        while not go_on.is_set():
+            yield None  # others have their turn
+        known.append(snapshot.extended.class_for(GPU))
+        return (yield from decide(state, snapshot))
+
+    here.scheduler.cycle.schedule_one = paused  # type: ignore[method-assign]
+    await here.put(pod())
+    await asyncio.wait_for(begun.wait(), 10)
+    await here.resource("deviceclasses").patch(GPU_CLASS, {"spec": {"extendedResourceName": None}})
+    await here.quiet()
+    go_on.set()
+    assert await class_of(here) == GPU_CLASS
+    assert known[0] is known[1] is not None
+    await here.put(pod(name="next"))
+    assert GPU in await here.why_not("next")
 
 
 # -- the implicit name -----------------------------------------------------------------------------

@@ -103,8 +103,8 @@ async def test_it_is_not_taken_for_the_claim_of_an_entry_of_the_pod(here: World)
 
 @told
 async def test_it_is_counted_by_its_source(here: World):
-    """Monitoring Requirements: the claims metric has the labels admin_access, allocated and source, which
-    tell that a claim was made for extended resources."""
+    """5004-MON-01: Monitoring Requirements: the claims metric has the labels admin_access, allocated and
+    source, which tell that a claim was made for extended resources."""
     await served(here)
     line = "dynamic_resource_allocation_resource_claims"
     line += '{allocated="true",admin_access="false",source="extended_resource"} 1'

@@ -3,60 +3,15 @@ that is tried again. C5 and P1 of the system's invariants.
 """
 
 import asyncio
+import json
+from functools import partial
 
 import pytest
 
-from allot.api import Request, core, errors, meta
-from allot.scheduler import extended
+from allot.api import Request, errors
 from kep.cluster import Place, reserved_for, to_a_cluster
-from kep.objects import (
-    FINALIZER,
-    GPU,
-    GPU_CLASS,
-    IMPLICIT,
-    NS,
-    container,
-    device_class,
-    node,
-    pod,
-    said_of,
-    slice_,
-)
-
-CLAIMS = "/resourceclaims"
-STEPS = {
-    "creating the claim": ("POST", CLAIMS),
-    "protecting the claim": ("PUT", f"{CLAIMS}/"),
-    "allocating the claim": ("PUT", "/status"),
-    "telling the pod": ("PATCH", "/pods/p/status", b"extendedResourceClaimStatus"),
-    "binding the pod": ("POST", "/binding"),
-}
-
-
-def is_step(step: str, request: Request) -> bool:
-    method, path, *words = STEPS[step]
-    return request.method == method and path in request.path and all(one in request.body for one in words)
-
-
-def refuse(here: Place, step: str, times: int = 1) -> list[Request]:
-    """The next such requests of the scheduler do not reach the server; returned as they come."""
-    refused = errors.Forbidden("refused by the story")
-    return here.intervene(lambda request: is_step(step, request), times, refused)
-
-
-async def of_dra(here: Place, devices: int = 1) -> None:
-    await here.put(device_class(), node(), slice_(devices=devices))
-
-
-async def is_well(here: Place, devices: int = 1) -> None:
-    """The pod has its node, one claim, and that claim is its own in every way."""
-    asker = await here.settled()
-    (claim,) = await here.extended_claims()
-    assert (said_of(asker) or {})["resourceClaimName"] == claim.name
-    assert reserved_for(claim) == ["p"]
-    assert claim.metadata.finalizers == [FINALIZER]
-    assert len(claim.fields["status"]["allocation"]["devices"]["results"]) == devices
-
+from kep.objects import GPU, IMPLICIT, NS, container, device_class, node, pod, slice_
+from kep.steps import CLAIMS, STEPS, is_step, is_well, of_dra, refuse
 
 # -- the order of writes ---------------------------------------------------------------------------
 
@@ -104,18 +59,19 @@ async def test_what_an_earlier_attempt_made_is_named_before_the_pod_is_bound(her
 @pytest.mark.parametrize("step", STEPS)
 @to_a_cluster()
 async def test_a_step_that_is_refused_is_undone_and_the_pod_is_tried_again(here: Place, step: str):
-    """PreBind fails, Unreserve cleans up, the pod is queued again."""
+    """5004-PREB-02: PreBind fails, Unreserve cleans up, the pod is queued again."""
     await of_dra(here)
     met = refuse(here, step)
     await here.put(pod())
     await is_well(here)
     assert len(met) == 1
+    assert bool(here.wire.count("DELETE", CLAIMS)) == (step != "creating the claim")
 
 
 @pytest.mark.parametrize("step", STEPS)
 @to_a_cluster()
 async def test_while_a_step_is_refused_nothing_is_left_behind(here: Place, step: str):
-    """And the devices are free for others."""
+    """5004-PREB-02: And the devices are free for others."""
     await of_dra(here)
     met = refuse(here, step, times=1000)
     await here.put(pod())
@@ -134,7 +90,7 @@ async def test_while_a_step_is_refused_nothing_is_left_behind(here: Place, step:
 @pytest.mark.parametrize("step", [one for one in STEPS if one != "creating the claim"])
 @to_a_cluster()
 async def test_the_claim_goes_with_the_attempt_and_not_with_the_next_one(here: Place, step: str):
-    """Unreserve: while the pod waits for its next attempt, others may have its device."""
+    """5004-UNRES-01: Unreserve: while the pod waits for its next attempt, others may have its device."""
     await of_dra(here)
     met = refuse(here, step, times=1000)
     await here.put(pod())
@@ -150,7 +106,7 @@ async def test_the_claim_goes_with_the_attempt_and_not_with_the_next_one(here: P
 @pytest.mark.parametrize("step", STEPS)
 @to_a_cluster()
 async def test_a_step_of_which_nobody_knows_whether_it_happened_happens_once(here: Place, step: str):
-    """5004-CLAIM-03: The request arrives, the answer does not. Nothing is undone for that."""
+    """5004-FAIL-01: The request arrives, the answer does not. Nothing is undone for that."""
     await of_dra(here)
     lost: list[Request] = []
 
@@ -169,7 +125,8 @@ async def test_a_step_of_which_nobody_knows_whether_it_happened_happens_once(her
 
 @to_a_cluster()
 async def test_a_conflict_is_tried_again_on_the_spot(here: Place):
-    """The KEP: these updates have local retries in case there is a conflict. Nothing is undone for one."""
+    """5004-PREB-03: The KEP: these updates have local retries in case there is a conflict. Nothing is undone
+    for one."""
     await of_dra(here)
     claims = here.resource("resourceclaims")
     touched = []
@@ -187,30 +144,58 @@ async def test_a_conflict_is_tried_again_on_the_spot(here: Place):
     assert here.wire.count("DELETE", CLAIMS) == 0
 
 
+@pytest.mark.parametrize("fails", ["PUT", "DELETE"])
 @to_a_cluster()
-async def test_cleaning_up_may_fail_and_is_made_good(here: Place):
-    """Unreserve: the failure is logged, and continued. The claim of the failed attempt goes all the same."""
+async def test_cleaning_up_may_fail_and_is_made_good(here: Place, fails: str, caplog):
+    """5004-UNRES-03: the failure is logged, and ends nothing. The claim of the failed attempt goes all the
+    same, or serves the next one."""
     await of_dra(here)
-    binding, deleting = [], []
+    binding, cleaning = [], []
 
     async def before(request):
         if request.method == "POST" and "/binding" in request.path and not binding:
             binding.append(request)
             raise errors.Forbidden("not bound")
-        if request.method == "DELETE" and CLAIMS in request.path and len(deleting) < 2:
-            deleting.append(request)
-            raise errors.Forbidden("not deleted")
+        if binding and request.method == fails and CLAIMS in request.path and len(cleaning) < 2:
+            cleaning.append(request)
+            raise errors.Forbidden("not cleaned up")
 
     here.wire.before = before
+    await here.put(pod(), pod(name="other"))
+    placed = await here.until(partial(any_of, here, "p", "other"), "one of them on the node")
+    assert cleaning
+    assert "stays reserved for" in caplog.text
+
+    async def mended() -> bool:
+        return [reserved_for(claim) for claim in await here.extended_claims()] == [[placed]]
+
+    await here.until(mended, "one claim, of the pod that is on the node")
+
+
+async def any_of(here: Place, *names: str) -> str:
+    return next(iter([name for name in names if await here.node_of(name)]), "")
+
+
+@to_a_cluster()
+async def test_what_is_held_goes_before_the_claim(here: Place):
+    """5004-UNRES-02: allocation and finalizer, then the claim."""
+    await of_dra(here)
+    met = refuse(here, "binding the pod")
     await here.put(pod())
     await is_well(here)
-    assert deleting
+    begun = here.wire.requests.index(met[0])
+    undone = [one for one in here.wire.requests[begun + 1 :] if one.method != "GET" and CLAIMS in one.path]
+    first, second, third = undone[:3]
+    assert (first.method, second.method, third.method) == ("PUT", "PUT", "DELETE")
+    assert first.path.endswith("/status") and not json.loads(first.body)["status"].get("allocation")
+    assert not second.path.endswith("/status") and not json.loads(second.body)["metadata"].get("finalizers")
 
 
 @pytest.mark.parametrize("step", STEPS)
 @to_a_cluster()
 async def test_what_is_decided_holds_while_it_is_being_written(here: Place, step: str):
-    """5004-CLAIM-16: Reserve: however long a write takes, the device is not promised to another pod."""
+    """5004-CLAIM-16, 5004-RES-01, 5004-SCHED-08: Reserve: however long a write takes, the device is not
+    promised to another pod."""
     await of_dra(here)
     go_on = asyncio.Event()
 
@@ -233,137 +218,71 @@ async def test_what_is_decided_holds_while_it_is_being_written(here: Place, step
 
 
 @to_a_cluster()
-async def test_a_pod_that_is_deleted_on_its_way_leaves_nothing(here: Place):
+async def test_others_are_placed_while_a_write_is_under_way(here: Place):
+    """5004-PREB-04."""
+    await of_dra(here, devices=2)
+    go_on = asyncio.Event()
+
+    async def before(request):
+        if is_step("creating the claim", request) and b"p-extended-resources-" in request.body:
+            await go_on.wait()
+
+    here.wire.before = before
+    await here.put(pod())
+
+    async def begun() -> bool:
+        return here.wire.count("POST", CLAIMS) == 1
+
+    await here.until(begun, "the first claim is being made")
+    await here.put(pod(name="other"))
+    await here.settled("other")
+    assert not await here.node_of("p")
+    go_on.set()
+    await here.settled()
+
+
+@pytest.mark.parametrize("step", STEPS)
+@to_a_cluster(controlled=False)
+async def test_a_pod_that_is_deleted_on_its_way_leaves_nothing(here: Place, step: str):
+    """5004-FAIL-03: the scheduler cleans up behind itself, without a controller that would."""
     await of_dra(here)
 
     async def before(request):
-        if request.method == "POST" and "/binding" in request.path:
+        if is_step(step, request):
             here.wire.before = None
             await here.delete_pod()
 
     here.wire.before = before
     await here.put(pod())
+
+    async def gone() -> bool:
+        return here.wire.before is None
+
+    await here.until(gone, "the pod is deleted")
     await here.no_claims()
     await here.put(pod(name="next"))
     await here.settled("next")
 
 
-# -- what an earlier attempt left ------------------------------------------------------------------------
-
-
-async def left_behind(here: Place, allocated: bool, told: bool = False):
-    """What a scheduler leaves that dies between two writes."""
-    made = await here.create("pods", pod())
-    view = meta.view(core.Pod, made.fields)
-    asked = extended.read_asked(view.spec)
-    devices = extended.device_requests(asked, extended.Delegation(((GPU, GPU_CLASS),)))
-    body = extended.body(view, devices)
-    claims = here.resource("resourceclaims")
-    claim = await claims.create(body, NS)
-    if allocated:
-        claim = await claims.update(claim.changed({"metadata": {"finalizers": [FINALIZER]}}))
-        result = {
-            "request": "container-0-request-0",
-            "driver": "gpu.example.com",
-            "pool": "n1",
-            "device": "gpu-0",
-        }
-        chosen = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
-        selector = {"nodeSelectorTerms": [{"matchFields": [chosen]}]}
-        allocation = {"devices": {"results": [result]}, "nodeSelector": selector}
-        reserved = [{"resource": "pods", "name": "p", "uid": made.uid}]
-        status = {"allocation": allocation, "reservedFor": reserved}
-        claim = await claims.update_status(claim.changed({"status": status}))
-    if told:
-        patch = extended.status_patch(made.uid, claim.name, devices)
-        await here.resource("pods").patch("p", patch, NS, subresource="status")
-    return claim
-
-
-@pytest.mark.parametrize("progress", ["created", "allocated", "told"])
-@to_a_cluster(scheduled=False)
-async def test_what_a_scheduler_left_that_died_is_made_good(here: Place, progress: str):
-    """The KEP: found again by PreFilter, and removed, or used; with one device there is no room for both."""
+@to_a_cluster()
+async def test_a_claim_whose_pod_somebody_else_bound_is_left_alone(here: Place):
+    """5004-FAIL-06: another scheduler was quicker, and the pod runs on the devices of the claim."""
     await of_dra(here)
-    await left_behind(here, allocated=progress != "created", told=progress == "told")
-    await here.start_scheduler()
-    await is_well(here)
-
-
-@to_a_cluster(scheduled=False)
-async def test_what_was_left_for_a_node_that_is_gone_is_removed(here: Place):
-    """PostFilter: the claim cannot be bound to the node, so it is deallocated and deleted."""
-    await here.put(device_class(), node("n2"), slice_("n2", devices=1))
-    before = await left_behind(here, allocated=True)
-    await here.start_scheduler()
-    await is_well(here)
-    (claim,) = await here.extended_claims()
-    assert claim.uid != before.uid
-    assert claim.fields["status"]["allocation"]["devices"]["results"][0]["pool"] == "n2"
-
-
-@to_a_cluster(scheduled=False)
-async def test_all_that_was_left_goes_not_only_the_last(here: Place):
-    """Another scheduler had served the pod before, under a name of its own. C5: one claim a pod at most."""
-    await of_dra(here)
-    claim = await left_behind(here, allocated=True)
-    for name in ("a", "z"):
-        metadata = {
-            "name": name,
-            **{one: claim.fields["metadata"][one] for one in ("annotations", "ownerReferences")},
-        }
-        await here.create("resourceclaims", {"metadata": metadata, "spec": claim.fields["spec"]})
-    await here.start_scheduler()
-    await is_well(here)
-
-
-@to_a_cluster(scheduled=False)
-async def test_what_was_left_goes_also_when_no_class_serves_the_resource_any_more(here: Place):
-    """The pod lands on a device plugin; C5: a failed attempt leaves none behind."""
-    await here.put(node(gpu=1))
-    await left_behind(here, allocated=True)
-    await here.start_scheduler()
-    await here.settled()
-    await here.no_claims()
-
-
-@to_a_cluster(scheduled=False)
-async def test_the_claim_of_an_earlier_pod_of_that_name_is_not_used(here: Place):
-    await of_dra(here, devices=2)
-    before = await left_behind(here, allocated=True)
-    await here.delete_pod()
-    await here.start_scheduler()
-    await here.put(pod())
-
-    async def one_claim():
-        found = await here.extended_claims()
-        return len(found) == 1 and found[0].uid != before.uid
-
-    await here.until(one_claim, "one claim, and not the earlier pod's")
-    await is_well(here)
-
-
-@pytest.mark.parametrize("step", STEPS)
-@to_a_cluster(scheduled=False)
-async def test_a_scheduler_that_dies_before_a_step_is_followed_by_one_that_mends_it(here: Place, step: str):
-    """kill -9 between any two writes."""
-    await of_dra(here)
-    first = await here.start_scheduler()
-    await here.until(here.is_wired)
-    died = asyncio.Event()
+    await here.put(node("n2"))
+    seen = []
 
     async def before(request):
-        if is_step(step, request):
-            died.set()
-            await asyncio.Event().wait()
+        if is_step("binding the pod", request) and not seen:
+            seen.extend(await here.extended_claims())
+            await here.resource("pods").bind("p", NS, "n2")
 
     here.wire.before = before
     await here.put(pod())
-    await asyncio.wait_for(died.wait(), 10)
-    first.cancel()
-    await asyncio.wait((first,))
-    await here.start_scheduler()
-    await is_well(here)
+    assert await here.bound("p") == ["n2"]
+    await here.quiet()
+    (claim,) = await here.extended_claims()
+    assert claim.resource_version == seen[0].resource_version
+    assert here.wire.count("DELETE", CLAIMS) == 0
 
 
 # -- what can never be ------------------------------------------------------------------------------
@@ -372,7 +291,7 @@ async def test_a_scheduler_that_dies_before_a_step_is_followed_by_one_that_mends
 @pytest.mark.parametrize("count", [33, 128, 200])
 @to_a_cluster()
 async def test_more_devices_than_a_claim_holds_are_answered_with_the_reason(here: Place, count: int):
-    """The KEP's known failure mode: such a pod stays pending, and only the log says why."""
+    """5004-SCHED-11: The KEP's known failure mode: such a pod stays pending, and only the log says why."""
     await of_dra(here, devices=100)
     await here.put(pod(container(gpu=count)))
     why = await here.why_not()
@@ -383,6 +302,7 @@ async def test_more_devices_than_a_claim_holds_are_answered_with_the_reason(here
 
 @to_a_cluster()
 async def test_a_device_plugin_may_have_more_than_a_claim_holds(here: Place):
+    """5004-SCHED-11."""
     await here.put(
         device_class(), node(), slice_(devices=100), node("plugin", gpu=200), pod(container(gpu=128))
     )

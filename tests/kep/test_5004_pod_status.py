@@ -189,6 +189,7 @@ async def test_the_status_can_be_replaced_and_not_forgotten(here: Desk):
 
 @to_the_server(DRAExtendedResource=False)
 async def test_with_the_gate_off_the_pod_is_not_told(here: Desk):
+    """5004-GATE-01."""
     await here.pods.create(pod())
     told = await tell(here, {**extended_status(), "phase": "Running"})
     assert said_of(told) is None

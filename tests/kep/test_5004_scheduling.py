@@ -78,7 +78,8 @@ async def test_the_deployment_of_the_kep_runs_on_a_node_of_dra_unmodified(here: 
 
 @to_a_cluster()
 async def test_the_same_deployment_runs_on_device_plugin_nodes_too(here: Place):
-    """5004-ASK-06: e2e "pods on DRA nodes and device-plugin nodes": 2 of one kind, 2 of the other."""
+    """5004-ASK-06, 5004-SCHED-04: e2e "pods on DRA nodes and device-plugin nodes": 2 of one kind, 2 of the
+    other."""
     await of_dra(here, devices=2)
     await here.put(node("plugin", gpu=2), deployment(replicas=4))
 
@@ -201,7 +202,8 @@ async def test_init_containers_and_sidecars_use_what_the_pod_holds(here: Place):
 
 @to_a_cluster()
 async def test_no_claim_is_made_where_none_is_needed(here: Place):
-    """5004-ASK-03: A request of zero (e2e "zero request"), and a pod that asks for nothing."""
+    """5004-ASK-03, 5004-PREF-01, 5004-GATE-05: A request of zero (e2e "zero request"), and a pod that asks
+    for nothing."""
     await of_dra(here)
     await here.put(pod(container(gpu=0)), pod(container(cpu="1"), name="plain"))
     for name in ("p", "plain"):
@@ -211,19 +213,21 @@ async def test_no_claim_is_made_where_none_is_needed(here: Place):
 
 @to_a_cluster()
 async def test_extended_resources_and_claims_in_one_pod(here: Place):
-    """e2e "extended resources together with ResourceClaim": two claims, found together or not at all."""
+    """5004-SCHED-09: e2e "extended resources together with ResourceClaim": two claims, found together or not
+    at all."""
     await of_dra(here, devices=3)
     await here.claim("mine", count=2, device_class=GPU_CLASS)
     await here.put(pod(resourceClaims=[_use("mine")]))
     await here.settled()
-    devices = [device for held in (await here.held()).values() for device in held]
-    assert sorted(devices) == ["n1/gpu-0", "n1/gpu-1", "n1/gpu-2"]
+    special = await here.claim_of()
+    assert await here.held() == {"mine": ["n1/gpu-0", "n1/gpu-1"], special.name: ["n1/gpu-2"]}
     claim = await here.resource("resourceclaims").get("mine", NS)
-    assert reserved_for(claim) == reserved_for(await here.claim_of()) == ["p"]
+    assert reserved_for(claim) == reserved_for(special) == ["p"]
 
 
 @to_a_cluster()
 async def test_a_pod_that_needs_both_gets_both_or_waits(here: Place):
+    """5004-SCHED-09."""
     await of_dra(here, devices=2)
     await here.claim("mine", count=2, device_class=GPU_CLASS)
     await here.put(pod(resourceClaims=[_use("mine")]))
@@ -237,7 +241,8 @@ async def test_a_pod_that_needs_both_gets_both_or_waits(here: Place):
 
 @to_a_cluster()
 async def test_devices_are_not_promised_twice(here: Place):
-    """e2e "must prevent overcommitment": three pods, two devices; many decided before any is written."""
+    """5004-SCHED-08: e2e "must prevent overcommitment": three pods, two devices; many decided before any is
+    written."""
     await of_dra(here, devices=2)
     await here.put(*(pod(name=name) for name in "abc"))
 
@@ -250,13 +255,14 @@ async def test_devices_are_not_promised_twice(here: Place):
     await here.why_not(waiting)
     devices = [device for held in (await here.held()).values() for device in held]
     assert sorted(devices) == ["n1/gpu-0", "n1/gpu-1"]
+    assert here.wire.count("POST", "/resourceclaims") == 2  # nor was it tried
     await here.delete_pod(placed[0])
     await here.settled(waiting)
 
 
 @to_a_cluster()
 async def test_claims_and_extended_resources_draw_on_the_same_devices(here: Place):
-    """No static partition between the two."""
+    """5004-SCHED-08: No static partition between the two."""
     await of_dra(here, devices=1)
     await here.claim("mine", device_class=GPU_CLASS)
     await here.put(pod(container(), name="first", resourceClaims=[_use("mine")]))
@@ -289,53 +295,3 @@ async def test_the_claim_goes_with_its_pod(here: Place):
     await here.settled()
     await here.delete_pod()
     await here.no_claims()
-
-
-# -- what wakes a pod that waits ---------------------------------------------------------------------
-
-
-@to_a_cluster()
-async def test_a_class_that_is_created_serves_pods_that_wait(here: Place):
-    """e2e "process after DeviceClass creation": before that only a device plugin could."""
-    await here.put(node(), slice_(), pod(), pod(container(implicit=1), name="implicit"))
-    for name in ("p", "implicit"):
-        assert await here.why_not(name)
-    await here.put(device_class())
-    for name in ("p", "implicit"):
-        await here.settled(name)
-
-
-@to_a_cluster()
-async def test_a_class_that_gets_the_name_serves_pods_that_wait(here: Place):
-    await here.put(device_class(extended=None), node(), slice_(), pod())
-    await here.why_not()
-    await here.resource("deviceclasses").patch(GPU_CLASS, {"spec": {"extendedResourceName": GPU}})
-    await here.settled()
-
-
-@to_a_cluster()
-async def test_devices_that_are_published_serve_pods_that_wait(here: Place):
-    await here.put(device_class(), node(), pod())
-    await here.why_not()
-    await here.put(slice_())
-    await here.settled()
-
-
-@to_a_cluster()
-async def test_a_device_plugin_that_arrives_serves_pods_that_wait(here: Place):
-    """The KEP: with one addition, the update of a node's allocatable resources."""
-    await here.put(device_class(), node(), pod())
-    await here.why_not()
-    await here.update_node(node(gpu=1))
-    assert said_of(await here.settled()) is None
-
-
-@to_a_cluster()
-async def test_a_device_plugin_that_is_uninstalled_makes_way_for_dra(here: Place):
-    """e2e "process after device plugin uninstall": its resource stays in the node at zero."""
-    await here.put(device_class(), node(gpu=1), slice_(), pod(name="first"))
-    assert said_of(await here.settled("first")) is None
-    await here.put(pod())
-    await here.why_not()
-    await here.update_node(node(gpu=0))
-    assert said_of(await here.settled()) is not None

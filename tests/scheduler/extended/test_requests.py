@@ -319,6 +319,7 @@ def test_more_devices_than_a_claim_holds_are_refused_with_the_reason(count):
 
 
 def test_the_limit_counts_all_resources_of_the_pod():
+    """5004-SCHED-11."""
     assert not isinstance(claimed(pod(container(gpu=16, nic=16)), EXTENDED, NIC), Refused)
     answer = claimed(pod(container(gpu=16, nic=17)), EXTENDED, NIC)
     assert answer.error.startswith(f"node(s) cannot serve 16 of {EXTENDED}, 17 of {NIC} by devices:")
