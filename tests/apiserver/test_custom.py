@@ -1,8 +1,11 @@
 """Kinds that users define."""
 
+import asyncio
 import copy
 
 import pytest
+
+from allot.store import Unavailable
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
@@ -292,3 +295,29 @@ def test_a_schema_may_allow_any_other_property(api):
     assert api("POST", CRDS, definition).status == 201
     made = api("POST", WIDGETS, {"metadata": {"name": "w"}, "spec": {"size": 1, "bag": {"a": [1]}}})
     assert (made.warnings, made.body["spec"]["bag"]) == ([], {"a": [1]})
+
+
+def test_a_definition_goes_although_the_store_was_away_for_a_moment(api, monkeypatch):
+    """Its objects go first, and the store may be away just then: that is tried again."""
+    assert api("POST", CRDS, DEFINITION).status == 201
+    assert api("POST", WIDGETS, {"metadata": {"name": "a"}, "spec": {"size": 1}}).status == 201
+    asked, range_of = [], api.store.range
+
+    async def away_at_first(prefix, *args, **options):
+        if "/example.com/" in prefix:
+            asked.append(prefix)
+            if len(asked) == 1:
+                raise Unavailable("the store is away", soon=True)
+        return await range_of(prefix, *args, **options)
+
+    monkeypatch.setattr(api.store, "range", away_at_first)
+    path = f"{CRDS}/{DEFINITION['metadata']['name']}"
+    assert api("DELETE", path).status == 200
+
+    async def until_gone():
+        async with asyncio.timeout(20):
+            while (await api.ask("GET", path)).status != 404:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+
+    api.run(until_gone())
+    assert len(asked) > 1

@@ -135,6 +135,10 @@ INSIDE_THE_SERVER = """
     seeding      : registry storing requests security writing
     definitions  : registry storing requests reading deciding writing seeding
     telemetry    : requests reading
+    lookups      : registry storing reading admission
+    observing    : registry storing security reading
+    health       : pages reading
+    housekeeping : reading
     server       : registry storing requests security audit reading telemetry
     assembly     : *
     serving      : *

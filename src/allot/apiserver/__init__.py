@@ -22,6 +22,8 @@ Beside them:
     registry      which kinds are served           definitions   those that users define
     discovery     /api and /apis                   pages         health, version, metrics
     reviewing     kinds that are asked, not kept   telemetry     what /metrics shows of the server
+    lookups       objects that decide on others    observing     what decides about callers
+    health        what /readyz looks at            housekeeping  what is done unasked
     seeding       what must be there at the start  assembly      all of it put together
 
 The only package that touches the store.

@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from allot.api import Fields, Kind, Object, Request, custom, encode, errors
+from allot.store import StoreError
 
 from .deciding.context import WriteOccasion
 from .reading.cache import Caches
@@ -91,9 +92,9 @@ class Definitions:
                 await self._release(name)
             except (errors.NotFound, asyncio.CancelledError):
                 return
-            except errors.ApiError as error:
-                away = isinstance(error, errors.Unavailable | errors.Timeout)  # which the store says, once
-                level = logging.DEBUG if away else logging.WARNING
+            except (errors.ApiError, StoreError) as error:
+                # That it is away the store says itself, once.
+                level = logging.DEBUG if isinstance(error, StoreError) else logging.WARNING
                 log.log(level, "the objects of a definition could not be deleted yet: %s: %s", name, error)
                 await asyncio.sleep(_AGAIN_S)
             else:

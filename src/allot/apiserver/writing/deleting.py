@@ -22,7 +22,7 @@ from allot.api import (
     schema,
     stored_form,
 )
-from allot.store import Committed, Delete, Put, StoreError
+from allot.store import Committed, Delete, Put
 
 from ..admission import Admission, Attempt
 from ..deciding.contexts import Occasions
@@ -30,7 +30,6 @@ from ..deciding.metadata import timestamp
 from ..reading.reader import not_found
 from ..requests.call import Call
 from ..requests.warnings import warning_headers
-from ..storing import trouble
 from ..storing.repository import Found, Repository
 from .body import decode_body
 from .guard import Guards
@@ -149,14 +148,11 @@ class Deleter:
         self._guard.guard(kind, old, new if held else None, occasion)
         stored = stored_form(new)
         write = Put(found.key, stored) if held else Delete(found.key)
-        try:
-            outcome = await self._repository.commit(
-                [found.compare, *occasion.compares],
-                [write, *occasion.extra_writes],
-                max(OBJECT_BYTES_MAX, len(stored)),  # however large it is, it may go
-            )
-        except StoreError as failed:
-            raise trouble.as_api_error(failed) from failed
+        outcome = await self._repository.commit(
+            [found.compare, *occasion.compares],
+            [write, *occasion.extra_writes],
+            max(OBJECT_BYTES_MAX, len(stored)),  # however large it is, it may go
+        )
         if not isinstance(outcome, Committed):
             return None
         if held:

@@ -31,7 +31,7 @@ from allot.api import (
     stored_form,
     unheeded,
 )
-from allot.store import Committed, Compare, Delete, Put, Refused, StoreError
+from allot.store import Committed, Compare, Delete, Put, Refused
 
 from ..admission import Admission, Attempt
 from ..deciding.context import WriteOccasion
@@ -47,7 +47,6 @@ from ..reading.reader import not_found
 from ..requests.call import Call
 from ..requests.warnings import warning_headers
 from ..security import refusal
-from ..storing import trouble
 from ..storing.repository import Found, Repository, key_of, most_bytes_of, require_storable
 from .body import Body, read_body
 from .guard import Guards
@@ -272,11 +271,8 @@ class Writer:
         most_bytes: int = OBJECT_BYTES_MAX,
     ) -> Committed | Refused:
         others = [compare for compare in occasion.compares if compare.key != own.key]
-        try:
-            changes = [write, *occasion.extra_writes]
-            outcome = await self._repository.commit([own, *others], changes, most_bytes)
-        except StoreError as failed:
-            raise trouble.as_api_error(failed) from failed
+        changes = [write, *occasion.extra_writes]
+        outcome = await self._repository.commit([own, *others], changes, most_bytes)
         if isinstance(outcome, Refused):
             await self._guard.catch_up(outcome)
         return outcome
