@@ -49,6 +49,33 @@ def test_an_account_that_does_not_exist_is_refused_by_name(allot_server, core):
         allot_server.run(core("pods").create(pod("p", serviceAccountName="robot")))
 
 
+TOKEN = {"projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ({"serviceAccountName": "robot"}, "may not reference service accounts"),
+        ({"serviceAccountName": "default"}, "may not reference service accounts"),
+        ({"imagePullSecrets": [{"name": "registry"}]}, "may not reference secrets"),
+        ({"volumes": [{"name": "v", **TOKEN}]}, "may not use ServiceAccountToken volume projections"),
+    ],
+)
+@pytest.mark.parametrize("annotation", ["x", ""])
+def test_a_mirror_pod_is_nobody_and_calling_a_pod_one_makes_no_account_pass(
+    allot_server, core, annotation, spec, text
+):
+    def mirror(**spec):
+        made = pod("p", **spec)
+        made["metadata"]["annotations"] = {"kubernetes.io/config.mirror": annotation}
+        return made
+
+    with pytest.raises(errors.Forbidden, match=f"a mirror pod {text}"):
+        allot_server.run(core("pods").create(mirror(**spec)))
+    made = allot_server.run(core("pods").create(mirror()))
+    assert "serviceAccountName" not in made.fields["spec"]
+
+
 def test_an_account_that_was_made_a_moment_ago_will_do(allot_server, core):
     async def story():
         for number in range(20):

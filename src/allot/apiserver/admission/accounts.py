@@ -13,11 +13,11 @@ from allot.base import Ids
 from allot.store import Revise
 
 from ..deciding.metadata import fill_in_create
+from ..security import pod_references
 from ..storing.repository import key_of
 from . import Attempt, Plugin
 
 DEFAULT = "default"
-MIRROR = "kubernetes.io/config.mirror"
 
 FindAccount = Callable[[str, str], Awaitable[Mapping[str, Any] | None]]
 """The service account of a namespace and a name."""
@@ -29,10 +29,11 @@ def service_account(find: FindAccount) -> Plugin:
         new = attempt.new
         if attempt.operation != "CREATE" or attempt.subresource or new is None:
             return
-        if (new["metadata"].get("annotations") or {}).get(MIRROR):
+        if pod_references.MIRROR_ANNOTATION in (new["metadata"].get("annotations") or {}):
+            _require_nobody(new, attempt.name)
             return
         spec = new.setdefault("spec", {})
-        name = spec.get("serviceAccountName") or spec.get("serviceAccount") or DEFAULT
+        name = pod_references.service_account(new) or DEFAULT
         spec["serviceAccountName"] = spec["serviceAccount"] = name
         account = await find(attempt.namespace, name)
         if account is None:
@@ -46,6 +47,19 @@ def service_account(find: FindAccount) -> Plugin:
             spec["imagePullSecrets"] = [{"name": one.get("name", "")} for one in account["imagePullSecrets"]]
 
     return admit
+
+
+def _require_nobody(pod: Fields, name: str) -> None:
+    """A mirror pod stands for one that its node runs by itself: it is given no account, and needs none."""
+    for is_wrong, what in (
+        (pod_references.service_account(pod), "reference service accounts"),
+        (any(pod_references.secrets(pod)), "reference secrets"),
+        (pod_references.names_tokens(pod), "use ServiceAccountToken volume projections"),
+    ):
+        if is_wrong:
+            raise errors.Forbidden(
+                f'pods "{name}" is forbidden: a mirror pod may not {what}', kind="pods", name=name
+            )
 
 
 def born_with_account(kind: Kind, ids: Ids) -> Plugin:

@@ -109,8 +109,16 @@ def token_audiences(pod: Fields) -> Iterator[str]:
 
 
 def names_trust_bundles(pod: Fields) -> bool:
+    return _projects(pod, "clusterTrustBundle")
+
+
+def names_tokens(pod: Fields) -> bool:
+    return _projects(pod, "serviceAccountToken")
+
+
+def _projects(pod: Fields, source: str) -> bool:
     return any(
-        projected.get("clusterTrustBundle")
+        projected.get(source) is not None
         for volume in (pod.get("spec") or {}).get("volumes") or ()
         for projected in (volume.get("projected") or {}).get("sources") or ()
     )
