@@ -45,6 +45,30 @@ def test_a_class_that_does_not_exist_is_refused_by_name(allot_server):
         allot_server.run(pods.create(pod("p", priorityClassName="missing")))
 
 
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ({"priority": 7}, r"the integer value of priority \(7\) must not be provided in pod spec"),
+        ({"priorityClassName": "low", "priority": 7}, "admission controller computed 5"),
+        (
+            {"priorityClassName": "low", "preemptionPolicy": "PreemptLowerPriority"},
+            "the priority class says Never",
+        ),
+    ],
+)
+def test_how_important_a_pod_is_its_class_says_and_not_the_pod(allot_server, spec, text):
+    """Whoever may create pods could evict everybody else's otherwise."""
+    client = allot_server.client()
+    classes = client.resource("scheduling.k8s.io", "v1", "priorityclasses", namespaced=False)
+    pods = client.resource("", "v1", "pods")
+    allot_server.run(classes.create(priority_class("low", 5, preemptionPolicy="Never")))
+    with pytest.raises(errors.Forbidden, match=text):
+        allot_server.run(pods.create(pod("p", **spec)))
+    said = {"priorityClassName": "low", "priority": 5, "preemptionPolicy": "Never"}
+    made = allot_server.run(pods.create(pod("p", **said)))
+    assert said.items() <= made.fields["spec"].items()
+
+
 def test_of_several_defaults_the_least_important_counts(allot_server):
     client = allot_server.client()
     classes = client.resource("scheduling.k8s.io", "v1", "priorityclasses", namespaced=False)

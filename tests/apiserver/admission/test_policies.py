@@ -205,6 +205,16 @@ def test_a_rule_names_resources_with_or_without_what_lies_below_them(cluster, re
             cluster.run(write)
 
 
+def test_a_policy_sees_a_write_as_everybody_else_has_left_it(cluster):
+    """With the account and the priority that the server gives to a pod."""
+    cluster.enforce(
+        policy("object.spec.serviceAccountName == 'default' && object.spec.priority == 0", rule=PODS)
+    )
+    container = {"name": "main", "image": "busybox"}
+    made = {"metadata": {"name": "web", "namespace": "default"}, "spec": {"containers": [container]}}
+    cluster.run(cluster.pods.create(made))
+
+
 def test_a_binding_may_narrow_what_a_policy_is_about(cluster):
     narrowed = {"objectSelector": {"matchLabels": {"strict": "yes"}}}
     cluster.enforce(policy("false"), binding(matchResources=narrowed))

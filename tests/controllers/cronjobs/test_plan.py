@@ -65,6 +65,20 @@ def test_after_its_deadline_a_time_gets_no_job():
     assert (steps.due, steps.again_s) == (None, 538)
 
 
+def test_a_deadline_of_nothing_is_one_too():
+    strict = cron_job(startingDeadlineSeconds=0)
+    assert plan(strict, [], at("10:10:00")).due == at("10:10:00")
+    assert plan(strict, [], at("10:10:00.500")).due is None
+
+
+def test_a_job_that_is_being_deleted_still_runs():
+    """Forbid waits until it is gone; Replace has told it to go already."""
+    ending = job("runs").changed({"metadata": {"deletionTimestamp": CREATED}})
+    assert plan(cron_job(concurrencyPolicy="Forbid"), [ending], at("10:10:00")).due is None
+    steps = plan(cron_job(concurrencyPolicy="Replace"), [ending], at("10:10:00"))
+    assert (steps.due, steps.replace) == (at("10:10:00"), ())
+
+
 def test_a_suspended_cron_job_starts_nothing_and_still_forgets():
     steps = plan(cron_job(suspend=True, successfulJobsHistoryLimit=0), [job("a", "Complete")], at("10:10:00"))
     assert (steps.due, [one.name for one in steps.forget], steps.again_s) == (None, ["a"], None)
