@@ -60,7 +60,7 @@ def read(frame):
 
 @given(st.lists(sent, max_size=6), st.lists(st.integers(1, 40), min_size=1, max_size=8))
 def test_frames_survive_any_cutting_of_the_bytes(messages, cuts):
-    """W1. The pattern of cuts repeats until the bytes are used up."""
+    """FRAME1. The pattern of cuts repeats until the bytes are used up."""
     wire = Wire()
     for message in messages:
         wire.put(*message)
@@ -99,7 +99,7 @@ def test_what_becomes_ready_in_one_turn_leaves_in_one_write():
 
 @pytest.mark.parametrize("arriving", [1, 4, 13])
 def test_a_frame_over_the_limit_is_refused_by_its_length(arriving):
-    """W2. Before its first byte of payload is there, whether or not the prefix comes in one piece."""
+    """FRAME2. Before its first byte of payload is there, whether or not the prefix comes in one piece."""
     prefix = struct.pack(">IBQ", 1001, frames.ASK, 1)
     inbox = Inbox(1000)
     with pytest.raises(Broken, match="1001"):
@@ -161,7 +161,7 @@ class Table:
 
 
 def test_of_frames_that_arrive_together_a_few_are_taken_in_each_turn():
-    """W5, and in order although more arrive in between."""
+    """FRAME5, and in order although more arrive in between."""
     few = frames.FRAMES_PER_TURN
     table = Table()
     table.arrive(*range(2 * few + 1))

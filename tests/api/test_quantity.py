@@ -77,7 +77,7 @@ def test_refuses_numbers_that_are_none(number):
     ids=["exponent", "long exponent", "digits", "fraction", "just too large", "number"],
 )
 def test_refuses_hostile_numbers_before_computing_with_them(text):
-    """Q4. Python would happily spend minutes on 10**3000000."""
+    """QTY4. Python would happily spend minutes on 10**3000000."""
     started = perf_counter()
     with pytest.raises(ValueError, match="quantity"):
         Quantity.parse(text)
@@ -86,7 +86,7 @@ def test_refuses_hostile_numbers_before_computing_with_them(text):
 
 @given(quantities)
 def test_what_is_printed_reads_back(quantity):
-    """Q2."""
+    """QTY2."""
     again = Quantity.parse(str(quantity))
     assert again == quantity
     assert str(again) == str(quantity) or quantity.format is QuantityFormat.BINARY_SI
@@ -95,7 +95,7 @@ def test_what_is_printed_reads_back(quantity):
 
 @given(st.integers(-(10**12), 10**12), st.integers(0, 6), st.sampled_from(sorted(suffixes)))
 def test_agrees_with_decimal_arithmetic(number, places, suffix):
-    """Q1 and Q3, against the standard library's decimals."""
+    """QTY1 and QTY3, against the standard library's decimals."""
     text = str(Decimal(number).scaleb(-places))
     if "E" in text:
         return

@@ -27,7 +27,7 @@ def a_lane(seats=2, per_user=1):
 
 
 def test_seats_go_round_the_users():
-    """A2: ten of one user, then one of each of two others: those wait for one, not for ten."""
+    """ASIDE2: ten of one user, then one of each of two others: those wait for one, not for ten."""
 
     async def story():
         lane, order = a_lane(seats=1), []

@@ -101,7 +101,7 @@ def test_the_socket_is_for_its_owner_alone(tmp_path):
 
 
 def test_another_user_gets_no_answer(tmp_path, monkeypatch):
-    """U1. Should the file be opened to others by mistake, they still do not get in."""
+    """SOCK1. Should the file be opened to others by mistake, they still do not get in."""
     us = os.getuid()
     monkeypatch.setattr(socketlistener.os, "getuid", lambda: us + 1)
 
@@ -181,7 +181,7 @@ BAD = {
 
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
 def test_what_cannot_be_read_ends_its_connection_and_no_other(tmp_path, bad):
-    """U2."""
+    """SOCK2."""
 
     async def story():
         async with ground(tmp_path, fine) as (listener, shared):
@@ -219,7 +219,7 @@ def test_what_is_too_large_is_refused(tmp_path):
 
 
 def test_more_than_fits_is_told_to_come_back(tmp_path, monkeypatch):
-    """U3, by number: requests, streams, users, connections."""
+    """SOCK3, by number: requests, streams, users, connections."""
     monkeypatch.setattr(socketlistener, "REQUESTS_MAX", 2)
     monkeypatch.setattr(socketlistener, "USERS_MAX", 2)
     monkeypatch.setattr(socketlistener, "CONNECTIONS_MAX", 2)
@@ -265,7 +265,7 @@ def endless(ended, size=300_000):
 
 
 def test_a_stream_waits_for_its_reader_and_nobody_else_waits_for_it(tmp_path, monkeypatch):
-    """W4, K3, and the end of patience (U3)."""
+    """FRAME4, LINK3, and the end of patience (SOCK3)."""
     monkeypatch.setattr(socketlistener, "_UNREAD_S", 0.5)
     ended = asyncio.Event()
 
@@ -292,7 +292,7 @@ def test_a_stream_waits_for_its_reader_and_nobody_else_waits_for_it(tmp_path, mo
 
 
 def test_answers_that_a_process_does_not_read_are_not_made(tmp_path):
-    """U3: nor is a process cut off that asks for much at once and reads it."""
+    """SOCK3: nor is a process cut off that asks for much at once and reads it."""
     made = []
 
     async def large(request, user):
@@ -363,7 +363,7 @@ def test_a_stream_ends_when_its_reader_leaves(tmp_path, leaving):
 
 
 def test_a_write_that_has_begun_is_carried_out_and_a_read_is_not(tmp_path):
-    """U4: whoever sent it may have left; what was asked for holds."""
+    """SOCK4: whoever sent it may have left; what was asked for holds."""
     gate, done, cancelled = asyncio.Event(), [], []
 
     async def slow(request, user):
@@ -483,7 +483,7 @@ def test_closing_lets_what_is_being_answered_finish_and_ends_streams(tmp_path):
 
 
 def test_a_deadline_is_kept_though_there_is_one_timer_for_all(tmp_path):
-    """K1, K2: the late answer is dropped, and the connection goes on."""
+    """LINK1, LINK2: the late answer is dropped, and the connection goes on."""
     gate = asyncio.Event()
 
     async def slow(request, user):

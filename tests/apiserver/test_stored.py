@@ -1,4 +1,4 @@
-"""What lies in the store and was not written by this version: S3 when it is read, W3 where it cannot be."""
+"""What lies in the store and another version wrote: S3 when it is read, WCACHE3 where it cannot be."""
 
 import asyncio
 import copy
@@ -172,7 +172,7 @@ def test_custom_resources_are_pruned_by_the_schema_of_today(api):
 
 
 def test_a_listener_that_fails_ends_neither_feed_nor_start_and_shows(api, caplog):
-    """W3: logged once, with the key, and in readyz until the object is gone or reads well."""
+    """WCACHE3: logged once, with the key, and in readyz until the object is gone or reads well."""
     pods = api.server.registry.kind("", "pods")
     cache = api.server.caches.made(pods)
     heard = []

@@ -87,7 +87,7 @@ def test_what_a_watcher_in_the_same_process_is_told_is_what_the_bytes_say():
 
 
 def test_a_cache_that_loads_anew_under_the_initial_events_sends_the_watcher_back():
-    """W2: a position in the old history means nothing in the new one, so nothing is missed in silence."""
+    """WCACHE2: a position in the old history means nothing in the new one, so nothing is missed."""
 
     async def story():
         api = ApiServer(MemoryStore())

@@ -72,7 +72,7 @@ HOSTILE = {
 @pytest.mark.parametrize("stored", [False, True])
 @pytest.mark.parametrize("name", HOSTILE)
 def test_is_answered_soon(name, stored):
-    """S1 and S3."""
+    """SELECT1 and SELECT3."""
     started = perf_counter()
     with suppress(CompileError, EvaluationError):
         compile_selector(HOSTILE[name], LISTS, stored=stored).matches(DEVICE)
@@ -80,7 +80,7 @@ def test_is_answered_soon(name, stored):
 
 
 def test_what_was_stored_runs_counted_and_stops_at_the_limit():
-    """S2."""
+    """SELECT2."""
     selector = compile_selector("lists.range(900000).all(x, x >= 0)", stored=True)
     assert selector.cost > 1_000_000
     with pytest.raises(CostExceeded):
@@ -104,19 +104,19 @@ def test_what_was_stored_runs_counted_and_stops_at_the_limit():
     ],
 )
 def test_work_the_estimate_does_not_see_is_counted(expression, counted):
-    """S2: patterns called as a function are priced at one, and lists of lists by their length."""
+    """SELECT2: patterns called as a function are priced at one, and lists of lists by their length."""
     assert compile_selector(expression, LISTS, stored=True).program.counted is counted
 
 
 def test_nothing_absorbs_the_limit():
-    """I2: otherwise `|| true` would buy unlimited time."""
+    """EVAL2: otherwise `|| true` would buy unlimited time."""
     selector = compile_selector("lists.range(900000).all(x, x >= 0) || true", stored=True)
     with pytest.raises(CostExceeded):
         selector.matches(DEVICE)
 
 
 def test_a_device_larger_than_the_api_allows_is_judged_counted():
-    """S2: estimates rest on sizes that only validation guarantees."""
+    """SELECT2: estimates rest on sizes that only validation guarantees."""
     expression = 'device.attributes["d"].all(x, device.attributes["d"].all(y, x.contains(y)))'
     selector = compile_selector(expression)
     large = CelDevice.of("d", {f"{'n' * 20}{i}": {"int": i} for i in range(2000)})
@@ -191,7 +191,7 @@ WORDS = [
 @settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.sampled_from(WORDS), max_size=14).map("".join) | st.text(max_size=30), st.booleans())
 def test_any_text_is_a_selector_or_a_refusal(text, stored):
-    """S1 and S3: no other exception leaves, whatever the words."""
+    """SELECT1 and SELECT3: no other exception leaves, whatever the words."""
     try:
         selector = compile_selector(text, LISTS, stored=stored)
     except CompileError as problem:

@@ -32,7 +32,7 @@ def compiled(text):
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(conditions())
 def test_fast_and_careful_runs_agree_with_the_oracle(expression):
-    """G1 and I1: three ways to the same answer, errors and their absorption included."""
+    """GEN1 and EVAL1: three ways to the same answer, errors and their absorption included."""
     wanted = expression.value({})
     wanted = wanted if isinstance(wanted, bool) else FAILED
     selector = compiled(expression.text)
@@ -66,7 +66,7 @@ def test_a_selector_holds_exactly_when_all_its_clauses_do(left, right):
 
 
 def test_a_bound_value_is_computed_at_most_once():
-    """I3: thirty doublings would otherwise be a billion evaluations of the first one."""
+    """EVAL3: thirty doublings would otherwise be a billion evaluations of the first one."""
     text = "b30 == 1073741824"
     for number in reversed(range(30)):
         text = f"cel.bind(b{number + 1}, b{number} + b{number}, {text})"

@@ -64,12 +64,12 @@ def shape(node):
     ],
 )
 def test_binds_as_the_grammar_says(text, wanted):
-    """P1."""
+    """PARSE1."""
     assert shape(parse(text)).replace("_", "") == wanted.replace("_", "")
 
 
 def test_a_long_chain_becomes_a_flat_tree():
-    """P1: three thousand conditions are a dozen levels deep, not three thousand."""
+    """PARSE1: three thousand conditions are a dozen levels deep, not three thousand."""
     node, depth = parse("&&".join(["a"] * 3000)), 0
     while isinstance(node, Call):
         node, depth = node.args[0], depth + 1
@@ -126,7 +126,7 @@ def test_reads_literals(text, value):
     ],
 )
 def test_refuses_what_is_no_expression_and_says_where(text, at, message):
-    """P2 and P3."""
+    """PARSE2 and PARSE3."""
     with pytest.raises(ParseProblem, match=message) as refused:
         parse(text)
     assert refused.value.issue.at == at
@@ -137,5 +137,5 @@ def test_refuses_what_is_no_expression_and_says_where(text, at, message):
     [("a.b", 1), ("a + b", 2), ("f(a)", 1), ("a.f(b)", 3), ("a[b]", 1), ("a ? b : c", 2), ("!a", 0)],
 )
 def test_a_node_stands_where_messages_point(text, at):
-    """P3."""
+    """PARSE3."""
     assert parse(text).at == at

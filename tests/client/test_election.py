@@ -92,7 +92,7 @@ def test_a_lost_race_is_looked_into():
 
 
 def test_a_leader_that_cannot_renew_stops_before_anyone_else_may_begin():
-    """E2."""
+    """LEASE2."""
     state, effects = run(elected(), Due(at(2)), Failed(at(3), "no answer"))
     assert state.leading
     assert effects == (Look(2),)

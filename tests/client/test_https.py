@@ -325,7 +325,7 @@ def test_a_watch_whose_server_vanished_ends_after_its_own_time():
 
 
 def test_a_reader_that_pauses_pauses_the_server():
-    """C3: what waits in memory is bounded, however much the server has to say."""
+    """CCONN3: what waits in memory is bounded, however much the server has to say."""
 
     async def story() -> None:
         written = 0

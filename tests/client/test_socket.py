@@ -65,7 +65,7 @@ def test_impersonation_is_an_action_here_too(tmp_path):
 
 
 def test_closing_one_of_several_ends_only_what_is_theirs(tmp_path):
-    """H4."""
+    """CSOCK4."""
 
     async def story():
         async with server(tmp_path) as serving:
@@ -169,7 +169,7 @@ def test_a_watch_whose_server_hangs_ends_after_its_own_time(tmp_path):
 
 
 def test_closing_ends_the_waiting_of_those_who_asked_and_of_nobody_else(tmp_path):
-    """H4, H2: what became of the request is not known."""
+    """CSOCK4, CSOCK2: what became of the request is not known."""
     gate, begun = asyncio.Event(), asyncio.Semaphore(0)
 
     async def slow(request, user):

@@ -45,7 +45,7 @@ def test_what_an_index_cannot_read_is_in_it_nowhere_until_it_can():
 
 
 def test_each_telling_is_one_change():
-    """K1."""
+    """CACHE1."""
     cache = Cache()
     first, second = thing("a", 1), thing("a", 2)
     assert cache.put(first) == (Added(first),)
@@ -56,7 +56,7 @@ def test_each_telling_is_one_change():
 
 
 def test_another_object_of_the_same_name_is_told_after_the_end_of_the_first():
-    """K2."""
+    """CACHE2."""
     cache = Cache()
     first, second = thing("a", 1, uid="one"), thing("a", 2, uid="two")
     cache.put(first)
@@ -64,7 +64,7 @@ def test_another_object_of_the_same_name_is_told_after_the_end_of_the_first():
 
 
 def test_what_comes_twice_or_late_changes_nothing():
-    """K3."""
+    """CACHE3."""
     cache = Cache()
     now = thing("a", 5)
     cache.put(now)
@@ -119,7 +119,7 @@ def test_indexes_find_by_namespace_by_owner_and_by_any_function():
 def test_one_name_of_an_index_stands_for_one_function():
     cache = Cache()
     assert cache.index("colour", colour) is cache.index("colour", colour)
-    with pytest.raises(InvariantBroken, match="K4"):
+    with pytest.raises(InvariantBroken, match="CACHE4"):
         cache.index("colour", owner_uids)
 
 

@@ -12,7 +12,7 @@ from informers.world import MAPS, NS, PODS, SOON_S, World, config_map, soon, tel
 
 
 def test_the_cache_follows_what_is_written():
-    """R1."""
+    """REFL1."""
 
     async def story(here: World) -> None:
         writing = here.client.resource("", "v1", "configmaps")
@@ -32,7 +32,7 @@ def test_the_cache_follows_what_is_written():
 
 
 def test_handlers_hear_in_order_with_old_and_new_and_find_it_in_the_cache():
-    """R2, R3."""
+    """REFL2, REFL3."""
 
     async def story(here: World) -> None:
         writing = here.client.resource("", "v1", "configmaps")
@@ -62,7 +62,7 @@ def test_handlers_hear_in_order_with_old_and_new_and_find_it_in_the_cache():
 
 
 def test_who_joins_late_is_told_of_everything_first():
-    """R5."""
+    """REFL5."""
 
     async def story(here: World) -> None:
         writing = here.client.resource("", "v1", "configmaps")
@@ -85,7 +85,7 @@ def test_who_joins_late_is_told_of_everything_first():
 
 
 def test_an_object_that_a_handler_cannot_take_stops_neither_the_others_nor_the_news():
-    """R9: and it is told again when it changes."""
+    """REFL9: and it is told again when it changes."""
 
     async def story(here: World) -> None:
         writing = here.client.resource("", "v1", "configmaps")
@@ -106,7 +106,7 @@ def test_an_object_that_a_handler_cannot_take_stops_neither_the_others_nor_the_n
         await soon(lambda: [one.object.name for one in heard] == ["plain"])
         assert len(maps.aside) == 1
         assert [one.object.name for one in everything][-2:] == ["odd", "plain"]
-        stop = maps.handle(picky)  # R5: who joins late meets it too
+        stop = maps.handle(picky)  # REFL5: who joins late meets it too
         stop()
         await writing.update(odd.changed({"data": {"taste": "better"}}))
         await soon(lambda: "odd" in [one.object.name for one in heard] and not maps.aside)
@@ -130,7 +130,7 @@ def test_everybody_shares_one_watch_which_ends_with_the_last_user():
 
 
 def test_a_compacted_history_costs_a_list_and_no_truth():
-    """R4: what ended while nobody watched is told as deleted, with its last known state.
+    """REFL4: what ended while nobody watched is told as deleted, with its last known state.
 
     The wire is cut; one object goes, one is replaced by another of its name, one
     changes. The server that answers then has a compacted store and no memory.
@@ -305,7 +305,7 @@ def test_a_long_list_is_taken_over_without_holding_the_loop():
 
 
 def test_fields_that_no_view_knows_are_in_the_cache():
-    """R7."""
+    """REFL7."""
 
     async def story(here: World) -> None:
         pod = {
@@ -359,7 +359,7 @@ class Old:
 
 
 def test_an_informer_knows_up_to_which_write_it_has_heard():
-    """R8: writes of all resources are numbered in one row."""
+    """REFL8: writes of all resources are numbered in one row."""
 
     async def story(here: World) -> None:
         maps = here.informers.use(MAPS)

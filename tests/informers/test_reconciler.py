@@ -119,14 +119,14 @@ def test_one_bad_key_does_not_stop_the_others():
 def test_a_broken_invariant_ends_the_loop():
     async def story() -> None:
         async def reconcile(key: str) -> None:
-            raise InvariantBroken("X1: never")
+            raise InvariantBroken("WORKQ1: never")
 
         running = Running(reconcile)
         async with running as loop:
             loop.add("k")
             with pytest.raises(ExceptionGroup) as ended:
                 await asyncio.wait_for(running.task, 5)
-            assert ended.group_contains(InvariantBroken, match="X1")
+            assert ended.group_contains(InvariantBroken, match="WORKQ1")
 
     tell(story)
 

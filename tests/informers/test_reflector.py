@@ -123,7 +123,7 @@ def test_an_object_whose_name_cannot_be_read_costs_a_wait_and_a_list_and_not_the
 
 
 def test_what_is_told_again_after_its_end_does_not_come_back():
-    """K3: a stream repeats what it had already said, the beginning of a dead object included."""
+    """CACHE3: a stream repeats what it had already said, the beginning of a dead object included."""
     played = Played(
         [
             added("a", 1),
@@ -167,7 +167,7 @@ def test_a_stream_that_ends_before_it_told_everything_is_not_believed():
 
 
 def test_a_history_that_is_gone_costs_a_list():
-    """R4."""
+    """REFL4."""
     played = Played(
         [added("a", 1), added("b", 1), bookmark(2, True), errors.Expired("too old")],
         [added("b", 1), added("c", 7), bookmark(8, True)],

@@ -24,7 +24,7 @@ def coloured(name: str, colour: str) -> dict[str, Any]:
 
 
 def test_an_object_comes_and_goes_with_what_selects_it():
-    """R4: whoever no longer matches has ended for those who selected it."""
+    """REFL4: whoever no longer matches has ended for those who selected it."""
 
     async def story(here: World) -> None:
         writing = here.client.resource("", "v1", "configmaps")

@@ -17,7 +17,7 @@ def taken(queue: WorkQueue[str], now_s: float = 0.0) -> str | None:
 
 
 def test_keys_come_in_the_order_in_which_they_were_added_and_once():
-    """Q2, Q3."""
+    """WORKQ2, WORKQ3."""
     queue: WorkQueue[str] = WorkQueue()
     for key in ("a", "b", "a", "c", "b"):
         queue.add(key, 0.0)
@@ -25,7 +25,7 @@ def test_keys_come_in_the_order_in_which_they_were_added_and_once():
 
 
 def test_a_key_that_a_worker_has_is_not_given_to_another():
-    """Q1, Q2: the addition is kept for afterwards."""
+    """WORKQ1, WORKQ2: the addition is kept for afterwards."""
     queue: WorkQueue[str] = WorkQueue()
     queue.add("a", 0.0)
     assert taken(queue) == "a"
@@ -39,7 +39,7 @@ def test_a_key_that_a_worker_has_is_not_given_to_another():
 
 
 def test_a_delayed_key_comes_at_the_earliest_moment_asked_for():
-    """Q4."""
+    """WORKQ4."""
     queue: WorkQueue[str] = WorkQueue()
     queue.add_at("a", 10.0)
     queue.add_at("a", 5.0)
@@ -52,7 +52,7 @@ def test_a_delayed_key_comes_at_the_earliest_moment_asked_for():
 
 
 def test_failures_in_a_row_wait_longer_and_longer_and_success_ends_the_row():
-    """Q5."""
+    """WORKQ5."""
     queue: WorkQueue[str] = WorkQueue(Limits(first_s=1.0, longest_s=6.0))
     assert [queue.retry("a", 0.0) for _ in range(5)] == [1.0, 2.0, 4.0, 6.0, 6.0]
     assert queue.retry("b", 0.0) == 1.0
@@ -61,14 +61,14 @@ def test_failures_in_a_row_wait_longer_and_longer_and_success_ends_the_row():
 
 
 def test_conflicts_are_tried_again_soon_and_do_not_count_as_failures():
-    """Q5."""
+    """WORKQ5."""
     queue: WorkQueue[str] = WorkQueue(Limits(first_s=0.1, longest_s=60.0, conflict_longest_s=0.3))
     assert [queue.retry_conflict("a", 0.0) for _ in range(4)] == [0.1, 0.2, 0.3, 0.3]
     assert queue.retry("a", 0.0) == 0.1
 
 
 def test_finishing_what_was_not_taken_is_a_bug():
-    with pytest.raises(InvariantBroken, match="Q1"):
+    with pytest.raises(InvariantBroken, match="WORKQ1"):
         WorkQueue[str]().done("a")
 
 

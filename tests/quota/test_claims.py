@@ -139,7 +139,7 @@ def test_the_claim_of_a_finished_pod_pays_for_itself():
     ordinary=st.lists(st.integers(1, 5), max_size=4),
 )
 def test_the_three_names_of_a_class_agree(explicit, implicit, ordinary):
-    """Q3, whichever way devices were asked for, once the scheduler has made the pod's claim."""
+    """QUOTA2, whichever way devices were asked for, once the scheduler has made the pod's claim."""
     asked = {"example.com/gpu": explicit, f"deviceclass.resource.kubernetes.io/{GPU}": implicit}
     asker = pod(asking({name: str(count) for name, count in asked.items() if count}))
     subjects = [asker, *(claim({"exactly": exactly(count)}) for count in ordinary)]

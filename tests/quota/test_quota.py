@@ -122,7 +122,7 @@ NAMES = ("pods", "count/pods", "cpu", "requests.example.com/gpu", "configmaps",
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.none() | SUBJECTS), max_size=40))
 def test_adding_and_removing_in_any_order_gives_the_recomputed_sum(steps):
-    """Q2: few keys and many steps, so that objects are replaced and removed as often as added."""
+    """QUOTA1: few keys and many steps, so that objects are replaced and removed as often as added."""
     tally, there = Tally(), {}
     for key, subject in steps:
         if subject is None:

@@ -38,7 +38,7 @@ def test_who_is_due_first_wakes_first():
 
 
 def test_waiting_for_ever_is_an_error_that_names_who_waits():
-    """V3."""
+    """VTIME3."""
 
     async def stuck():
         await asyncio.get_running_loop().create_future()
@@ -65,7 +65,7 @@ def test_a_jump_makes_everything_late():
 
 
 def test_who_is_frozen_does_not_take_one_step():
-    """V4: and when it thaws, all that it missed comes in the order in which it came due."""
+    """VTIME4: and when it thaws, all that it missed comes in the order in which it came due."""
 
     async def story():
         loop = asyncio.get_running_loop()
@@ -127,7 +127,7 @@ print(run(story()))
 
 
 def test_the_same_seed_is_the_same_run_in_another_process():
-    """V2, with the hash seed of the interpreter changed."""
+    """VTIME2, with the hash seed of the interpreter changed."""
     answers = {
         subprocess.run(
             [sys.executable, "-c", PROGRAM],

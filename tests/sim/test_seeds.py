@@ -50,7 +50,7 @@ print(hashlib.sha256((story + told).encode()).hexdigest(), sorted(report.struck.
 
 
 def test_a_seed_is_the_same_world_in_every_process():
-    """V2, to the byte, whatever the interpreter's hash seed is."""
+    """VTIME2, to the byte, whatever the interpreter's hash seed is."""
     worlds = {
         subprocess.run(
             [sys.executable, "-c", PROGRAM],

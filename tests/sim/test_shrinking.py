@@ -72,7 +72,7 @@ def test_another_promise_is_another_story():
     "text, name",
     [
         ("revision 7: C6: claim c was taken", "C6"),
-        ("at rest: G1: a: b", "G1"),
+        ("at rest: OWNED1: a: b", "OWNED1"),
         ("controllers a ended by itself: E", "controllers a ended by itself"),
     ],
 )

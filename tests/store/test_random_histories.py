@@ -134,7 +134,7 @@ class History(RuleBasedStateMachine):
             if revision == before:
                 assert all(self.was_idle(one, before) for one in asked)
                 continue
-            assert revision == self.model.revision + 1, "K1: no revision is left out"
+            assert revision == self.model.revision + 1, "KEYS1: no revision is left out"
             found = [one for one in asked if self.explains(one, asked, revision)]
             assert found, "S1: no order explains these answers"
             self.model.commit(found[0][1])
@@ -197,7 +197,7 @@ class History(RuleBasedStateMachine):
             while len(listener.heard) < len(expected):
                 batch = self.do(listener.watch.__anext__())
                 assert batch
-                assert not listener.heard or batch[0].revision > listener.heard[-1].revision, "S2a: split"
+                assert not listener.heard or batch[0].revision > listener.heard[-1].revision, "STORE1: split"
                 listener.heard += batch
         except Compacted:
             assert (listener.heard[-1].revision if listener.heard else listener.after) < self.compacted

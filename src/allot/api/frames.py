@@ -16,13 +16,13 @@ in either direction, bears that number, and answers come in the order in which t
 Heads are MessagePack arrays. Bodies and pieces travel as the bytes that they are.
 
 What it promises
-    W1  However the bytes are cut on their way, the same frames come out in the same order.
-    W2  A frame over the limit is refused by its length, before any of it is kept.
-    W3  Frames that become ready in one turn of the event loop leave in one write.
-    W4  Of a stream, WINDOW_BYTES and one piece wait on the way at most: the reader says what it took.
-    W5  Of frames that arrive together a few are taken in each turn of the event loop, in order: what
-        follows from the first is on its way to the other side while the rest are taken. Otherwise
-        both sides work in lockstep, each waiting for the other to finish with all of them.
+    FRAME1  However the bytes are cut on their way, the same frames come out in the same order.
+    FRAME2  A frame over the limit is refused by its length, before any of it is kept.
+    FRAME3  Frames that become ready in one turn of the event loop leave in one write.
+    FRAME4  Of a stream, WINDOW_BYTES and one piece wait on the way at most: the reader says what it took.
+    FRAME5  Of frames that arrive together a few are taken in each turn of the event loop, in order: what
+            follows from the first is on its way to the other side while the rest are taken. Otherwise both
+            sides work in lockstep, each waiting for the other to finish with all of them.
 """
 
 import struct
@@ -127,7 +127,7 @@ class Inbox:
         return not self._rest
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Every frame that is complete now. Raises Broken (W2)."""
+        """Every frame that is complete now. Raises Broken (FRAME2)."""
         if not self._rest:
             frames, end = self._cut(data)
             if end < len(data):
@@ -170,7 +170,7 @@ Later = Callable[[Callable[[], object]], object]
 
 
 class Turns:
-    """Hands frames to `take`, a few in each turn of the event loop (W5)."""
+    """Hands frames to `take`, a few in each turn of the event loop (FRAME5)."""
 
     def __init__(
         self, take: Callable[[Frame], None], broken: Callable[[Exception], None], later: Later
@@ -220,7 +220,7 @@ class TooLong(Exception):
 
 
 class Outbox:
-    """Frames on their way out (W3)."""
+    """Frames on their way out (FRAME3)."""
 
     def __init__(self, write: Callable[[bytearray], object], later: Later, payload_bytes_max: int) -> None:
         self._write = write

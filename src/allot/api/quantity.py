@@ -5,13 +5,13 @@ written in. Two quantities are equal when the amounts are, however written; the
 family only decides how the amount is printed.
 
 What it promises
-    Q1  Exact: no floating point anywhere between text and text.
-    Q2  `parse(str(q)) == q`, and printing is canonical: no leading or trailing
-        zeros, the largest suffix that needs no fraction, the family kept unless
-        it would lose digits (`1.5Ki` prints `1536`, `0.5Mi` prints `512Ki`).
-    Q3  What is finer than a nano unit rounds up, away from zero.
-    Q4  Text is judged before any arithmetic: nothing over LENGTH_MAX characters
-        or 10**DIGITS_MAX is ever turned into a number.
+    QTY1  Exact: no floating point anywhere between text and text.
+    QTY2  `parse(str(q)) == q`, and printing is canonical: no leading or trailing zeros, the
+          largest suffix that needs no fraction, the family kept unless it would lose digits
+          (`1.5Ki` prints `1536`, `0.5Mi` prints `512Ki`).
+    QTY3  What is finer than a nano unit rounds up, away from zero.
+    QTY4  Text is judged before any arithmetic: nothing over LENGTH_MAX characters or
+          10**DIGITS_MAX is ever turned into a number.
 """
 
 from dataclasses import dataclass, field

@@ -1,12 +1,12 @@
 """A tree to a typed tree: every name known, every call resolved.
 
 What it promises
-    C1  The tree itself is untouched; types, overloads and the functions that hide
-        behind dotted names are filed under the numbers of the nodes.
-    C2  Every complaint carries the place CEL's own checker would name, and checking
-        goes on after one, so a user sees all of them at once.
-    C3  A call whose arguments are `dyn` keeps every overload that could apply: the
-        estimator charges for the dearest, the run time picks by value.
+    CHECK1  The tree itself is untouched; types, overloads and the functions that hide
+            behind dotted names are filed under the numbers of the nodes.
+    CHECK2  Every complaint carries the place CEL's own checker would name, and checking
+            goes on after one, so a user sees all of them at once.
+    CHECK3  A call whose arguments are `dyn` keeps every overload that could apply: the
+            estimator charges for the dearest, the run time picks by value.
 """
 
 from collections.abc import Mapping, Sequence

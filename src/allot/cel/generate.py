@@ -1,11 +1,11 @@
 """A checked expression as a Python function.
 
 What it promises
-    G1  The function returns what the careful way (`interpret`) would return, or it
-        raises; then the careful way has the last word. It never returns anything else.
-        So an error costs a second run, and everything else costs nothing extra.
-    G2  Nothing of the user's text becomes source: code is built from `ast` nodes, text
-        only ever appears as a constant, and the function has no builtins.
+    GEN1  The function returns what the careful way (`interpret`) would return, or it
+          raises; then the careful way has the last word. It never returns anything else. So
+          an error costs a second run, and everything else costs nothing extra.
+    GEN2  Nothing of the user's text becomes source: code is built from `ast` nodes, text
+          only ever appears as a constant, and the function has no builtins.
 
 A static type is trusted here only where it cannot have come through `dyn`: the
 checker lets `dyn` stand for anything, and `True > 0` is an answer in Python but an

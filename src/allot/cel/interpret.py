@@ -6,11 +6,11 @@ the limit, a device larger than the API allows. It is also the plainest statemen
 of what each node means.
 
 What it promises
-    I1  `&&` and `||` are commutative about errors: a side that decides wins over a
-        side that fails. `all` and `exists` are long `&&` and `||`.
-    I2  CostExceeded is never absorbed.
-    I3  A bound variable is evaluated when first used, at most once, and not at all
-        if never used.
+    EVAL1  `&&` and `||` are commutative about errors: a side that decides wins over a side
+           that fails. `all` and `exists` are long `&&` and `||`.
+    EVAL2  CostExceeded is never absorbed.
+    EVAL3  A bound variable is evaluated when first used, at most once, and not at all if
+           never used.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -134,7 +134,7 @@ def insert(entries: dict[Any, Any], key: Any, value: Any) -> None:
 
 
 class _Later:
-    """A bound value nobody has asked for yet (I3)."""
+    """A bound value nobody has asked for yet (EVAL3)."""
 
     __slots__ = ("_error", "_made", "_make", "_value")
 
@@ -284,7 +284,7 @@ class _Evaluation:
         return ask
 
     def _until(self, decisive: bool, questions: Iterable[Callable[[], bool]]) -> bool:
-        """Ask until one answer decides; an error counts only if none does (I1)."""
+        """Ask until one answer decides; an error counts only if none does (EVAL1)."""
         error: EvaluationError | None = None
         for ask in questions:
             try:

@@ -1,12 +1,12 @@
 """Tokens to a tree, by precedence climbing.
 
 What it promises
-    P1  Operators bind as CEL's grammar says; a chain of `&&` or `||` becomes a
-        balanced tree, so its length does not become depth.
-    P2  Nothing deeper than NESTING_MAX brackets or HEIGHT_MAX nodes leaves here, so
-        that everything after may recurse.
-    P3  Positions are those of the operator, of the opening bracket of a call, or of
-        the name: the places CEL's own error messages point to.
+    PARSE1  Operators bind as CEL's grammar says; a chain of `&&` or `||` becomes a balanced
+            tree, so its length does not become depth.
+    PARSE2  Nothing deeper than NESTING_MAX brackets or HEIGHT_MAX nodes leaves here, so
+            that everything after may recurse.
+    PARSE3  Positions are those of the operator, of the opening bracket of a call, or of the
+            name: the places CEL's own error messages point to.
 """
 
 from typing import Final
@@ -82,7 +82,7 @@ class _Parser:
         return len(self._heights) - 1
 
     def _made(self, node: Node) -> Node:
-        """Every node with children passes here, so that its height is known and bounded (P2)."""
+        """Every node with children passes here, so that its height is known and bounded (PARSE2)."""
         height = 1 + max((self._heights[child.id] for child in children(node)), default=0)
         if height > HEIGHT_MAX:
             raise ParseProblem(node.at, f"expression recursion limit exceeded: {HEIGHT_MAX}")

@@ -8,10 +8,10 @@ Where it sits
     compiles what is stored and asks `matches` once for each kind of device.
 
 What it promises
-    S1  Whatever the text, the answer is a Selector or a CompileError, soon.
-    S2  A selector whose estimate exceeds the limit, or that meets a device larger
-        than the API allows, runs counted and stops at the limit.
-    S3  `matches` answers True or False, or raises EvaluationError; nothing else.
+    SELECT1  Whatever the text, the answer is a Selector or a CompileError, soon.
+    SELECT2  A selector whose estimate exceeds the limit, or that meets a device larger than
+             the API allows, runs counted and stops at the limit.
+    SELECT3  `matches` answers True or False, or raises EvaluationError; nothing else.
 """
 
 from collections.abc import Callable

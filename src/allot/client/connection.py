@@ -4,14 +4,14 @@ The protocol object is a small state machine around httptools' parser; it is fed
 by the event loop and knows nothing of pools, credentials or retries.
 
 What it promises
-    C1  One exchange at a time, and every exchange ends: with an answer, or with
-        the exception that broke the connection.
-    C2  An answer is bounded: head and body over their limits break the connection.
-    C3  A stream that nobody reads stops the reading from the socket; at most
-        STREAM_BYTES_AHEAD (and one read) wait in memory.
-    C4  `sent` and `answered` tell how far an exchange came: whether anything of
-        the request went out, and whether any byte of the answer arrived. Between
-        the two, the server may just have been closing a kept connection.
+    CCONN1  One exchange at a time, and every exchange ends: with an answer, or with the
+            exception that broke the connection.
+    CCONN2  An answer is bounded: head and body over their limits break the connection.
+    CCONN3  A stream that nobody reads stops the reading from the socket; at most
+            STREAM_BYTES_AHEAD (and one read) wait in memory.
+    CCONN4  `sent` and `answered` tell how far an exchange came: whether anything of the
+            request went out, and whether any byte of the answer arrived. Between the two,
+            the server may just have been closing a kept connection.
 """
 
 import asyncio
@@ -196,7 +196,7 @@ class Connection(asyncio.Protocol):
 
 
 class Stream(Arriving):
-    """Slow readers stop the reading from the socket (C3); one who leaves costs the connection."""
+    """Slow readers stop the reading from the socket (CCONN3); one who leaves costs the connection."""
 
     def __init__(self, transport: asyncio.Transport, abandon: Callable[[], None]) -> None:
         super().__init__(abandon)

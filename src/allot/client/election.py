@@ -4,14 +4,14 @@
 of Kubernetes' own components, so that both can stand in one election.
 
 What it promises
-    E1  A lease of another holder is respected until nothing has changed in it for
-        its whole duration, measured by the clock of this process from the moment
-        it saw the change. Clocks of different machines are never compared.
-    E2  A leader that could not renew for `renew_deadline_s` stops leading. That is
-        less than `duration_s`, so it stops before anybody else may begin.
-    E3  `leaseTransitions` grows by one whenever the holder changes; `acquireTime`
-        is when the present holder began.
-    E4  Every write carries the version that it was decided on.
+    LEASE1  A lease of another holder is respected until nothing has changed in it for its
+            whole duration, measured by the clock of this process from the moment it saw the
+            change. Clocks of different machines are never compared.
+    LEASE2  A leader that could not renew for `renew_deadline_s` stops leading. That is less
+            than `duration_s`, so it stops before anybody else may begin.
+    LEASE3  `leaseTransitions` grows by one whenever the holder changes; `acquireTime` is
+            when the present holder began.
+    LEASE4  Every write carries the version that it was decided on.
 """
 
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ class Settings:
     retry_period_s: float = 2.0
 
     def __post_init__(self) -> None:
-        require(self.renew_deadline_s < self.duration_s, "E2: the renew deadline is below the duration")
+        require(self.renew_deadline_s < self.duration_s, "LEASE2: the renew deadline is below the duration")
         require(self.retry_period_s < self.renew_deadline_s, "renewal is tried within its deadline")
 
 
@@ -221,7 +221,7 @@ def _because(state: State) -> str:
 
 
 def _is_held_by_another(state: State, at: Moment) -> bool:
-    """E1."""
+    """LEASE1."""
     seen = state.seen
     if seen is None or not seen.holder or seen.holder == state.settings.identity:
         return False

@@ -1,15 +1,15 @@
 """The transport over HTTPS: connections kept alive, credentials kept fresh.
 
 What it promises
-    H1  A request is sent twice only if the first sending cannot have had an
-        effect: no connection came about; or it only reads, and the server closed
-        a kept connection before it answered a byte; or it was refused for its
-        credentials (401) and there are newer ones.
-    H2  A failure says what is known: Unavailable when nothing was sent, Timeout
-        when the outcome is unknown.
-    H3  At most `connections_max` requests at once; streams have connections of
-        their own and do not count.
-    H4  `close` ends everything that is open.
+    HTTPS1  A request is sent twice only if the first sending cannot have had an effect: no
+            connection came about; or it only reads, and the server closed a kept connection
+            before it answered a byte; or it was refused for its credentials (401) and there
+            are newer ones.
+    HTTPS2  A failure says what is known: Unavailable when nothing was sent, Timeout when
+            the outcome is unknown.
+    HTTPS3  At most `connections_max` requests at once; streams have connections of their
+            own and do not count.
+    HTTPS4  `close` ends everything that is open.
 """
 
 import asyncio

@@ -4,9 +4,9 @@ It is fed by the event loop and knows nothing of reconnecting (`socket` does tha
 and what both sides promise about them, are in `allot.api.frames`.
 
 What it promises
-    K1  Every exchange ends: with an answer, when its time is up, or when the connection is lost.
-    K2  An answer that nobody waits for any more disturbs nobody.
-    K3  A stream that nobody reads holds WINDOW_BYTES and a piece, and keeps nobody else waiting.
+    LINK1  Every exchange ends: with an answer, when its time is up, or when the connection is lost.
+    LINK2  An answer that nobody waits for any more disturbs nobody.
+    LINK3  A stream that nobody reads holds WINDOW_BYTES and a piece, and keeps nobody else waiting.
 """
 
 import asyncio
@@ -132,7 +132,7 @@ class Link(asyncio.Protocol):
         if asked is None or asked.answer.done():
             if number > self._last:
                 raise frames.Broken("an answer that nobody asked for")
-            return  # K2
+            return  # LINK2
         stream = None
         if answer.streams:
             stream = self._streams[number] = LinkStream(number, self._outbox, self._leave)
@@ -190,7 +190,7 @@ def _fail(asked: _Asked, error: Exception) -> None:
 
 
 class LinkStream(Arriving):
-    """Slow readers are known to the server by what they took (W4); one who leaves disturbs nobody else."""
+    """The server knows slow readers by what they took (FRAME4); one who leaves disturbs nobody else."""
 
     def __init__(self, number: int, outbox: frames.Outbox, leave: Callable[[int], None]) -> None:
         super().__init__(lambda: leave(number))

@@ -8,11 +8,11 @@ request is then authorized as that user's. Everybody in a process shares one con
 they ask in one turn of the event loop leaves in one write.
 
 What it promises
-    H1  A request is sent once. Only connecting is tried again.
-    H2  A failure says what is known: Unavailable when nothing was sent, Timeout when the outcome is
-        unknown.
-    H3  At most `requests_max` requests at once; streams do not count once they run.
-    H4  `close` ends everything that is open for that user; with the last user the connection ends.
+    CSOCK1  A request is sent once. Only connecting is tried again.
+    CSOCK2  A failure says what is known: Unavailable when nothing was sent, Timeout when the outcome is
+            unknown.
+    CSOCK3  At most `requests_max` requests at once; streams do not count once they run.
+    CSOCK4  `close` ends everything that is open for that user; with the last user the connection ends.
 """
 
 import asyncio

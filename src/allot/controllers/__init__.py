@@ -41,7 +41,7 @@ with preconditions. A Conflict sends the key back; so does every other refusal, 
 Rules that all of them keep
     * Writes name the uid, and the version where it matters, of what they were decided
       on. Nothing is PUT from a typed view: patch, apply, or `object.changed(...)`.
-    * A cache may be old (`informers.reflector`, R1). Before harm is done on the word of
+    * A cache may be old (`informers.reflector`, REFL1). Before harm is done on the word of
       a cache that something does not exist, the server is asked.
     * No handler awaits; no plan reads a clock. Work follows what changed.
     * Two copies are safe: `run` works only while it leads, on caches read anew.

@@ -5,17 +5,17 @@ Where it sits
     that it returns. It never awaits and knows no clock.
 
 What it promises
-    K1  It holds what the last telling of each object said. Every difference
-        between two tellings is returned as exactly one change, the difference
-        between nothing and something included.
-    K2  An object and a later one of the same name are two: the first is told as
-        deleted, with its last known state, before the second is told as added.
-    K3  What arrives twice, or late, changes nothing: versions of one object only
-        grow, and what the stream has already gone past is not told again.
-    K4  An index holds the same objects under the same values as one that is
-        built from nothing would. Keeping it so costs what changed.
-    K5  Objects and answers are shared and never changed. Order is the order of
-        arrival, so that a run can be repeated exactly.
+    CACHE1  It holds what the last telling of each object said. Every difference between two
+            tellings is returned as exactly one change, the difference between nothing and
+            something included.
+    CACHE2  An object and a later one of the same name are two: the first is told as
+            deleted, with its last known state, before the second is told as added.
+    CACHE3  What arrives twice, or late, changes nothing: versions of one object only grow,
+            and what the stream has already gone past is not told again.
+    CACHE4  An index holds the same objects under the same values as one that is built from
+            nothing would. Keeping it so costs what changed.
+    CACHE5  Objects and answers are shared and never changed. Order is the order of arrival,
+            so that a run can be repeated exactly.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -69,7 +69,7 @@ class Aside(Protocol):
 
 
 class Index:
-    """Objects by the values that a function finds in them (K4)."""
+    """Objects by the values that a function finds in them (CACHE4)."""
 
     def __init__(self, function: IndexFunction, name: str = "", aside: Aside | None = None) -> None:
         """What the function cannot read has no values, and `aside` is told; without one it is an error."""
@@ -139,7 +139,7 @@ class Cache:
         self._objects: dict[Key, Object] = {}
         self._namespaces: dict[str, dict[Key, Object]] = {}
         self._indexes: dict[str, Index] = {}
-        self.stale = 0  # tellings that came too late to matter (K3)
+        self.stale = 0  # tellings that came too late to matter (CACHE3)
 
     # -- reading --------------------------------------------------------------------------------
 
@@ -164,7 +164,7 @@ class Cache:
             found = self._indexes[name] = Index(function, name, self._aside)
             for key, object in self._objects.items():
                 found.put(key, object)
-        require(found.function is function, f"K4: the index {name!r} means two things")
+        require(found.function is function, f"CACHE4: the index {name!r} means two things")
         return found
 
     # -- being told -----------------------------------------------------------------------------
@@ -230,18 +230,18 @@ class Cache:
             index.remove(key)
 
     def check(self) -> None:
-        """K4, dearly: every index against one built from nothing. For tests and the simulator."""
+        """CACHE4, dearly: every index against one built from nothing. For tests and the simulator."""
         within = {key: object for held in self._namespaces.values() for key, object in held.items()}
-        require(within == self._objects, "K4: the namespaces hold other objects")
-        require(all(self._namespaces.values()), "K4: a namespace without objects is kept")
+        require(within == self._objects, "CACHE4: the namespaces hold other objects")
+        require(all(self._namespaces.values()), "CACHE4: a namespace without objects is kept")
         for name, index in self._indexes.items():
             anew = Index(index.function, name, self._aside)
             for key, object in self._objects.items():
                 anew.put(key, object)
-            require(set(anew.values()) == set(index.values()), f"K4: index {name} has other values")
+            require(set(anew.values()) == set(index.values()), f"CACHE4: index {name} has other values")
             for value in anew.values():
                 same = {Key.of(o): o for o in anew[value]} == {Key.of(o): o for o in index[value]}
-                require(same, f"K4: index {name} differs at {value!r}")
+                require(same, f"CACHE4: index {name} differs at {value!r}")
 
 
 def _is_newer(object: Object, than: Object) -> bool:

@@ -54,7 +54,7 @@ class Informer:
     # -- for those who listen -------------------------------------------------------------------
 
     def handle(self, handler: Handler) -> Callable[[], None]:
-        """Hear of every change, and first of everything that is there (R5). Returns how to stop."""
+        """Hear of every change, and first of everything that is there (REFL5). Returns how to stop."""
         number = self._next_handler
         self._next_handler += 1
         self._handlers[number] = handler
@@ -68,7 +68,7 @@ class Informer:
 
     @property
     def synced(self) -> bool:
-        """R6."""
+        """REFL6."""
         return self._lists > 0
 
     async def wait_synced(self) -> None:
@@ -95,7 +95,7 @@ class Informer:
         return self._report()
 
     def has_heard(self, version: str) -> bool:
-        """R8: whether the cache shows every write up to that version, of whatever resource."""
+        """REFL8: whether the cache shows every write up to that version, of whatever resource."""
         position = self._position()
         return position.isdigit() and version.isdigit() and int(position) >= int(version)
 
@@ -113,7 +113,7 @@ class Informer:
             self._tell(handler, change)
 
     def _tell(self, handler: Handler, change: Change) -> None:
-        """R9: what one handler cannot take in stops neither the others nor what comes next."""
+        """REFL9: what one handler cannot take in stops neither the others nor what comes next."""
         try:
             handler(change)
         except InvariantBroken:

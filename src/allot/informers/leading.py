@@ -2,7 +2,7 @@
 
 Every copy of a component runs its informers, so that whoever takes over has its
 caches ready. Only the leader works. When the lease cannot be kept, the work is
-cancelled and has ended before anybody else may begin (E2, `client.election`); then
+cancelled and has ended before anybody else may begin (LEASE2, `client.election`); then
 the copy stands for election again.
 """
 

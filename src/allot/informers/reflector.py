@@ -7,36 +7,36 @@ Where it sits
     will do, custom ones too, also one that is not served yet or no longer.
 
 The contract, for whoever reads the cache or handles changes
-    R1  Eventually. Once the server can be reached and nothing changes, the cache
-        equals what the server has. Until then it is a state that each object had
-        at some time, and not necessarily the same time for two objects: nothing
-        follows from comparing two objects of the cache, and nothing at all from
-        comparing two caches. Who is about to do harm asks the server first.
-    R2  In order. The states of one object arrive in the order in which they were
-        written. Some may be skipped: of ten writes the first and the last may be
-        all that is told. Nothing may be built on seeing each of them.
-    R3  Told is held. When a handler hears of a change, the cache already shows it,
-        and `Updated.old` is what the same handler was told before.
-    R4  Every end is told. An object that vanished while nobody was watching is told
-        as deleted, with the last state that was known. A new object of the same
-        name is a new object: deletion first, then addition. Where objects are selected,
-        one that is no longer selected has ended, and one that is selected again is new.
-    R5  Late is not less. A handler that joins later is first told of everything
-        that the cache holds, as added; then it hears what all hear.
-    R6  `synced` means: the first complete list has been taken over, and every handler
-        that was there has been told of it. It stays true while the server is away.
-    R7  Objects are whole, with every field that this program does not know, and they
-        are shared: nobody changes them.
-    R8  `has_heard(version)` means: the cache shows every write of this resource up to
-        that version. A server numbers all its writes in one row, so the version may be
-        that of an object of any resource. False says nothing.
-    R9  An object that a handler or an index cannot read stops neither the others nor the
-        news that follow: it is set aside (`aside`), and told again when it changes.
+    REFL1  Eventually. Once the server can be reached and nothing changes, the cache equals
+           what the server has. Until then it is a state that each object had at some time,
+           and not necessarily the same time for two objects: nothing follows from comparing
+           two objects of the cache, and nothing at all from comparing two caches. Who is
+           about to do harm asks the server first.
+    REFL2  In order. The states of one object arrive in the order in which they were
+           written. Some may be skipped: of ten writes the first and the last may be all
+           that is told. Nothing may be built on seeing each of them.
+    REFL3  Told is held. When a handler hears of a change, the cache already shows it, and
+           `Updated.old` is what the same handler was told before.
+    REFL4  Every end is told. An object that vanished while nobody was watching is told as
+           deleted, with the last state that was known. A new object of the same name is a
+           new object: deletion first, then addition. Where objects are selected, one that is
+           no longer selected has ended, and one that is selected again is new.
+    REFL5  Late is not less. A handler that joins later is first told of everything that the
+           cache holds, as added; then it hears what all hear.
+    REFL6  `synced` means: the first complete list has been taken over, and every handler
+           that was there has been told of it. It stays true while the server is away.
+    REFL7  Objects are whole, with every field that this program does not know, and they are
+           shared: nobody changes them.
+    REFL8  `has_heard(version)` means: the cache shows every write of this resource up to
+           that version. A server numbers all its writes in one row, so the version may be
+           that of an object of any resource. False says nothing.
+    REFL9  An object that a handler or an index cannot read stops neither the others nor the
+           news that follow: it is set aside (`aside`), and told again when it changes.
 
 How it goes on
     A watch ends for many reasons, and every one is expected. When the server closes
     it or the connection breaks, the next watch begins where the last one stopped.
-    When that place is no longer known (410), everything is listed anew, and R4 is
+    When that place is no longer known (410), everything is listed anew, and REFL4 is
     what the comparison of old and new is for. Where the server can begin a watch
     with all that exists, that is the list; where it cannot, the list comes in pages.
     After a failure it waits, longer each time and never for the same time as its
@@ -255,7 +255,7 @@ class Reflector:
     def _applied(self, event: WatchEvent) -> tuple[Change, ...]:
         version = event.object.resource_version
         if _is_before(version, self._position):
-            self._cache.stale += 1  # K3: the stream has gone past this already
+            self._cache.stale += 1  # CACHE3: the stream has gone past this already
             return ()
         self._position = version or self._position
         if event.type is EventType.BOOKMARK:

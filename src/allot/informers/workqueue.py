@@ -5,14 +5,14 @@ Where it sits
     is handed the time, nothing waits.
 
 What it promises
-    Q1  A key is with at most one worker at a time.
-    Q2  A key that is added while it waits is not added twice. One that is added
-        while a worker has it is taken again afterwards: no addition is lost.
-    Q3  Keys that are due are taken in the order in which they became due.
-    Q4  A delayed key becomes due at the earliest of the moments asked for.
-    Q5  Each failure of a key in a row doubles its wait, up to a bound; `forget`
-        ends the row. Conflicts are not failures of the key: somebody else was
-        faster, so they are tried again soon.
+    WORKQ1  A key is with at most one worker at a time.
+    WORKQ2  A key that is added while it waits is not added twice. One that is added while a
+            worker has it is taken again afterwards: no addition is lost.
+    WORKQ3  Keys that are due are taken in the order in which they became due.
+    WORKQ4  A delayed key becomes due at the earliest of the moments asked for.
+    WORKQ5  Each failure of a key in a row doubles its wait, up to a bound; `forget` ends
+            the row. Conflicts are not failures of the key: somebody else was faster, so
+            they are tried again soon.
 """
 
 import heapq
@@ -30,7 +30,7 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long a key waits after failures (Q5)."""
+    """How long a key waits after failures (WORKQ5)."""
 
     first_s: float = 0.005
     longest_s: float = 60.0
@@ -111,12 +111,12 @@ class WorkQueue(Generic[K]):
         if not self._due:
             return None
         key = self._due.popleft()
-        require(key not in self._with_worker, f"Q1: {key} is with a worker already")
+        require(key not in self._with_worker, f"WORKQ1: {key} is with a worker already")
         self._with_worker[key] = now_s
         return Taken(key, now_s - self._wanted.pop(key))
 
     def done(self, key: K) -> None:
-        require(key in self._with_worker, f"Q1: {key} was not taken")
+        require(key in self._with_worker, f"WORKQ1: {key} was not taken")
         del self._with_worker[key]
         if key in self._wanted:
             self._due.append(key)
@@ -156,8 +156,9 @@ class WorkQueue(Generic[K]):
 
     def check(self) -> None:
         """For tests and the simulator."""
-        require(len(set(self._due)) == len(self._due), "Q2: a key waits twice")
+        require(len(set(self._due)) == len(self._due), "WORKQ2: a key waits twice")
         for key in self._due:
-            require(key in self._wanted and key not in self._with_worker, f"Q1: {key} waits and is worked on")
+            waits = key in self._wanted and key not in self._with_worker
+            require(waits, f"WORKQ1: {key} waits and is worked on")
         for key in self._wanted:
-            require(key in self._with_worker or key in self._due, f"Q2: the addition of {key} is lost")
+            require(key in self._with_worker or key in self._due, f"WORKQ2: the addition of {key} is lost")

@@ -12,11 +12,11 @@ Admission and the quota controller both ask here, so that they cannot count diff
 Nothing awaits, nothing reads a clock: objects in, amounts out.
 
 What it promises
-    Q2  The sum does not depend on order: adding and removing objects in any order gives what
-        counting the remaining ones gives.
-    Q3  The views of one device class agree. `<class>.deviceclass.resource.k8s.io/devices`, its
-        implicit name and the extended name that it serves count the same devices, however they
-        were asked for and whoever serves them, and none of them twice.
+    QUOTA1  The sum does not depend on order: adding and removing objects in any order gives what
+            counting the remaining ones gives.
+    QUOTA2  The views of one device class agree. `<class>.deviceclass.resource.k8s.io/devices`, its
+            implicit name and the extended name that it serves count the same devices, however they
+            were asked for and whoever serves them, and none of them twice.
 
 A terminating pod counts until it is gone or finished: until then it holds what it was given.
 """

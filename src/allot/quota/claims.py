@@ -6,7 +6,7 @@ charged, since any of them may be chosen. Administrators' access is charged as w
 
 The claim that the scheduler makes for the extended resources of a pod asks for devices that
 the pod has been charged for already. The claim then pays only the rest, so that each name counts
-each device once (Q3).
+each device once (QUOTA2).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,7 @@
 """A sum over objects that come, change and go.
 
 Each object is remembered with what it added, so a change costs what that object costs and not
-what the namespace holds (Q2).
+what the namespace holds (QUOTA1).
 """
 
 from collections.abc import Hashable, Iterable, Mapping

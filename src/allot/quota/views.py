@@ -1,4 +1,4 @@
-"""The names that devices of one class are counted under (Q3).
+"""The names that devices of one class are counted under (QUOTA2).
 
     <class>.deviceclass.resource.k8s.io/devices             what claims ask for
     requests.deviceclass.resource.kubernetes.io/<class>     as an extended resource without a name

@@ -6,20 +6,20 @@ Where it sits
     as long as it takes to do what happens in it.
 
 What it promises
-    V1  Time moves only when nobody has anything to do, and then to the next moment
-        at which somebody wants to be woken.
-    V2  Same program, same seed, same run: nothing depends on the wall clock, on the
-        address of an object or on the order of a set.
-    V3  When everybody waits and nobody is due, that is an error, with the names of
-        those who wait.
-    V4  Whoever is frozen does not get to run: not one step of its tasks, until it thaws.
-        Then all that it missed comes at once, in the order in which it came due.
+    VTIME1  Time moves only when nobody has anything to do, and then to the next moment at
+            which somebody wants to be woken.
+    VTIME2  Same program, same seed, same run: nothing depends on the wall clock, on the
+            address of an object or on the order of a set.
+    VTIME3  When everybody waits and nobody is due, that is an error, with the names of
+            those who wait.
+    VTIME4  Whoever is frozen does not get to run: not one step of its tasks, until it thaws.
+            Then all that it missed comes at once, in the order in which it came due.
 
-How V2 is kept
+How VTIME2 is kept
     asyncio keeps tasks in sets, and sets are ordered by hash. Tasks of this loop are
     numbered and hash to their number.
 
-How V4 is kept
+How VTIME4 is kept
     Whose a task is stands in its context (`OWNER`), which the tasks that it makes inherit.
     Every step of a task comes through `call_soon` with that context; while somebody is
     frozen, steps of the frozen are kept aside.
@@ -48,11 +48,11 @@ class Spinning(Exception):
 
 
 class NothingToDo(Exception):
-    """Every task waits for something that will never come (V3)."""
+    """Every task waits for something that will never come (VTIME3)."""
 
 
 class NumberedTask(asyncio.Task[Any]):
-    """A task that hashes to its number, so that sets of tasks have an order (V2)."""
+    """A task that hashes to its number, so that sets of tasks have an order (VTIME2)."""
 
     def __init__(self, coroutine: Any, *, number: int, **more: Any) -> None:
         self._number = number  # before anything puts the task into a set
@@ -123,7 +123,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def run_in_executor(  # type: ignore[override]
         self, executor: Any, func: Callable[..., Any], *args: Any
     ) -> "asyncio.Future[Any]":
-        """At once: when a thread comes back is nothing that a seed could decide (V2)."""
+        """At once: when a thread comes back is nothing that a seed could decide (VTIME2)."""
         future = self.create_future()
         try:
             future.set_result(func(*args))
@@ -132,7 +132,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return future
 
     def freeze(self, owner: str) -> None:
-        """V4. As a machine that is suspended, or a process that gets no time."""
+        """VTIME4. As a machine that is suspended, or a process that gets no time."""
         self._held.setdefault(owner, [])
         self.call_soon = self._call_soon_unless_frozen  # type: ignore[method-assign, assignment]
 

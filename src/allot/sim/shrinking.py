@@ -11,6 +11,7 @@ Each trial is a whole world, so there are at most so many. What is left is told 
 time: who did what, what went wrong, and what that broke.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -24,6 +25,7 @@ from .trouble import KINDS
 from .world import Cut, Report
 
 TRIALS_MAX = 150
+_PROMISE = re.compile(r"[A-Z]{1,6}\d{1,2}")
 T = TypeVar("T")
 Simulate = Callable[[Cut], Report]
 
@@ -125,7 +127,7 @@ class _Shrinking:
 def promise_of(text: str) -> str:
     """The name of the promise in a checker's words; the words themselves if there is none."""
     words = text.split(": ")
-    return next((word for word in words if word[:1].isupper() and word[1:].isdigit()), words[0])
+    return next((word for word in words if _PROMISE.fullmatch(word)), words[0])
 
 
 def _by_line(places: Sequence[int], steps: Sequence[Step]) -> list[tuple[int, ...]]:

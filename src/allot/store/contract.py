@@ -10,7 +10,7 @@ What it promises
         has a disk); revisions grow; a compare never succeeds on a stale revision.
     S2  Every watcher of a prefix sees the same ordered history without gaps or
         repetitions, or is told to start over (`Compacted`).
-    S2a One transaction is one revision, and a watcher gets it in one piece.
+    STORE1  One transaction is one revision, and a watcher gets it in one piece.
 
 An empty store is at revision 1, so that 0 can mean "none" in a compare and
 "now" in a read. Keys are text, ordered by code point.

@@ -5,11 +5,11 @@ Where it sits
     reads at an older revision ask it how a key was then.
 
 What it promises
-    H1  Every event with a revision greater than `floor` is here, in order.
-    H2  For every revision from `floor` on, `at` knows each key as it was.
-    H3  It keeps at most `bytes_max`, and forgets whole revisions, oldest first.
-    H4  What is forgotten is let go of at once: no value stays in memory because the place
-        where it lay has not been tidied up yet.
+    HIST1  Every event with a revision greater than `floor` is here, in order.
+    HIST2  For every revision from `floor` on, `at` knows each key as it was.
+    HIST3  It keeps at most `bytes_max`, and forgets whole revisions, oldest first.
+    HIST4  What is forgotten is let go of at once: no value stays in memory because the place
+           where it lay has not been tidied up yet.
 """
 
 from bisect import bisect_left, bisect_right
@@ -54,7 +54,7 @@ class History:
         self._bytes += size_of(event)
 
     def trim(self) -> None:
-        """Forget the oldest revisions until the rest fits the budget (H3).
+        """Forget the oldest revisions until the rest fits the budget (HIST3).
 
         Called between transactions, so that none is ever half forgotten.
         """
@@ -105,7 +105,7 @@ class History:
         return bisect_right(self._events, revision, lo=self._start, key=lambda event: event.revision)
 
     def at(self, revision: int, key: str, now: Entry | None) -> Entry | None:
-        """How `key`, which is `now`, was at `revision` (H2)."""
+        """How `key`, which is `now`, was at `revision` (HIST2)."""
         past = self._past.get(key)
         if past is None or past[-1][0] <= revision:
             return now

@@ -6,9 +6,9 @@ Where it sits
     the only method that adds anything.
 
 What it promises
-    K1  `revision` grows by one with every commit that changes something.
-    K2  A page costs what it returns, not what the store holds.
-    K3  All writes of a commit carry its revision.
+    KEYS1  `revision` grows by one with every commit that changes something.
+    KEYS2  A page costs what it returns, not what the store holds.
+    KEYS3  All writes of a commit carry its revision.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -150,7 +150,7 @@ class KeySpace:
         require(ordered == sorted(self._entries), "the order lists exactly the entries")
         require(
             all(entry.created <= entry.revision <= self.revision for entry in self._entries.values()),
-            "K1: no entry is from the future",
+            "KEYS1: no entry is from the future",
         )
         require(not set(self.history.gone().between("", None)) & set(ordered), "what is gone has no present")
 

@@ -159,7 +159,7 @@ class Watches:
         self._open.discard(watch)
 
     def publish(self, events: Sequence[Event]) -> None:
-        """Tell everyone concerned about one commit, each in one piece (S2a)."""
+        """Tell everyone concerned about one commit, each in one piece (STORE1)."""
         if len(events) == 1:
             for watch in self._concerned(events[0].key):
                 watch.offer(events)

@@ -1,4 +1,4 @@
-"""The hold record: H1 to H4, with stories first and the whole as a property."""
+"""The hold record: HOLD1 to HOLD4, with stories first and the whole as a property."""
 
 import pytest
 from hypothesis import given, settings
@@ -51,7 +51,7 @@ def test_a_claim_frees_what_it_held_and_nothing_else():
 
 
 def test_admin_access_holds_nothing():
-    """H4."""
+    """HOLD4."""
     claim = {"status": {"allocation": allocation(result("a", adminAccess=True))}}
     assert holds.held_by(claim) == {}
 
@@ -79,7 +79,7 @@ def share(number, **consumed):
 
 
 def test_shares_live_beside_shares_but_not_beside_an_owner():
-    """H1."""
+    """HOLD1."""
     shared = hold(EMPTY, "first", share(0), SHARED)
     assert why_not(shared, "second", share(1), SHARED) is None
     assert "share" in why_not(shared, "second", share(0), SHARED)
@@ -90,7 +90,7 @@ def test_shares_live_beside_shares_but_not_beside_an_owner():
 
 @pytest.mark.parametrize("pool", [stock(slice_(device("a"))), stock(slice_(device("b"))), offers.EMPTY])
 def test_a_device_whose_slice_allows_one_allocation_has_one_share(pool):
-    """H1: a share id is easily made up. Without a slice nobody has said that it may be shared."""
+    """HOLD1: a share id is easily made up. Without a slice nobody has said that it may be shared."""
     record = hold(EMPTY, "first", share(0), pool)
     assert "no slice allows several allocations" in why_not(record, "second", share(1), pool)
     assert "this claim already" in why_not(EMPTY, "first", [*share(0), *share(1)], pool)
@@ -111,7 +111,7 @@ def sized(amount, *, name="memory", **pool):
 
 
 def test_shares_do_not_add_up_to_more_than_the_device_has():
-    """H2. Two schedulers may each find room for 6Gi; the second is told that there is none."""
+    """HOLD2. Two schedulers may each find room for 6Gi; the second is told that there is none."""
     pool = sized("10Gi")
     record = hold(EMPTY, "first", share(0, memory="6Gi"), pool)
     assert "12Gi of memory" in why_not(record, "second", share(1, memory="6Gi"), pool)
@@ -123,7 +123,7 @@ def test_shares_do_not_add_up_to_more_than_the_device_has():
 @pytest.mark.parametrize("published", ["memory", "d.example.com/memory"])
 @pytest.mark.parametrize("named", ["memory", "d.example.com/memory"])
 def test_the_domain_of_the_driver_may_be_left_out(published, named):
-    """H2, whichever way either side writes it."""
+    """HOLD2, whichever way either side writes it."""
     pool = sized("10Gi", name=published)
     record = hold(EMPTY, "first", share(0, memory="6Gi"), pool)
     assert "12Gi" in why_not(record, "second", share(1, **{named: "6Gi"}), pool)
@@ -168,7 +168,7 @@ def test_nobody_gives_back_by_consuming_less_than_nothing():
     ids=["grown", "shrunk", "less than is in use", "device gone", "no slices"],
 )
 def test_what_a_device_has_is_what_its_slice_says_and_else_what_it_said(later, fits, too_much):
-    """H5."""
+    """HOLD5."""
     record = hold(EMPTY, "first", share(0, memory="6Gi"), sized("10Gi"))
     record = holds.read(holds.write(record))
     assert why_not(record, "second", share(1, memory=too_much), later) is not None
@@ -187,7 +187,7 @@ COUNTED = stock(
 
 
 def test_partitions_do_not_draw_more_than_their_counters_have():
-    """H2: the whole device and one half of it are different devices, and still overlap."""
+    """HOLD2: the whole device and one half of it are different devices, and still overlap."""
     record = hold(EMPTY, "first", results(result("half-0")), COUNTED)
     assert why_not(record, "second", results(result("half-1")), COUNTED) is None
     assert "60Gi of counter gpu/memory" in why_not(record, "second", results(result("whole")), COUNTED)
@@ -201,7 +201,7 @@ def grouped(name, *groups):
 
 
 def test_partitions_of_different_groups_do_not_meet():
-    """H2, KEP-5963: devices without a group go together, and with no other."""
+    """HOLD2, KEP-5963: devices without a group go together, and with no other."""
     pool = stock(
         slice_(grouped("a", "mig"), grouped("b", "mig", "both"), grouped("c", "mps", "both"), grouped("d")),
         slice_(devices=None, sharedCounters=[{"name": "gpu", "counters": {"memory": {"value": "9"}}}]),
@@ -241,7 +241,7 @@ def test_groups_are_of_one_counter_set():
 
 
 def test_one_claim_alone_takes_no_more_than_there_is():
-    """H2, D2: also what nobody else wants. What is held stays held."""
+    """HOLD2, D2: also what nobody else wants. What is held stays held."""
     shrunk = counted(drawing("whole", "40Gi"), total="1Gi")
     assert "40Gi of counter gpu/memory" in why_not(EMPTY, "first", results(result("whole")), shrunk)
     held = hold(EMPTY, "first", results(result("half-0")), COUNTED)
@@ -272,7 +272,7 @@ def test_one_claim_alone_takes_no_more_than_there_is():
     ],
 )
 def test_what_a_held_device_draws_is_not_forgotten(later):
-    """H5: as long as half of the counters are drawn, the whole is not there, whatever the slices say."""
+    """HOLD5: as long as half of the counters are drawn, the whole is not there, whatever the slices say."""
     record = hold(EMPTY, "first", results(result("half-0")), COUNTED)
     record = holds.read(holds.write(record))
     assert why_not(record, "second", results(result("whole")), later) is not None
@@ -408,7 +408,7 @@ steps = st.lists(st.tuples(st.sampled_from(["c1", "c2", "c3"]), st.one_of(st.non
 @settings(max_examples=200)
 @given(steps)
 def test_no_device_is_ever_given_twice(history):
-    """H1, H3 over any history in which a refused hold is not made."""
+    """HOLD1, HOLD3 over any history in which a refused hold is not made."""
     record, model = EMPTY, {}
     pool = stock(slice_(*(device(name, allowMultipleAllocations=True) for name in "abc")))
     for claim, wanted in history:

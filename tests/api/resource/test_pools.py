@@ -27,7 +27,7 @@ def device(number: int, draws: bool = False, **more: Any) -> Fields:
     generation=st.integers(1, 9),
 )
 def test_nothing_is_lost_and_no_limit_is_passed(devices, sets, draws, generation):
-    """PC1 to PC3: cut and put together again, it is the same pool."""
+    """SPLIT1 to SPLIT3: cut and put together again, it is the same pool."""
     made = [device(number, draws) for number in range(devices)]
     counters = [{"name": f"c-{number}", "counters": {}} for number in range(sets)]
     slices = Pool("d.example.com", "n", made, counters, node="n").slices(generation)
@@ -47,7 +47,7 @@ def test_nothing_is_lost_and_no_limit_is_passed(devices, sets, draws, generation
 
 
 def test_devices_with_taints_need_more_slices():
-    """PC2: the server takes no more than 64 of them in one."""
+    """SPLIT2: the server takes no more than 64 of them in one."""
     taint = {"key": "k", "effect": "NoSchedule"}
     many = [device(number) for number in range(100)]
     assert len(Pool("d", "n", many, node="n").slices()) == 1
@@ -97,13 +97,13 @@ def test_a_pool_that_is_not_there_is_created():
 
 
 def test_a_pool_that_is_right_is_left_alone_whatever_its_generation():
-    """PW1."""
+    """PUBL1."""
     assert not changes(slices_of("a", "b"), stored(slices_of("a", "b")))
     assert not changes(slices_of("a", "b"), stored(slices_of("a", "b", generation=7)))
 
 
 def test_a_single_slice_is_replaced_in_its_generation():
-    """PW2: between the old pool and the new one there is nothing to be seen."""
+    """PUBL2: between the old pool and the new one there is nothing to be seen."""
     found = changes(slices_of("a", "other", "c"), stored(slices_of("a", "b", "c", generation=4)))
     assert [one["metadata"]["name"] for one in found.replace] == ["s-1"]
     assert generations(found.replace) == [4]
@@ -111,7 +111,7 @@ def test_a_single_slice_is_replaced_in_its_generation():
 
 
 def test_two_slices_move_the_whole_pool_to_the_next_generation():
-    """PW2: a reader must never put together old and new."""
+    """PUBL2: a reader must never put together old and new."""
     found = changes(slices_of("x", "y", "c"), stored(slices_of("a", "b", "c")))
     assert generations(found.replace) == [2, 2, 2]
     assert not found.create and not found.delete
@@ -218,7 +218,7 @@ def states(slices: list[Fields], wanted: list[Fields]):
 @given(MESS, st.lists(st.tuples(CONTENTS, st.integers(0, 12)), min_size=1, max_size=4))
 @example([(0, "a", 1, 2), (1, "a", 1, 2)], [(["b", "b"], 1), (["a", "b"], 1), (["a", "b"], 12)])
 def test_whenever_the_writer_is_cut_short_nobody_sees_old_and_new_in_one_pool(found, plans):
-    """PW3, over several writers: each begins where the one before it was cut short."""
+    """PUBL3, over several writers: each begins where the one before it was cut short."""
     present = mess(found)
     before = {encode(one) for one in present}
     whole: list[list[Fields]] = []
@@ -237,7 +237,7 @@ def test_whenever_the_writer_is_cut_short_nobody_sees_old_and_new_in_one_pool(fo
 @settings(max_examples=300, deadline=None)
 @given(MESS, CONTENTS)
 def test_no_older_generation_comes_back(found, contents):
-    """PW3: what a reader has seen the end of stays ended."""
+    """PUBL3: what a reader has seen the end of stays ended."""
     newest = 0
     for state in states(mess(found), slices_of(*contents)):
         if state:
@@ -249,7 +249,7 @@ def test_no_older_generation_comes_back(found, contents):
 @settings(max_examples=300, deadline=None)
 @given(MESS, CONTENTS)
 def test_at_the_end_the_pool_is_shown_and_there_is_nothing_more_to_write(found, contents):
-    """PW1."""
+    """PUBL1."""
     wanted = slices_of(*contents)
     *_, last = states(mess(found), wanted)
     assert (shown(last) or []) == [content(one) for one in wanted]

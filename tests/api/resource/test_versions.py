@@ -1,4 +1,4 @@
-"""Conversions lose nothing: V1, V2 of `versions`."""
+"""Conversions lose nothing: VERS1, VERS2 of `versions`."""
 
 import copy
 
@@ -56,7 +56,7 @@ def there_and_back(kind, hub):
 @settings(max_examples=150)
 @given(st.lists(hub_requests(), max_size=3))
 def test_a_claim_survives_v1beta1(requests):
-    """V1."""
+    """VERS1."""
     for kind, hub in ((CLAIM, claim(*requests)), (TEMPLATE, template(*requests))):
         assert there_and_back(kind, hub) == hub
 
@@ -64,7 +64,7 @@ def test_a_claim_survives_v1beta1(requests):
 @settings(max_examples=150)
 @given(st.lists(hub_devices, max_size=3))
 def test_a_slice_survives_v1beta1(devices):
-    """V1."""
+    """VERS1."""
     hub = slice_(*devices)
     assert there_and_back(SLICE, hub) == hub
 
@@ -72,7 +72,7 @@ def test_a_slice_survives_v1beta1(devices):
 @settings(max_examples=150)
 @given(st.lists(st.builds(lambda basic: {"name": "d", "basic": basic}, contents), max_size=3))
 def test_a_v1beta1_slice_survives_the_hub(devices):
-    """V2."""
+    """VERS2."""
     version, body = SLICE.version("v1beta1"), slice_(*devices)
     assert version.from_hub(version.to_hub(copy.deepcopy(body))) == body
 
@@ -80,7 +80,7 @@ def test_a_v1beta1_slice_survives_the_hub(devices):
 @settings(max_examples=150)
 @given(st.lists(st.builds(lambda flat: {"name": "r", **flat}, asked), min_size=1, max_size=3))
 def test_a_v1beta1_claim_survives_the_hub(requests):
-    """V2."""
+    """VERS2."""
     version, body = CLAIM.version("v1beta1"), claim(*requests, config=[])
     assert version.from_hub(version.to_hub(copy.deepcopy(body))) == body
 

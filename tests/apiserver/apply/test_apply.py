@@ -80,7 +80,7 @@ def test_force_takes_the_field():
 
 
 def test_two_who_agree_share():
-    """S4. Neither can remove the field alone."""
+    """APPLY4. Neither can remove the field alone."""
     world = World()
     world.apply("ann", config(replicas=3))
     assert world.apply("bob", config(replicas=3)) is None
@@ -91,7 +91,7 @@ def test_two_who_agree_share():
 
 
 def test_what_is_given_up_goes_and_what_others_have_stays():
-    """S2."""
+    """APPLY2."""
     world = World()
     world.apply("ann", config(replicas=3, paused=True, minReadySeconds=1))
     world.update("bob", lambda fields: fields["spec"].update(minReadySeconds=9))
@@ -237,7 +237,7 @@ def test_the_first_apply_finds_owners_for_what_is_there():
 
 
 def test_applying_again_moves_nothing_not_even_the_time():
-    """S5."""
+    """APPLY5."""
     world = World()
     world.apply("ann", config(replicas=3))
     before = copy.deepcopy(world.live)
@@ -372,7 +372,7 @@ def played(history):
 @settings(max_examples=150)
 @given(steps, who, deployments)
 def test_applying_twice_is_applying_once(history, manager, fields):
-    """S5, S1."""
+    """APPLY5, APPLY1."""
     world = played(history)
     world.apply(manager, fields, force=True)
     once = copy.deepcopy(world.live)
@@ -386,7 +386,7 @@ def test_applying_twice_is_applying_once(history, manager, fields):
 @settings(max_examples=150)
 @given(steps, who, deployments)
 def test_nobody_loses_a_field_to_an_apply_without_force(history, manager, fields):
-    """S2, S3."""
+    """APPLY2, APPLY3."""
     world = played(history)
     others = [e for e in world.managed if (e["manager"], e["operation"]) != (manager, "Apply")]
     before = world.live or {}

@@ -44,7 +44,7 @@ def members(node, path=()):
 
 @given(all_paths, all_paths)
 def test_tries_are_sets(one, other):
-    """F1, F2."""
+    """FIELDS1, FIELDS2."""
     a, b = trie(one), trie(other)
     assert members(union(a, b)) == one | other
     assert members(difference(a, b)) == one - other

@@ -120,7 +120,7 @@ def test_what_is_gone_has_no_owner():
 
 
 def test_a_write_that_changes_nothing_leaves_the_record_alone():
-    """U4."""
+    """UPDATE4."""
     live = write(None, deployment(), KUBECTL, "t0")
     assert write(live, live, KUBECTL, "t9") == live
     moved = copy.deepcopy(live)
@@ -254,7 +254,7 @@ def test_a_change_names_each_field_once(old, new):
 @settings(max_examples=200)
 @given(st.lists(st.tuples(st.sampled_from(["ann", "bob", "cat"]), deployments), min_size=2, max_size=5))
 def test_every_field_has_one_owner_after_any_history(history):
-    """U1, U2, U3: updaters partition what is there."""
+    """UPDATE1, UPDATE2, UPDATE3: updaters partition what is there."""
     live = None
     for i, (who, new) in enumerate(history):
         before = live

@@ -26,7 +26,7 @@ class World:
         before = copy.deepcopy((self.live, config))
         author = Author(manager, self.version, subresource)
         result = apply(self.live, config, author, f"t{self.clock:03}", self.schema, force=force)
-        assert (self.live, config) == before, "S3: whoever is asked changes nothing"
+        assert (self.live, config) == before, "APPLY3: whoever is asked changes nothing"
         if not isinstance(result, Applied):
             return result
         self.live = copy.deepcopy(result.fields)

@@ -188,7 +188,7 @@ def changed(api, pod, annotations, user, way, subresource):
     "user, subresource", [(NODE, "/status"), (identities.ADMIN, "/status"), (identities.ADMIN, "")]
 )
 def test_a_pod_does_not_become_a_mirror_pod(api, pod, way, value, user, subresource):
-    """G2: a node could lose its way to what the pod needs, and the pod its account and its claims."""
+    """GRAPH2: a node could lose its way to what the pod needs, and the pod its account and its claims."""
     answer = changed(api, pod, {MIRROR: value}, user, way, subresource)
     assert answer.status == 422, answer.body
     assert answer.causes == [(f"metadata.annotations[{MIRROR}]", "FieldValueForbidden")]

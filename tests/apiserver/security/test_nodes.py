@@ -102,7 +102,7 @@ def test_a_pod_without_a_node_opens_nothing():
 
 
 def test_a_mirror_pod_opens_no_path_but_its_own():
-    """G2: otherwise a node could grant itself any secret by naming it."""
+    """GRAPH2: otherwise a node could grant itself any secret by naming it."""
     mirror = pod(
         metadata={"annotations": {"kubernetes.io/config.mirror": "x"}},
         spec={"imagePullSecrets": [{"name": "s"}]},
@@ -226,7 +226,7 @@ EVENTS = st.lists(
 
 @given(EVENTS)
 def test_the_graph_answers_as_a_reading_of_all_pods_would(events):
-    """G1."""
+    """GRAPH1."""
     graph, world = NodeGraph(), {}
     for name, node, secrets, gone in events:
         fields = pod(name, node, spec={"imagePullSecrets": [{"name": secret} for secret in secrets]})

@@ -110,7 +110,7 @@ def test_paths_end_in_a_star_or_match_as_they_are():
 
 
 def test_an_aggregate_follows_its_parts_at_once():
-    """R3, through two levels: admin gathers edit, which gathers what carries its label."""
+    """RBAC3, through two levels: admin gathers edit, which gathers what carries its label."""
     secrets = {"verbs": ["get"], "apiGroups": [""], "resources": ["secrets"]}
     found = policy(
         role("admin", [], gathers={"to-admin": "true"}),
@@ -220,7 +220,7 @@ ACTIONS = st.builds(
 @given(EVENTS, st.lists(st.tuples(USERS, ACTIONS), min_size=4, max_size=8))
 @settings(max_examples=200)
 def test_the_index_answers_as_a_reading_of_all_objects_would(events, questions):
-    """R1, R2, R3, with questions between the events so that kept answers are put to the test."""
+    """RBAC1, RBAC2, RBAC3, with questions between the events so that kept answers are put to the test."""
     found, world = Policy(), {}
     for fields, gone in events:
         key = (fields["kind"], fields["metadata"].get("namespace", ""), fields["metadata"]["name"])

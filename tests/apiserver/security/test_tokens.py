@@ -68,7 +68,7 @@ def test_a_token_is_not_valid_before_its_time_but_clocks_may_differ_a_little(wor
 
 
 def test_a_token_dies_with_its_account_and_does_not_serve_its_successor(world):
-    """T2, T3: seen good, then refused at once."""
+    """TOKEN2, TOKEN3: seen good, then refused at once."""
     tokens, given_token = Tokens(KEYS, world), token(world)
     assert tokens.user(given_token, NOW) is not None
     world.put("serviceaccounts", "dev", "bot", "sa-2")
@@ -193,7 +193,7 @@ def test_the_memory_of_verified_tokens_is_bounded(world, monkeypatch):
     assert len(tokens._remembered) == 3
 
 
-# J1: whatever is done to a token, it does not verify.
+# JWT1: whatever is done to a token, it does not verify.
 
 SIGNED = KEYS.sign({"sub": BOT, "n": 1})
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_."

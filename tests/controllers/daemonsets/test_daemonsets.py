@@ -111,7 +111,7 @@ def test_a_failed_daemon_is_replaced():
 
 
 def test_an_update_goes_node_by_node():
-    """V1, as seen by whoever counts pods; and every template is a revision."""
+    """DSET2, as seen by whoever counts pods; and every template is a revision."""
 
     async def story(here: World) -> None:
         names = [f"n{n}" for n in range(5)]
@@ -282,7 +282,7 @@ def test_a_pod_is_made_for_its_node_and_keeps_its_own_terms():
 
 @given(st.integers(1, 6), st.integers(1, 3), st.data())
 def test_an_update_never_takes_down_more_than_it_may_and_ends(count, limit, data):
-    """V1 as arithmetic: pods become available in any order."""
+    """DSET2 as arithmetic: pods become available in any order."""
     now = datetime(2026, 1, 1, tzinfo=UTC)
     rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": limit, "maxSurge": 0}}
     owner = Object(encode(daemon_set(updateStrategy=rolling)))
@@ -303,7 +303,7 @@ def test_an_update_never_takes_down_more_than_it_may_and_ends(count, limit, data
         for node in steps.create:
             pods[node] = pod(node, "new", False)
         ready = [p for p in pods.values() if p.view(core.Pod).status.conditions]
-        assert len(ready) >= count - limit, "V1"
+        assert len(ready) >= count - limit, "DSET2"
         waiting = [node for node, p in pods.items() if p not in ready]
         if waiting and data.draw(st.booleans()):
             node = data.draw(st.sampled_from(waiting))

@@ -85,7 +85,7 @@ def test_a_deployment_becomes_a_replica_set_and_pods():
 
 
 def test_a_rolling_update_replaces_all_pods_within_its_bounds():
-    """U1 and U2, as seen by whoever counts pods."""
+    """ROLL1 and ROLL2, as seen by whoever counts pods."""
 
     async def story(here: World) -> None:
         strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}}

@@ -1,4 +1,4 @@
-"""Rolling updates as arithmetic: U1, U2 and U3 of `rollout`, whatever becomes ready when."""
+"""Rolling updates as arithmetic: ROLL1, ROLL2 and ROLL3 of `rollout`, whatever becomes ready when."""
 
 from dataclasses import replace
 
@@ -32,8 +32,8 @@ def test_a_rolling_update_keeps_its_bounds_and_ends(replicas, surge, unavailable
     sets = {"new": Set("new", "3", first_size(wanted, old)), **{one.name: one for one in old}}
     for _ in range(200):
         total = sum(one.replicas for one in sets.values())
-        assert total <= replicas + wanted.surge, "U1"
-        assert sum(one.available for one in sets.values()) >= least, "U2"
+        assert total <= replicas + wanted.surge, "ROLL1"
+        assert sum(one.available for one in sets.values()) >= least, "ROLL2"
         new, rest = sets["new"], [one for one in sets.values() if one.name != "new"]
         sizes = roll(wanted, new, rest)
         for name, size in sizes.items():
@@ -42,9 +42,9 @@ def test_a_rolling_update_keeps_its_bounds_and_ends(replicas, surge, unavailable
             if new.replicas == new.available == replicas and not any(one.replicas for one in rest):
                 return
             waiting = new.replicas - new.available
-            assert waiting, f"U3: nothing moves: {sets}"
+            assert waiting, f"ROLL3: nothing moves: {sets}"
             sets["new"] = replace(new, available=new.available + data.draw(st.integers(1, waiting)))
-    raise AssertionError(f"U3: no end: {sets}")
+    raise AssertionError(f"ROLL3: no end: {sets}")
 
 
 @given(st.integers(0, 20), st.integers(0, 20), AMOUNT, st.data())

@@ -1,4 +1,4 @@
-"""T1 and T2: the taints of the newest slices, told one slice at a time."""
+"""TPOOL1 and TPOOL2: the taints of the newest slices, told one slice at a time."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,7 +32,7 @@ def test_only_no_execute_counts():
 
 
 def test_a_slice_that_changes_no_taint_concerns_nobody():
-    """T2."""
+    """TPOOL2."""
     pools = Pools()
     pools.put(slice_value("s", device("d0", taint())))
     assert not [*pools.put(slice_value("s", device("d0", taint()), device("d1")))]
@@ -69,7 +69,7 @@ def naive(known, wanted):
 
 @given(st.lists(slices | st.sampled_from(("s1", "s2", "s3", "s4")), max_size=12))
 def test_it_is_as_if_all_slices_were_read_anew(steps):
-    """T1 and T2."""
+    """TPOOL1 and TPOOL2."""
     pools, known = Pools(), {}
     everywhere = [DeviceId(DRIVER, pool, name) for pool in ("a", "b") for name in ("d0", "d1")]
     for step in steps:

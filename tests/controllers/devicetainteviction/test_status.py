@@ -137,7 +137,7 @@ evictions = st.lists(rules, max_size=3).map(
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("12"), evictions), max_size=15))
 def test_what_is_pending_is_as_if_counted_anew(steps):
-    """G1 and G2."""
+    """AGENDA1 and AGENDA2."""
     agenda, known = Agenda(), {}
 
     def naive(rule):

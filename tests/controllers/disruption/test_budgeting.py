@@ -119,7 +119,7 @@ def test_of_a_deployment_one_pod_goes_at_a_time():
 
 
 def test_a_pod_that_was_evicted_and_stays_counts_again_after_two_minutes():
-    """X3: its time is up in a moment, and nothing else happens."""
+    """PDB3: its time is up in a moment, and nothing else happens."""
 
     async def story(here: World) -> None:
         await pod(here, "p0")
@@ -138,7 +138,7 @@ def test_a_pod_that_was_evicted_and_stays_counts_again_after_two_minutes():
 
 
 def test_a_charge_made_meanwhile_is_not_undone():
-    """X2: the eviction is allowed while the controller is about to write what it counted before."""
+    """PDB2: the eviction is allowed while the controller is about to write what it counted before."""
 
     async def story(here: World) -> None:
         await here.start()
@@ -321,7 +321,7 @@ def test_an_owner_that_the_cache_does_not_show_yet_is_asked_for():
 
 
 def test_pods_that_nobody_scales_allow_nothing_and_the_budget_says_why():
-    """X4. The controller of a pod has no scale; another controller mends it."""
+    """PDB4. The controller of a pod has no scale; another controller mends it."""
 
     async def story(here: World) -> None:
         job = await here.client.resource("batch", "v1", "jobs").create(
@@ -368,7 +368,7 @@ def test_a_pod_without_a_controller_is_not_expected():
 
 
 def test_pods_that_nobody_controls_allow_nothing_and_the_refusal_says_why():
-    """X4. One is healthy and none is needed, so the numbers do not tell."""
+    """PDB4. One is healthy and none is needed, so the numbers do not tell."""
 
     async def story(here: World) -> None:
         await pod(here, "alone")

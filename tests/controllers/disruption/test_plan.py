@@ -94,7 +94,7 @@ def test_who_is_not_ready_or_finished_or_ending_is_not_healthy():
 
 
 def test_what_cannot_be_counted_allows_nothing_and_says_why():
-    """X4."""
+    """PDB4."""
     unknown = budget(maxUnavailable=5)
     found = stands(unknown, *many(3), wanted=Uncounted("pod p0 is controlled by nobody we know"))
     assert found.allowed == 0
@@ -116,7 +116,7 @@ OWNED = [{"kind": "ReplicaSet", "name": "s", "uid": "u", "controller": True}]
     ],
 )
 def test_where_pods_are_there_and_none_are_expected_it_is_said_why(spec, owners, why):
-    """X4. The numbers are upstream's: one healthy, none needed, none may go."""
+    """PDB4. The numbers are upstream's: one healthy, none needed, none may go."""
     before = budget(**spec)
     found = stands(before, pod("p0", ownerReferences=owners))
     assert shown(found) == (0, 0, 1, 0)
@@ -159,7 +159,7 @@ def test_whoever_is_gone_or_told_to_end_is_forgotten():
 
 
 def test_whoever_is_still_there_after_two_minutes_counts_again():
-    """X3."""
+    """PDB3."""
     noted = {"p0": ago(DELETED_WITHIN_S), "p1": ago(DELETED_WITHIN_S - 1)}
     found = stands(budget(noted, minAvailable=1), *many(3))
     assert found.going == {"p1": noted["p1"]}
@@ -255,7 +255,7 @@ def worlds(draw: st.DrawFn) -> tuple[Object, list[Object], int | Uncounted]:
 
 @given(worlds(), st.booleans())
 def test_all_that_is_allowed_leaves_as_many_healthy_pods_as_are_desired(world, is_current):
-    """X1. Counted anew from the pods, as an observer would who takes every allowed pod away."""
+    """PDB1. Counted anew from the pods, as an observer would who takes every allowed pod away."""
     before, pods, wanted = world
     found = stands(before, *pods, wanted=wanted, is_current=is_current)
     conditions = [one.fields["status"]["conditions"][0]["status"] == "True" for one in pods]
@@ -285,7 +285,7 @@ def test_what_was_written_plans_no_write(world, is_current):
 
 @given(worlds())
 def test_an_eviction_that_is_charged_is_counted_once(world):
-    """X2 at rest: while the pod is there, and after it is gone, what is allowed is what the charge left."""
+    """PDB2 at rest: while the pod is there, and after it is gone, what is allowed is what the charge left."""
     before, pods, wanted = world
     found = stands(before, *pods, wanted=wanted)
     healthy = [

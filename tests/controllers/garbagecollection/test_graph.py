@@ -165,7 +165,7 @@ test_whatever_the_order_no_garbage_stays_and_nothing_owned_goes = Collecting.Tes
 
 
 def test_a_reference_that_does_not_fit_neither_holds_nor_is_held():
-    """G1: another namespace, another kind, another name."""
+    """GC1: another namespace, another kind, another name."""
     graph = Graph()
     graph.observe(member("owner", is_deleting=True, finalizers=(FOREGROUND,)))
     graph.observe(member("elsewhere", reference("owner", True), namespace="b"))
@@ -177,7 +177,7 @@ def test_a_reference_that_does_not_fit_neither_holds_nor_is_held():
 
 
 def test_the_end_of_what_held_an_owner_back_sends_for_the_owner():
-    """G2."""
+    """GC2."""
     graph = Graph()
     graph.observe(member("owner", is_deleting=True, finalizers=(FOREGROUND,)))
     graph.observe(member("child", reference("owner", True)))

@@ -160,7 +160,7 @@ def test_a_job_that_takes_too_long_fails():
 
 
 def test_every_pod_is_counted_once_though_the_controller_dies_again_and_again():
-    """J1."""
+    """JOB1."""
 
     async def story(here: World) -> None:
         await writing(here).create(job(completions=20, parallelism=5))
@@ -208,7 +208,7 @@ async def counted(here: World) -> int:
 
 
 def test_a_pod_that_another_noted_and_that_is_not_known_here_yet_is_not_counted():
-    """J1: it looks as if its finalizer were gone, and would be counted again when it is known."""
+    """JOB1: it looks as if its finalizer were gone, and would be counted again when it is known."""
 
     async def story(here: World) -> None:
         assert here.ear is not None
@@ -246,7 +246,7 @@ def test_a_pod_that_another_noted_and_that_is_not_known_here_yet_is_not_counted(
 
 
 def test_a_pod_that_another_has_counted_is_not_noted_again():
-    """J1: as it is known here it is still to be counted."""
+    """JOB1: as it is known here it is still to be counted."""
 
     async def story(here: World) -> None:
         assert here.ear is not None
@@ -279,7 +279,7 @@ async def end(here: World) -> None:
 
 
 def test_no_pod_is_made_for_a_job_that_another_has_ended():
-    """J2: this copy was frozen, and hears of the pod, which is counted, before it hears of the job."""
+    """JOB2: this copy was frozen, and hears of the pod, which is counted, before it hears of the job."""
 
     async def story(here: World) -> None:
         assert here.ear is not None
@@ -302,7 +302,7 @@ def test_no_pod_is_made_for_a_job_that_another_has_ended():
 
 
 def test_a_pod_that_was_refused_is_not_made_once_another_has_ended_the_job():
-    """J2: also where there is nothing new to say of the job before the pod is made."""
+    """JOB2: also where there is nothing new to say of the job before the pod is made."""
 
     async def story(here: World) -> None:
         assert here.ear is not None
@@ -360,7 +360,7 @@ def test_pods_of_a_deleted_job_are_let_go():
 
 
 def test_a_job_that_somebody_else_manages_is_left_to_them():
-    """J3: not one pod, not one word in its status. One that names this controller is its own."""
+    """JOB3: not one pod, not one word in its status. One that names this controller is its own."""
 
     async def story(here: World) -> None:
         theirs = job(managedBy="example.com/queue")

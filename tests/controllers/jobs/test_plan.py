@@ -104,7 +104,7 @@ class Server:
     st.lists(st.tuples(st.booleans(), st.booleans()), max_size=8),
 )
 def test_each_pod_is_counted_once_wherever_the_work_stops(phases, steps):
-    """J1: passes that end before the finalizers go, pods that vanish at once."""
+    """JOB1: passes that end before the finalizers go, pods that vanish at once."""
     server = Server(phases)
     for removes, forgets in [*steps, (True, False), (True, False), (True, False)]:
         server.step(removes, forgets)

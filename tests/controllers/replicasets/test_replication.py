@@ -56,7 +56,7 @@ def test_it_makes_pods_of_its_template_and_owns_them():
 
 
 def test_it_scales_up_and_down_and_replaces_what_goes():
-    """W3."""
+    """RSET3."""
 
     async def story(here: World) -> None:
         await sets(here).create(replica_set(replicas=1))
@@ -114,7 +114,7 @@ def test_finished_pods_are_replaced_and_left_to_be_read():
 
 
 def test_pods_that_match_and_are_free_are_adopted_and_others_are_not():
-    """W2."""
+    """RSET2."""
 
     async def story(here: World) -> None:
         body = {"apiVersion": "v1", "kind": "Pod", "spec": TEMPLATE["spec"]}
@@ -174,7 +174,7 @@ def test_a_set_that_is_being_deleted_makes_nothing():
 
 
 def test_a_cache_that_is_behind_makes_nothing_twice():
-    """W1: the set changes again and again while no pod is shown yet."""
+    """RSET1: the set changes again and again while no pod is shown yet."""
 
     async def story(here: World) -> None:
         await sets(here).create(replica_set(replicas=20))

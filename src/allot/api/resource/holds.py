@@ -8,16 +8,16 @@ Where it sits
     leaves it, sees the overlap and gets a 409.
 
 What it promises
-    H1  A device is held once, or in several different shares where its slice allows
-        several allocations; by one claim as by many.
-    H2  What is taken anew never brings the shares of a device above its capacity, nor
-        the draws of a pool's devices above a counter set, nor devices together that
-        draw from one set without a compatibility group in common.
-    H3  A claim's devices are freed all at once, and only its own.
-    H4  Administrator access holds nothing and is never in anybody's way.
-    H5  Slices that change, shrink or vanish make nobody forget what is held: as long
-        as a device is held, the record knows what it draws, what it may share, and
-        what the counter sets had that it draws from.
+    HOLD1  A device is held once, or in several different shares where its slice allows
+           several allocations; by one claim as by many.
+    HOLD2  What is taken anew never brings the shares of a device above its capacity, nor
+           the draws of a pool's devices above a counter set, nor devices together that draw
+           from one set without a compatibility group in common.
+    HOLD3  A claim's devices are freed all at once, and only its own.
+    HOLD4  Administrator access holds nothing and is never in anybody's way.
+    HOLD5  Slices that change, shrink or vanish make nobody forget what is held: as long as
+           a device is held, the record knows what it draws, what it may share, and what the
+           counter sets had that it draws from.
 
 How much there is
     Where the slices name a device or a counter they are believed, also when they have
@@ -57,7 +57,7 @@ class Holder(View, frozen=True):
 
 
 class HeldDevice(View, frozen=True):
-    """Who holds a device, and what was known of it when it was last taken. H5."""
+    """Who holds a device, and what was known of it when it was last taken. HOLD5."""
 
     holders: tuple[Holder, ...] = ()
     counters: Mapping[str, Mapping[str, Amount]] = {}
@@ -89,7 +89,7 @@ def write(record: Record) -> bytes:
 
 
 def held_by(claim: Fields | None) -> dict[PoolId, list[DeviceRequestAllocationResult]]:
-    """The results of a claim that hold something, by pool. H4."""
+    """The results of a claim that hold something, by pool. HOLD4."""
     held: dict[PoolId, list[DeviceRequestAllocationResult]] = {}
     for fields in results_of(claim):
         result = msgspec.convert(fields, DeviceRequestAllocationResult)
@@ -128,7 +128,7 @@ def hold(
 
 
 def release(record: Record, claim: str) -> Record:
-    """The record without anything held by `claim`. H3."""
+    """The record without anything held by `claim`. HOLD3."""
     touched = dict.fromkeys(
         name for name, device in record.devices.items() for holder in device.holders if holder.claim == claim
     )
@@ -149,7 +149,7 @@ def _with(before: HeldDevice | None, holder: Holder, offer: Offer | None) -> Hel
 
 
 def _known(held: HeldDevice, offer: Offer | None) -> HeldDevice:
-    """What is known of a device from when it was taken, and from what its slice says now. H5."""
+    """What is known of a device from when it was taken, and from what its slice says now. HOLD5."""
     if offer is None:
         return held
     drawing = _drawing(held, offer)
@@ -190,7 +190,7 @@ def _larger(before: Mapping[str, Amount], now: Mapping[str, Amount]) -> Mapping[
 
 
 def _taken(before: HeldDevice | None, after: HeldDevice, result: DeviceRequestAllocationResult) -> str | None:
-    """H1."""
+    """HOLD1."""
     if before is None:
         return None
     name, claim = _full_name(result), after.holders[-1].claim
@@ -209,7 +209,7 @@ def _taken(before: HeldDevice | None, after: HeldDevice, result: DeviceRequestAl
 def _overfull(
     device: HeldDevice, result: DeviceRequestAllocationResult, totals: Mapping[str, Amount]
 ) -> str | None:
-    """H2, for shares of one device."""
+    """HOLD2, for shares of one device."""
     consumed = result.consumed_capacity
     if device.unlisted or not (consumed or totals):
         return None
@@ -243,7 +243,7 @@ def _spelled(name: str, known: Mapping[str, Amount], driver: str) -> str:
 
 
 class _Pool(NamedTuple):
-    """What would draw from the counters of a pool, and what they have. H2."""
+    """What would draw from the counters of a pool, and what they have. HOLD2."""
 
     devices: Mapping[str, HeldDevice]
     counters: Counters
@@ -290,7 +290,7 @@ class _Pool(NamedTuple):
 
 
 def _totals(remembered: Counters, offered: Counters) -> Counters:
-    """H5."""
+    """HOLD5."""
     if not remembered or remembered == offered:
         return offered
     return {name: {**remembered.get(name, {}), **offered.get(name, {})} for name in {**remembered, **offered}}

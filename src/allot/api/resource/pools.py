@@ -6,18 +6,18 @@ of writes decides what a reader sees when the writer is cut short, and here it i
 everybody who publishes.
 
 Cutting
-    PC1  A pool's slices share one generation and name their number, so that a reader
-         knows when it has seen them all.
-    PC2  Counters and devices lie in different slices, and no slice is over its limits: 8
-         counter sets, 128 devices, 64 once a device has counters, taints or list attributes.
-    PC3  Slices are named so that the order of names is the order of devices.
+    SPLIT1  A pool's slices share one generation and name their number, so that a reader
+            knows when it has seen them all.
+    SPLIT2  Counters and devices lie in different slices, and no slice is over its limits: 8
+            counter sets, 128 devices, 64 once a device has counters, taints or list attributes.
+    SPLIT3  Slices are named so that the order of names is the order of devices.
 
 Writing
-    PW1  What is there and right is left alone: asked a second time, there is nothing to write.
-    PW2  The generation grows when a slice is created or more than one changes. A single slice is
-         replaced in its generation: the pool is the old one, and then at once the new one.
-    PW3  Cut short anywhere, a complete pool is the wanted one, or made only of slices as they were
-         found. Never of both; and no older generation comes back.
+    PUBL1  What is there and right is left alone: asked a second time, there is nothing to write.
+    PUBL2  The generation grows when a slice is created or more than one changes. A single slice is
+           replaced in its generation: the pool is the old one, and then at once the new one.
+    PUBL3  Cut short anywhere, a complete pool is the wanted one, or made only of slices as they were
+           found. Never of both; and no older generation comes back.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -55,7 +55,7 @@ class Pool:
         )
 
     def _contents(self) -> Iterator[Fields]:
-        """PC2."""
+        """SPLIT2."""
         for sets in _cut(self.counters, limits.COUNTER_SETS_MAX):
             yield {"sharedCounters": [*sets]}
         for devices in _cut(self.devices, slices.devices_max(self.devices)):
@@ -94,7 +94,7 @@ def changes(wanted: Sequence[Fields], known: Sequence[Object]) -> Changes:
 
     timed = _with_times(wanted, known)
     wrong = [one for one in timed if not _is_right(one, kept.get(_name(one)))]
-    is_small = len(wrong) <= 1 and all(_name(one) in kept for one in wrong)  # PW2
+    is_small = len(wrong) <= 1 and all(_name(one) in kept for one in wrong)  # PUBL2
     generation = max(newest if is_small else newest + 1, least)
     written = wrong if generation == newest else timed
     anew = [_in_generation(one, generation) for one in written]

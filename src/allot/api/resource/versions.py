@@ -8,9 +8,9 @@ The hub form is v1; v1beta2 is the same. v1beta1 differs in three places:
     spec.nodeName, spec.allNodes absent   "" and false mean the same
 
 What it promises
-    V1  v1 -> v1beta1 -> v1 gives back the same object.
-    V2  v1beta1 -> v1 -> v1beta1 likewise, but for members that v1beta1 cannot tell
-        from absent ones, such as an empty node name.
+    VERS1  v1 -> v1beta1 -> v1 gives back the same object.
+    VERS2  v1beta1 -> v1 -> v1beta1 likewise, but for members that v1beta1 cannot tell from
+           absent ones, such as an empty node name.
 
 What is converted has been held to the shape of its version, so a member that belongs
 to the other version's shape alone is not there any more: a v1 body that is sent to

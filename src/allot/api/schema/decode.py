@@ -1,13 +1,13 @@
 """Bytes from a client to plain JSON values, within bounds.
 
 What it promises
-    D1  Whatever the bytes are, the answer is a value or a `BadRequest`, quickly:
-        work and memory grow with the size of the body, not with what it says.
-    D2  Values nest at most DEPTH_MAX deep, so that recursion over them is safe.
-    D3  Every number can be written as JSON again: no NaN and no infinity. Integers
-        of any field that has a type are held to its width by `check`.
-    D4  A key given twice is named by its path, up to NOTED_MAX of them; the last one counts.
-    D5  There are at most VALUES_MAX values, and no key is longer than KEY_LENGTH_MAX.
+    DECODE1  Whatever the bytes are, the answer is a value or a `BadRequest`, quickly: work
+             and memory grow with the size of the body, not with what it says.
+    DECODE2  Values nest at most DEPTH_MAX deep, so that recursion over them is safe.
+    DECODE3  Every number can be written as JSON again: no NaN and no infinity. Integers of
+             any field that has a type are held to its width by `check`.
+    DECODE4  A key given twice is named by its path, up to NOTED_MAX of them; the last one counts.
+    DECODE5  There are at most VALUES_MAX values, and no key is longer than KEY_LENGTH_MAX.
 
 How duplicates are found
     msgspec does not report them, and parsing twice would cost more than everything
@@ -76,7 +76,7 @@ def too_deep() -> BadRequest:
 
 
 def require_shallow(value: Any) -> None:
-    """D2."""
+    """DECODE2."""
     if depth_of(value) > DEPTH_MAX:
         raise too_deep()
 
@@ -87,7 +87,7 @@ def depth_of(value: Any) -> int:
 
 
 def require_bounded(value: Any) -> None:
-    """D2, D5. Bodies that are too short to break them are not looked at."""
+    """DECODE2, DECODE5. Bodies that are too short to break them are not looked at."""
     depth, count = 0, 1
     for level in _levels(value):
         depth += 1
@@ -125,7 +125,7 @@ class _Pairs(list[tuple[str, Any]]):
 
 
 def _duplicates(body: bytes) -> Iterator[str]:
-    """D4. The body is known to be JSON of bounded depth."""
+    """DECODE4. The body is known to be JSON of bounded depth."""
     doubled = _doubled(json.loads(body, object_pairs_hook=_Pairs), None)
     return (written(where) for where in islice(doubled, NOTED_MAX))
 

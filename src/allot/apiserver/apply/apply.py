@@ -6,13 +6,13 @@ Where it sits
     path of every update; its managedFields are already settled.
 
 What it promises
-    S1  The applier owns exactly what its configuration says.
-    S2  A field that it owned and no longer mentions is removed, unless somebody else
-        owns it too. Nobody else's field is removed.
-    S3  A field that another owns and that would change is a conflict; conflicts
-        change nothing. With `force` the applier takes these fields.
-    S4  Two appliers that say the same share a field.
-    S5  Applying twice is applying once, down to the time of the entry.
+    APPLY1  The applier owns exactly what its configuration says.
+    APPLY2  A field that it owned and no longer mentions is removed, unless somebody else
+            owns it too. Nobody else's field is removed.
+    APPLY3  A field that another owns and that would change is a conflict; conflicts change
+            nothing. With `force` the applier takes these fields.
+    APPLY4  Two appliers that say the same share a field.
+    APPLY5  Applying twice is applying once, down to the time of the entry.
 
 Field paths are taken to mean the same in every version of a kind when it comes to
 what others own; only values are compared version by version.
@@ -112,7 +112,7 @@ def apply(
 
 
 def _said(case: _Case) -> FieldSet:
-    """S1."""
+    """APPLY1."""
     return _writable(configured(case.config, case.schema), case)
 
 
@@ -137,7 +137,7 @@ def _entries_before(live: Fields | None, case: _Case) -> dict[Identity, Entry]:
 
 
 def _wanted(case: _Case, entries: Mapping[Identity, Entry], mine: Entry, last: Entry | None) -> Fields:
-    """S2."""
+    """APPLY2."""
     fields: Fields = merged(_without_record(case.live), case.config, case.schema)
     if last is None or not last.fields:
         return fields
@@ -162,7 +162,7 @@ def _without_record(live: Fields) -> Fields:
 
 
 def _conflicts(others: Mapping[Identity, Entry], views: Views) -> Sequence[Conflict]:
-    """S3."""
+    """APPLY3."""
     found = []
     for entry in others.values():
         changes = views.at(entry.api_version)

@@ -9,9 +9,9 @@ An edge is a field (`f:`), a list element known by its keys (`k:`) or by its val
 root alone is never a member, so `{}` at the root is the empty set.
 
 What it promises
-    F1  No function changes its arguments; results may share parts with them.
-        Whoever holds a set treats it as frozen.
-    F2  Results are in normal form: nothing empty hangs in the trie, `{".": {}}` is `{}`.
+    FIELDS1  No function changes its arguments; results may share parts with them. Whoever
+             holds a set treats it as frozen.
+    FIELDS2  Results are in normal form: nothing empty hangs in the trie, `{".": {}}` is `{}`.
 """
 
 import json

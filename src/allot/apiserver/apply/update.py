@@ -6,10 +6,10 @@ Where it sits
     the request came in. What it returns becomes `metadata.managedFields`.
 
 What it promises
-    U1  The writer owns every field that it added or changed, and nobody else does.
-    U2  Fields that are gone have no owner.
-    U3  Fields that stayed as they were keep their owners.
-    U4  The time of an entry moves only when its writer took a field.
+    UPDATE1  The writer owns every field that it added or changed, and nobody else does.
+    UPDATE2  Fields that are gone have no owner.
+    UPDATE3  Fields that stayed as they were keep their owners.
+    UPDATE4  The time of an entry moves only when its writer took a field.
 
 A client that sends managedFields of its own is believed, except through a
 subresource; one that sends none, or nonsense, does not delete them.

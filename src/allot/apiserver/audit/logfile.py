@@ -4,10 +4,10 @@
     PATH.1 …      full files, the latest first; as many as are wanted
 
 What it promises
-    F1  Only its owner may read it, whatever its mode was before.
-    F2  It consists of whole lines: what could not be written whole is taken back.
-    F3  One server writes it: a second one is refused.
-    F4  A file that somebody moved, removed or cut is noticed, and the next lines go to PATH.
+    AUDITF1  Only its owner may read it, whatever its mode was before.
+    AUDITF2  It consists of whole lines: what could not be written whole is taken back.
+    AUDITF3  One server writes it: a second one is refused.
+    AUDITF4  A file that somebody moved, removed or cut is noticed, and the next lines go to PATH.
 """
 
 import fcntl

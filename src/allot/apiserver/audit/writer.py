@@ -3,9 +3,9 @@
 The event loop puts lines into a queue and goes on. The thread takes what is waiting, writes it in
 one piece, and tries again as long as the disk will not have it.
 
-    T1  Putting a line never waits, and what waits in memory is at most QUEUE_BYTES_MAX.
-    T2  What finds no room is lost, counted, and said: in the server's log once, in the metrics,
-        and in a line of the audit log as soon as it can be written again.
+    AUDITQ1  Putting a line never waits, and what waits in memory is at most QUEUE_BYTES_MAX.
+    AUDITQ2  What finds no room is lost, counted, and said: in the server's log once, in the metrics,
+             and in a line of the audit log as soon as it can be written again.
 """
 
 import logging

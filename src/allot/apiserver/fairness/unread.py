@@ -3,10 +3,10 @@
 A connection whose client does not read is full: what was written waits in its buffer, and what was
 not, in the hands of the task that writes it. Both are counted here while it is full.
 
-    R1  A connection that stays full for UNREAD_S is cut.
-    R2  Of all that waits, on all connections, no more than WAITING_BYTES_MAX is kept. Beyond that the
-        connections are cut that have been full for longest, and for longer than MOMENT_S: who reads
-        is full for moments only.
+    UNREAD1  A connection that stays full for UNREAD_S is cut.
+    UNREAD2  Of all that waits, on all connections, no more than WAITING_BYTES_MAX is kept. Beyond that the
+             connections are cut that have been full for longest, and for longer than MOMENT_S: who reads is
+             full for moments only.
 """
 
 import asyncio

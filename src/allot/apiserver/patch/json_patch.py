@@ -5,11 +5,11 @@ copied when it is first changed, and is then changed in place. No value is in th
 result twice: `copy` really copies.
 
 What it promises
-    J1  The document and the patch are never changed.
-    J2  Either every operation succeeds or the answer is an error.
-    J3  Work is bounded: OPERATIONS_MAX operations, GROWTH_BYTES_MAX by `copy`,
-        MOVES_MAX elements pushed aside in lists. The result is no deeper than a
-        body may be.
+    JPATCH1  The document and the patch are never changed.
+    JPATCH2  Either every operation succeeds or the answer is an error.
+    JPATCH3  Work is bounded: OPERATIONS_MAX operations, GROWTH_BYTES_MAX by `copy`,
+             MOVES_MAX elements pushed aside in lists. The result is no deeper than a body
+             may be.
 """
 
 from collections.abc import Callable

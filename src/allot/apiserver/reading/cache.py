@@ -1,13 +1,13 @@
 """The current objects of one resource and its recent history, fed by one store watch.
 
 What it promises
-    W1  Changes are appended in revision order, each once. `revision` says up to
-        which revision nothing is missing.
-    W2  When the feed breaks and cannot be resumed, the cache loads anew and every
-        watcher is told to start over; nobody silently misses a change.
-    W3  An object that cannot be read, or that a listener fails on, ends neither the
-        feed nor the start. It is logged once, and is in `troubles` until it is gone or
-        reads well.
+    WCACHE1  Changes are appended in revision order, each once. `revision` says up to which
+             revision nothing is missing.
+    WCACHE2  When the feed breaks and cannot be resumed, the cache loads anew and every
+             watcher is told to start over; nobody silently misses a change.
+    WCACHE3  An object that cannot be read, or that a listener fails on, ends neither the feed
+             nor the start. It is logged once, and is in `troubles` until it is gone or reads
+             well.
 
 The cache answers watches, and reads that allow an older state. Reads that must
 be current go to the store.
@@ -42,9 +42,9 @@ class Cache:
         self.objects: dict[str, Object] = {}
         self._budget = budget or Budget()
         self.history = History(complete_after=0, budget=self._budget)
-        self.epoch = 0  # grows when the cache had to load anew (W2)
+        self.epoch = 0  # grows when the cache had to load anew (WCACHE2)
         self.listeners: list[Callable[[Change], None]] = []
-        self.troubles: dict[str, str] = {}  # key -> why (W3)
+        self.troubles: dict[str, str] = {}  # key -> why (WCACHE3)
         self._loaded_revision = 0
         self._store = store
         self._watch: Watch | None = None
@@ -74,7 +74,7 @@ class Cache:
 
     @property
     def revision(self) -> int:
-        """Nothing up to here is missing (W1)."""
+        """Nothing up to here is missing (WCACHE1)."""
         return max(self._loaded_revision, self._watch.progress if self._watch else 0)
 
     async def reach(self, revision: int, timeout_s: float) -> bool:
@@ -100,7 +100,7 @@ class Cache:
             self._waiters.pop(waiter, None)
 
     def reload(self, kind: Kind) -> None:
-        """The kind has another shape now: what is kept is read anew, and watchers start over (W2)."""
+        """The kind has another shape now: what is kept is read anew, and watchers start over (WCACHE2)."""
         self.kind = kind
         if self._watch is not None:
             self._watch.close()
@@ -186,7 +186,7 @@ class Cache:
             return None
 
     def _note(self, key: str, why: Exception) -> None:
-        """W3."""
+        """WCACHE3."""
         if key not in self.troubles:
             bug = None if isinstance(why, errors.Internal) else why  # of ours, and not of the disk
             log.error("a stored object is passed over: %s: %s", key, why, exc_info=bug)
@@ -255,7 +255,7 @@ class Caches:
             cache.reload(kind)
 
     def troubles(self) -> dict[str, str]:
-        """What of all that is cached is passed over, by key, and why (W3)."""
+        """What of all that is cached is passed over, by key, and why (WCACHE3)."""
         return {key: why for cache in self._caches.values() for key, why in cache.troubles.items()}
 
     async def close(self) -> None:

@@ -4,12 +4,11 @@ One event loop answers everybody. Reading, checking and validating a body of som
 a millisecond; one of megabytes takes seconds, and so does compiling long expressions. What is large
 therefore waits for a seat, and with it the pure work on its own values is done by a thread.
 
-    A1  What is small is answered where it is, and never waits for what is large.
-    A2  Seats go round: of those who wait, the user is next who has waited longest since his last turn,
-        and nobody has more than his share of them. So ten requests of one user make others wait for
-        one.
-    A3  What is very large waits in a lane of its own, and never keeps what is merely large waiting.
-    A4  Seats, and those who wait for one, are bounded. Beyond that the answer is 429: try again.
+    ASIDE1  What is small is answered where it is, and never waits for what is large.
+    ASIDE2  Seats go round: of those who wait, the user is next who has waited longest since his last turn,
+            and nobody has more than his share of them. So ten requests of one user make others wait for one.
+    ASIDE3  What is very large waits in a lane of its own, and never keeps what is merely large waiting.
+    ASIDE4  Seats, and those who wait for one, are bounded. Beyond that the answer is 429: try again.
 
 A seat is kept until the request is answered, since what was read of it stays in memory as long. Only
 pure work goes to a thread: it sees values of its request, and whatever else nobody changes. What
@@ -72,7 +71,7 @@ class Lane:
         return sum(len(line) for line in self._waiting.values())
 
     async def enter(self, user: str) -> None:
-        """Wait for a seat. Raises TooManyRequests (A4)."""
+        """Wait for a seat. Raises TooManyRequests (ASIDE4)."""
         if self._may_sit(user):
             self._sit(user)
             return
@@ -114,7 +113,7 @@ class Lane:
         self._seated[user] = self._seated.get(user, 0) + 1
 
     def _seat_next(self) -> None:
-        """A2. Whoever was seated goes to the end of the line of users."""
+        """ASIDE2. Whoever was seated goes to the end of the line of users."""
         for user in list(self._waiting):
             line = self._waiting[user]
             while line and line[0].done():  # nobody waits for it any more

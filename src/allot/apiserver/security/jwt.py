@@ -3,12 +3,12 @@
 One algorithm (ES256), one form (compact), no options. What is not exactly what
 `sign` would have written is not a token:
 
-    J1  A token is accepted only if one of our keys signed exactly these bytes: any
-        change to any character makes it invalid.
-    J2  Sizes are checked before anything is decoded, and decoded before anything
-        is verified; nothing in a token chooses how it is verified but the key id.
+    JWT1  A token is accepted only if one of our keys signed exactly these bytes: any change
+          to any character makes it invalid.
+    JWT2  Sizes are checked before anything is decoded, and decoded before anything is
+          verified; nothing in a token chooses how it is verified but the key id.
 
-J1 needs care in two places where several spellings mean the same: base64 without
+JWT1 needs care in two places where several spellings mean the same: base64 without
 padding has spare bits, and for a signature (r, s) so is (r, n - s). Both are
 pinned to the one that `sign` writes.
 """

@@ -5,9 +5,9 @@
     node <- resource slice, node resource capacity, volume attachment
 
 What it promises
-    G1  `reaches(node, ref)` holds exactly when such a path exists among the objects
-        observed so far.
-    G2  A mirror pod, which a node makes for itself, opens no path but its own.
+    GRAPH1  `reaches(node, ref)` holds exactly when such a path exists among the objects
+            observed so far.
+    GRAPH2  A mirror pod, which a node makes for itself, opens no path but its own.
 
 Paths are counted when objects change, so that a question is a look-up.
 """
@@ -54,7 +54,7 @@ class NodeGraph:
                 )
 
     def reaches(self, node: str, ref: Ref) -> bool:
-        """G1."""
+        """GRAPH1."""
         match ref.resource:
             case "pods":
                 pod = self._pods.get(ref)

@@ -5,11 +5,11 @@ Where it sits
     deleted (`observe`); the `authorizer` asks it about every request.
 
 What it promises
-    R1  The answer is that of the objects observed so far, whatever came in which order.
-    R2  A right exists only if some binding of one of the user's subjects reaches a
-        rule that allows the action: cluster-wide, or in the action's namespace.
-    R3  A ClusterRole with an aggregation rule holds exactly the rules of the roles
-        that its selectors choose, at once, whatever its stored rules say.
+    RBAC1  The answer is that of the objects observed so far, whatever came in which order.
+    RBAC2  A right exists only if some binding of one of the user's subjects reaches a rule
+           that allows the action: cluster-wide, or in the action's namespace.
+    RBAC3  A ClusterRole with an aggregation rule holds exactly the rules of the roles that
+           its selectors choose, at once, whatever its stored rules say.
 
 How it is fast
     Bindings are indexed by subject, so a question looks only at the bindings of
@@ -188,7 +188,7 @@ class Policy:
         return _Verdict(None, by_name, Decision(False, _joined(problems)))
 
     def _grants(self, user: User, namespace: str) -> Iterator[Grant | RoleNotFound]:
-        """R2. Sorted, so that the reason given does not depend on the order of events."""
+        """RBAC2. Sorted, so that the reason given does not depend on the order of events."""
         for scope in ("", namespace) if namespace else ("",):
             for subject in _subjects_of(user):
                 bindings = self._by_subject.get(subject)

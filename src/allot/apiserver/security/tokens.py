@@ -1,12 +1,12 @@
 """Service account tokens: signed, expiring, and only as good as what they are bound to.
 
 What it promises
-    T1  A token is accepted only if we signed it, for this audience, and now is
-        within its time.
-    T2  It is accepted only while its service account exists under the same uid, and
-        so does the pod, node or secret it is bound to.
-    T3  A token that was good a moment ago is refused at once when T2 stops holding:
-        only signatures are remembered, never the objects.
+    TOKEN1  A token is accepted only if we signed it, for this audience, and now is within
+            its time.
+    TOKEN2  It is accepted only while its service account exists under the same uid, and so
+            does the pod, node or secret it is bound to.
+    TOKEN3  A token that was good a moment ago is refused at once when TOKEN2 stops holding:
+            only signatures are remembered, never the objects.
 """
 
 import hashlib
@@ -91,7 +91,7 @@ class Tokens:
         return self._keys.sign(msgspec.to_builtins(claims))
 
     def verify(self, token: str, now: datetime, audiences: Sequence[str] = ()) -> Verified:
-        """T1, T2. Without `audiences` the token must be for this server."""
+        """TOKEN1, TOKEN2. Without `audiences` the token must be for this server."""
         verified = self._signed(token)
         claims = verified.claims
         if claims.exp <= now.timestamp():
@@ -114,7 +114,7 @@ class Tokens:
         return self._keys.public_jwks()
 
     def _signed(self, token: str) -> Verified:
-        """T3. A digest is the key, so that memory holds no token that could be used."""
+        """TOKEN3. A digest is the key, so that memory holds no token that could be used."""
         digest = hashlib.sha256(token.encode(errors="surrogatepass")).digest()
         found = self._remembered.get(digest)
         if found is not None:
@@ -141,7 +141,7 @@ class Tokens:
         return Verified(user, claims)
 
     def _check_bound(self, bound: Private, now: datetime) -> None:
-        """T2."""
+        """TOKEN2."""
         self._check(bound.serviceaccount, "serviceaccounts", bound.namespace, now)
         if bound.secret is not None:
             self._check(bound.secret, "secrets", bound.namespace, now)

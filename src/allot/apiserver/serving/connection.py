@@ -1,10 +1,10 @@
 """One HTTPS connection: who is at the other end, what it may send, and what waits for it.
 
 uvicorn reads and writes HTTP. What it leaves out is added here:
-    H1  What arrives is bounded before and after a head is complete (`arriving`), and in time.
-    H2  What follows a body is no header: trailers are read past.
-    H3  A connection is a stranger until it has shown credentials (`strangers`).
-    H4  What nobody reads is counted, and cut (`unread`).
+    CONN1  What arrives is bounded before and after a head is complete (`arriving`), and in time.
+    CONN2  What follows a body is no header: trailers are read past.
+    CONN3  A connection is a stranger until it has shown credentials (`strangers`).
+    CONN4  What nobody reads is counted, and cut (`unread`).
 """
 
 import asyncio

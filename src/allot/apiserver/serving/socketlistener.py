@@ -6,12 +6,12 @@ caller is not asked to prove who they are: whoever gets here could make any cred
 
 Frames, and what both sides promise about them, are in `allot.api.frames`. What is promised here:
 
-    U1  Only processes of the server's own user get an answer.
-    U2  What cannot be read ends its connection, and no other.
-    U3  What waits in memory is bounded: requests, streams, connections, what a stream is ahead of its
-        reader, and answers that nobody reads (`unread`). A reader that takes nothing loses its
-        stream; a process that takes nothing loses its connection.
-    U4  A write that has begun is carried out, whether or not somebody still waits for the answer.
+    SOCK1  Only processes of the server's own user get an answer.
+    SOCK2  What cannot be read ends its connection, and no other.
+    SOCK3  What waits in memory is bounded: requests, streams, connections, what a stream is ahead of its
+           reader, and answers that nobody reads (`unread`). A reader that takes nothing loses its stream;
+           a process that takes nothing loses its connection.
+    SOCK4  A write that has begun is carried out, whether or not somebody still waits for the answer.
 """
 
 import asyncio
@@ -138,7 +138,7 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         process, user = _peer(self._transport)
-        if len(self._listener.connections) >= CONNECTIONS_MAX or user != os.getuid():  # U1
+        if len(self._listener.connections) >= CONNECTIONS_MAX or user != os.getuid():  # SOCK1
             self._transport.abort()
             return
         self._source = f"{SOCKET}, process {process}"
@@ -241,7 +241,7 @@ class _Connection(asyncio.Protocol):
         self._listener.being_answered += 1
 
     def _unwanted(self, number: int) -> None:
-        """Nobody waits for this answer any more. Reading for it ends; writing does not (U4)."""
+        """Nobody waits for this answer any more. Reading for it ends; writing does not (SOCK4)."""
         task, reads = self._answering.get(number, (None, False))
         if task is not None and reads:
             self._loop.call_soon(task.cancel)  # soon: by then it has begun, and will tidy up

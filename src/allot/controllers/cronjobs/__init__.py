@@ -5,9 +5,10 @@
     loop    waits, makes and deletes
 
 What it promises
-    * A time that is due gets one job at most: its name follows from the time, so that a second leader, or
-      this one after a crash, finds the first.
-    * No job begins for a cron job that was suspended, changed or deleted before: the server is asked first.
+    * CRON1  A time that is due gets one job at most: its name follows from the time, so that a second leader,
+             or this one after a crash, finds the first.
+    * CRON2  No job begins for a cron job that was suspended, changed or deleted before: the server is asked
+             first.
     * Of times that were missed only the last is made good, and none after `startingDeadlineSeconds`.
     * Forbid: no job begins beside another. Replace: the jobs that run are deleted first.
 """

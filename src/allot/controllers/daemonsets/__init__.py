@@ -5,6 +5,10 @@
     loop        does it
 
 Pods are made for a node and bound by the scheduler, like all others.
+
+What it promises
+    * DSET1  Once things are quiet, every node that suits has one pod of the set, of its newest template.
+    * DSET2  An update leaves no more nodes than its limit without an available pod.
 """
 
 from ..controller import Controller

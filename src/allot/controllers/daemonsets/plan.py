@@ -2,7 +2,7 @@
 
 A node has one pod of the set. While it is updated it may have none for a moment
 (maxUnavailable), or two (maxSurge), and never is more than the limit of nodes without
-an available pod because of the update (V1).
+an available pod because of the update (DSET2).
 """
 
 from collections.abc import Mapping, Sequence

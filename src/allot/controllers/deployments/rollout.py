@@ -1,9 +1,9 @@
 """How large each replica set should be next. Pure: sizes in, sizes out.
 
 Promises, at every step, whatever the order in which pods become ready
-    U1  There are never more pods wanted than replicas + maxSurge.
-    U2  Of pods that are available, at least replicas - maxUnavailable are left alone.
-    U3  If pods become available, the rollout ends with all pods in the newest set.
+    ROLL1  There are never more pods wanted than replicas + maxSurge.
+    ROLL2  Of pods that are available, at least replicas - maxUnavailable are left alone.
+    ROLL3  If pods become available, the rollout ends with all pods in the newest set.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Who must leave, and for which rules. Pure, owned by one term of leadership.
 
-G1  What is pending for a rule are the pods whose eviction was put here and that name it.
-G2  Whoever changes what is pending for a rule, or how many it has evicted, is told the rule.
+AGENDA1  What is pending for a rule are the pods whose eviction was put here and that name it.
+AGENDA2  Whoever changes what is pending for a rule, or how many it has evicted, is told the rule.
 """
 
 from collections import Counter

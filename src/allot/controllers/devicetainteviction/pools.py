@@ -4,10 +4,10 @@ Pure; it hears of slices one at a time, and says which devices that may concern.
 highest generation of a pool counts, whether it is complete or not: a device that is in
 use is judged by what its driver said last.
 
-T1  The taints of a device are those that the slices of its pool's highest generation
-    publish for it, as if all slices were read anew.
-T2  A device whose taints a slice changes is among those that are returned. A slice that
-    changes no taint costs its own devices, never those of its pool.
+TPOOL1  The taints of a device are those that the slices of its pool's highest generation
+        publish for it, as if all slices were read anew.
+TPOOL2  A device whose taints a slice changes is among those that are returned. A slice that
+        changes no taint costs its own devices, never those of its pool.
 """
 
 from collections import Counter

@@ -5,10 +5,10 @@
     loop     hears what may change that, and writes it into the budget's status
 
 What it promises
-    * X1  What a budget allows, taken in full, leaves it as many healthy pods as it desires.
-    * X2  A charge is never undone: what an eviction writes meanwhile makes this write fail.
-    * X3  A pod that was to go and is still there after two minutes counts again, at that moment.
-    * X4  What cannot be counted allows nothing, and says why.
+    * PDB1  What a budget allows, taken in full, leaves it as many healthy pods as it desires.
+    * PDB2  A charge is never undone: what an eviction writes meanwhile makes this write fail.
+    * PDB3  A pod that was to go and is still there after two minutes counts again, at that moment.
+    * PDB4  What cannot be counted allows nothing, and says why.
 """
 
 from ..controller import Controller

@@ -58,7 +58,7 @@ class Budgeting:
         due = status(found, stands, now)
         if due is not None:
             with contextlib.suppress(errors.NotFound):
-                await self._writing.update_status({**found.fields, "status": due})  # this version only: X2
+                await self._writing.update_status({**found.fields, "status": due})  # this version only: PDB2
             if stands.problem:
                 self._world.events.record(found, WARNING, "CalculateExpectedPodCountFailed", stands.problem)
         return later(look_again_s(stands, now))

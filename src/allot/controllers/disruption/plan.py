@@ -10,13 +10,13 @@ from allot.api import Object, age, core
 from ..workloads import count_of, is_active, is_ready, view_of
 
 DELETED_WITHIN_S = 120.0
-"""A pod that was evicted and is still there after this time is taken to stay (X3)."""
+"""A pod that was evicted and is still there after this time is taken to stay (PDB3)."""
 _ALLOWED = "DisruptionAllowed"
 
 
 @dataclass(frozen=True, slots=True)
 class Uncounted:
-    """Nobody can say how many pods there should be (X4)."""
+    """Nobody can say how many pods there should be (PDB4)."""
 
     why: str
 

@@ -5,12 +5,12 @@ Where it sits
     It never awaits and decides nothing: `plan` does, on what the server says now.
 
 What it promises
-    G1  A reference counts only where it fits: the kind, the name and the namespace that
-        it gives are those of the object with that uid. An object cannot be held back or
-        kept alive from another namespace.
-    G2  Whatever could have become garbage, or could have stopped holding its owner back,
-        by a change is among the uids that the change returns.
-    G3  Telling the same twice returns only what is still to be done, and changes nothing.
+    GC1  A reference counts only where it fits: the kind, the name and the namespace that it
+         gives are those of the object with that uid. An object cannot be held back or kept
+         alive from another namespace.
+    GC2  Whatever could have become garbage, or could have stopped holding its owner back,
+         by a change is among the uids that the change returns.
+    GC3  Telling the same twice returns only what is still to be done, and changes nothing.
 """
 
 from collections.abc import Iterator
@@ -62,7 +62,7 @@ class Member:
         return self.is_deleting and ORPHAN in self.finalizers
 
     def fits(self, reference: meta.OwnerReference, dependent: "Member") -> bool:
-        """Does a reference of that dependent mean this object? (G1)"""
+        """Does a reference of that dependent mean this object? (GC1)"""
         return (
             reference.uid == self.uid
             and reference.name == self.name
@@ -167,14 +167,14 @@ class Graph:
         return len(self._members)
 
     def check(self) -> None:
-        """G2 rests on this. For tests and the simulator."""
+        """GC2 rests on this. For tests and the simulator."""
         for uid, dependents in self._dependents.items():
             for one in dependents:
                 names = [owner.uid for owner in self._members[one].owners]
-                require(uid in names, f"G2: {one} is kept as a dependent of {uid} and does not name it")
+                require(uid in names, f"GC2: {one} is kept as a dependent of {uid} and does not name it")
         for uid, member in self._members.items():
             for owner in member.owners:
-                require(uid in self._dependents.get(owner.uid, ()), f"G2: {uid} is lost to {owner.uid}")
+                require(uid in self._dependents.get(owner.uid, ()), f"GC2: {uid} is lost to {owner.uid}")
 
     # -- keeping it so --------------------------------------------------------------------------
 

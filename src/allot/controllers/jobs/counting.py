@@ -8,7 +8,7 @@ may be repeated and each written before the next is taken:
     3  the uid is dropped, and in the same write the counter goes up
 
 So whoever takes over in the middle finds either the uid or the finalizer, and never
-counts a pod twice or not at all (J1). That needs pods that are no older than the job: a pod
+counts a pod twice or not at all (JOB1). That needs pods that are no older than the job: a pod
 that was noted by somebody else and is not known here yet looks as if its finalizer were gone,
 and one that was counted since looks as if it were still to be noted.
 """

@@ -80,7 +80,7 @@ class Jobs:
         steps = plan(job, pods, self._world.clock.now(), self._known_for_s)
         if steps.status is not None or steps.create:
             # Before a pod is made, though nothing be new: the server refuses whoever knows an older
-            # job, and so nobody makes pods for one that another leader has ended meanwhile (J2).
+            # job, and so nobody makes pods for one that another leader has ended meanwhile (JOB2).
             await self._report(job, steps.status or {})
         error: errors.ApiError | None = None
         try:
@@ -94,7 +94,7 @@ class Jobs:
         return later(steps.again_s)
 
     async def _pods_of(self, job: Object) -> list[Object]:
-        """No older than the job, where they are counted: then the server is asked if need be (J1)."""
+        """No older than the job, where they are counted: then the server is asked if need be (JOB1)."""
         pods = await self._keeper.of(job)
         if self._pods.has_heard(job.resource_version) or not hangs_on_pods(job_of(job), pods):
             return pods

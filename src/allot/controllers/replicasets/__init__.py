@@ -4,10 +4,10 @@
     loop   adopts and releases by selector, makes and deletes, writes the status
 
 What it promises
-    * W1  A cache that is behind does not make pods twice: what was made counts from the
-          moment the server said so (`workloads.memory`).
-    * W2  Pods of others are never touched; the set's own are deleted by uid.
-    * W3  Once things are quiet, the set has exactly the pods it wants, and its status says so.
+    * RSET1  A cache that is behind does not make pods twice: what was made counts from the
+             moment the server said so (`workloads.memory`).
+    * RSET2  Pods of others are never touched; the set's own are deleted by uid.
+    * RSET3  Once things are quiet, the set has exactly the pods it wants, and its status says so.
 """
 
 from ..controller import Controller

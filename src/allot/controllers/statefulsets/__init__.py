@@ -5,8 +5,8 @@
     loop       does it
 
 What it promises
-    * Every wanted ordinal has one pod, and no other ordinal has any once the set is at rest. A name is used
-      again only when the pod that had it is gone: two of them never run at once.
+    * SSET1  Every wanted ordinal has one pod, and no other ordinal has any once the set is at rest. A name is
+             used again only when the pod that had it is gone: two of them never run at once.
     * OrderedReady: a pod is made when all before it are available, and taken away, one at a time and the
       last one first, when all that stay are.
     * A rolling update goes from the last ordinal to the partition, and takes a pod that serves only while

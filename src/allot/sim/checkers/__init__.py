@@ -1,29 +1,30 @@
 """The promises of the system, one file each, read from the API alone.
 
-    one_holder     D1   a device has one holder
-    within         D2   no more of a card or a port than there is
-    satisfied      D3, D4   an allocation is what was asked for, of what was on offer
-    as_asked       D4   the same for every claim that can be written (not for made-up worlds)
-    claim_rules    C1, C2   what an allocation and a reservation imply
-    nothing_leaks  C3   nobody holds what nobody needs
-    own_claims     C4   a generated claim is its own pod's
-    extended_claims  C5   one claim for the extended resources of a pod
-    special_claims C12  that claim is its pod's alone, and not removed under others
-    running_pods   C6   nothing is taken from a running pod
-    outsiders      C7   consumers that are not pods are kept
-    released       N2   nothing is given back that a node still holds
-    binding        P1, P4   a pod is bound once, when its claims are its own
-    placed         P2, P3   nobody waits for ever, and who waits says why (of the real scheduler)
-    quota_kept     Q1   what is used is what was allowed
-    replicas       W3   so many pods, once things are quiet
-    rollouts       U1, U3   of the newest template
-    daemons        W5   one on every node
-    ordinals       W6   one for every ordinal
-    jobs           J1, J2   counted exactly, ended once
-    timely         K1, K2   a job for every time, and no second
-    owned          G1 to G4   garbage goes, and nothing else
-    namespaces     T1, T2   the end of a namespace
-    lost_pods      L1, L2   pods that nobody would end, and no others
+    one_holder       D1                a device has one holder
+    within           D2                no more of a card or a port than there is
+    satisfied        D3, D4            an allocation is what was asked for, of what was on offer
+    as_asked         D4                the same for every claim that can be written (not for made-up worlds)
+    claim_rules      C1, C2            what an allocation and a reservation imply
+    nothing_leaks    C3                nobody holds what nobody needs
+    own_claims       C4                a generated claim is its own pod's
+    extended_claims  C5                one claim for the extended resources of a pod
+    special_claims   C12               that claim is its pod's alone, and not removed under others
+    running_pods     C6                nothing is taken from a running pod
+    outsiders        C7                consumers that are not pods are kept
+    released         N2                nothing is given back that a node still holds
+    binding          P1, P4            a pod is bound once, when its claims are its own
+    placed           P2, P3            nobody waits for ever, and who waits says why (of the real scheduler)
+    quota_kept       Q1                what is used is what was allowed
+    tainted          D4, TAINT1        who has a device that somebody tainted
+    replicas         RSET3             so many pods, once things are quiet
+    rollouts         ROLL1, ROLL3      of the newest template
+    daemons          DSET1             one on every node
+    ordinals         SSET1             one for every ordinal
+    jobs             JOB1, JOB2        counted exactly, ended once
+    timely           CRON1, CRON2      a job for every time, and no second
+    owned            OWNED1 to OWNED4  garbage goes, and nothing else
+    namespaces       NSEND1, NSEND2    the end of a namespace
+    lost_pods        LOST1, LOST2      pods that nobody would end, and no others
 
 A checker is fed every event of the resources it follows, in order, and asked at the end,
 when things are quiet. It answers with what is wrong, each beginning with the name of the

@@ -1,4 +1,4 @@
-"""W5: once things are quiet, a daemon set has one pod on every node that is well, of its newest template."""
+"""DSET1: once things are quiet, a daemon set has one pod of its newest template on every well node."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -33,13 +33,13 @@ class Daemons:
             for node, is_tainted in nodes.items():
                 count = places.count(node)
                 if count > 1 or (count == 0 and not is_tainted):
-                    yield f"W5: daemon set {name} has {count} pods on {node}"
+                    yield f"DSET1: daemon set {name} has {count} pods on {node}"
             for place in places:
                 if place not in nodes:
-                    yield f"W5: daemon set {name} has a pod for {place}, which does not exist"
+                    yield f"DSET1: daemon set {name} has a pod for {place}, which does not exist"
             old = [name_of(pod) for pod in pods if _edition(pod) != _edition(one["spec"]["template"])]
             if old and all(map(is_ready, pods)):
-                yield f"W5: daemon set {name} is at rest with pods of an older template: {old}"
+                yield f"DSET1: daemon set {name} is at rest with pods of an older template: {old}"
 
 
 def meant_for(pod: Fields) -> str:

@@ -1,10 +1,10 @@
 """Jobs are counted exactly.
 
-J1  What a job says has succeeded is what has succeeded, each pod counted once. A pod that was told to end
-    and succeeded all the same may have been counted as failed by then.
-J2  A job ends once: complete or failed, never both; afterwards it makes no pods. One that was asked for
-    before may come late, and does not run on. Until then something runs, or a failure was so lately that
-    the next attempt is still to come.
+JOB1: What a job says has succeeded is what has succeeded, each pod counted once. A pod that was told to end
+      and succeeded all the same may have been counted as failed by then.
+JOB2: A job ends once: complete or failed, never both; afterwards it makes no pods. One that was asked for
+      before may come late, and does not run on. Until then something runs, or a failure was so lately that
+      the next attempt is still to come.
 """
 
 import math
@@ -39,7 +39,7 @@ class Jobs:
             return
         job = controller(seen.fields)
         if seen.type == "ADDED" and seen.at_s > self._ended_at_s.get(job, seen.at_s) + LATE_S:
-            yield f"J2: pod {seen.object.name} was made for a job that had ended"
+            yield f"JOB2: pod {seen.object.name} was made for a job that had ended"
         phase = (seen.fields.get("status") or {}).get("phase")
         if phase == "Failed":
             self._failed_at_s.setdefault(job, {}).setdefault(seen.object.uid, seen.at_s)
@@ -52,10 +52,10 @@ class Jobs:
     def _job(self, seen: Seen) -> Iterator[str]:
         ends = [how for how in ("Complete", "Failed") if has(seen.fields, how)]
         if len(ends) > 1:
-            yield f"J2: job {seen.object.name} is complete and has failed"
+            yield f"JOB2: job {seen.object.name} is complete and has failed"
         known = self._ended.get(seen.object.uid)
         if known is not None and known not in ends:
-            yield f"J2: job {seen.object.name} had ended as {known}"
+            yield f"JOB2: job {seen.object.name} had ended as {known}"
         if ends:
             self._ended[seen.object.uid] = ends[0]
             self._ended_at_s.setdefault(seen.object.uid, seen.at_s)
@@ -69,13 +69,13 @@ class Jobs:
             sure = {done for pod, done in found.items() if pod not in self._told}
             said = (job.get("status") or {}).get("succeeded", 0)
             if not len(sure) <= said <= len(set(found.values())):
-                yield f"J1: of job {name} {len(sure)} have succeeded, and it says {said}"
+                yield f"JOB1: of job {name} {len(sure)} have succeeded, and it says {said}"
             active = sum(map(is_active, self._now.of("pods", uid)))
             may_rest = active or job["spec"].get("suspend") or self._backs_off(uid)
             if uid not in self._ended and not may_rest:
-                yield f"J2: job {name} has not ended, and nothing runs"
+                yield f"JOB2: job {name} has not ended, and nothing runs"
             if uid in self._ended and active:
-                yield f"J2: job {name} has ended, and {active} of its pods go on"
+                yield f"JOB2: job {name} has ended, and {active} of its pods go on"
 
     def _backs_off(self, job: str) -> bool:
         failed_at_s = self._failed_at_s.get(job, {}).values()

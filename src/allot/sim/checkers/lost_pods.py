@@ -1,7 +1,7 @@
 """Pods that nobody would end are ended, and no others.
 
-L1  Once things are quiet, no pod is on a node that does not exist, and none is ending on no node.
-L2  No pod is taken for lost while its node is there, and has been for longer than a request can be late.
+LOST1  Once things are quiet, no pod is on a node that does not exist, and none is ending on no node.
+LOST2  No pod is taken for lost while its node is there, and has been for longer than a request can be late.
 """
 
 from collections.abc import Iterator
@@ -29,16 +29,16 @@ class LostPods:
             return
         node = self._now.named("nodes", node_of(seen.fields))
         if node is not None and seen.at_s - self._since_s[node["metadata"]["uid"]] > LATE_S:
-            yield f"L2: pod {seen.object.name} was taken for lost, and its node {name_of(node)} is there"
+            yield f"LOST2: pod {seen.object.name} was taken for lost, and its node {name_of(node)} is there"
 
     def rest(self) -> Iterator[str]:
         nodes = {name_of(node) for node in self._now.all("nodes")}
         for pod in self._now.all("pods"):
             node = node_of(pod)
             if node and node not in nodes:
-                yield f"L1: pod {name_of(pod)} is on {node}, which does not exist"
+                yield f"LOST1: pod {name_of(pod)} is on {node}, which does not exist"
             if not node and is_leaving(pod):
-                yield f"L1: pod {name_of(pod)} is ending on no node, and nobody ends it"
+                yield f"LOST1: pod {name_of(pod)} is ending on no node, and nobody ends it"
 
 
 def _is_taken_for_lost(pod: Fields) -> bool:

@@ -1,4 +1,8 @@
-"""T1: a namespace that is deleted goes, and all that was in it. T2: nothing new comes in meanwhile."""
+"""The end of a namespace.
+
+NSEND1  A namespace that is deleted goes, and all that was in it.
+NSEND2  Nothing new comes in meanwhile.
+"""
 
 from collections.abc import Iterator
 
@@ -33,14 +37,15 @@ class Namespaces:
             return
         home = self._now.named("namespaces", seen.object.namespace)
         if home is None or is_leaving(home):
-            yield f"T2: {seen.resource} {seen.object.name} came into {seen.object.namespace}, which is ending"
+            what, where = f"{seen.resource} {seen.object.name}", seen.object.namespace
+            yield f"NSEND2: {what} came into {where}, which is ending"
 
     def rest(self) -> Iterator[str]:
         homes = {name_of(one) for one in self._now.all("namespaces")}
         for one in self._now:
             namespace = one["metadata"].get("namespace", "")
             if namespace and namespace not in homes:
-                yield f"T1: {name_of(one)} is in {namespace}, which is gone"
+                yield f"NSEND1: {name_of(one)} is in {namespace}, which is gone"
         for home in self._now.all("namespaces"):
             if is_leaving(home):
-                yield f"T1: the namespace {name_of(home)} is ending, and does not end"
+                yield f"NSEND1: the namespace {name_of(home)} is ending, and does not end"

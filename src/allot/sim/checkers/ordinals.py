@@ -1,5 +1,4 @@
-"""W6: once things are quiet, a stateful set has one pod for each of its ordinals and no other, of its newest
-template."""
+"""SSET1: once things are quiet, a stateful set has one pod of its newest template for each ordinal."""
 
 from collections.abc import Iterator
 
@@ -28,12 +27,12 @@ class Ordinals:
             wanted = [f"{name}-{number}" for number in range(one["spec"]["replicas"])]
             is_served = all(map(is_ready, pods))
             if is_served and found != wanted:
-                yield f"W6: stateful set {name} wants {wanted} and is at rest with {found}"
+                yield f"SSET1: stateful set {name} wants {wanted} and is at rest with {found}"
             old = [name_of(pod) for pod in pods if _edition(pod) != _edition(one["spec"]["template"])]
             if is_served and old:
-                yield f"W6: stateful set {name} is at rest with pods of an older template: {old}"
+                yield f"SSET1: stateful set {name} is at rest with pods of an older template: {old}"
             if surplus := [one for one in found if one not in wanted]:
-                yield f"W6: stateful set {name} keeps pods that it does not want: {surplus}"
+                yield f"SSET1: stateful set {name} keeps pods that it does not want: {surplus}"
 
 
 def _edition(one: Fields) -> str | None:

@@ -1,12 +1,13 @@
 """What owns what: garbage goes, and nothing else does.
 
-G1  Once things are quiet, nothing is left whose owners are all gone, and nothing names an owner that is gone.
-G2  What nobody deletes goes only after its last owner, or with its namespace.
-G3  An owner that is deleted in the foreground goes after those that hold it back.
-G4  What an owner leaves behind (orphans) stays.
+OWNED1  Once things are quiet, nothing is left whose owners are all gone, and nothing names an owner that is
+        gone.
+OWNED2  What nobody deletes goes only after its last owner, or with its namespace.
+OWNED3  An owner that is deleted in the foreground goes after those that hold it back.
+OWNED4  What an owner leaves behind (orphans) stays.
 
 Caches may be minutes old, and what they do not show yet cannot be waited for or set free:
-G3 and G4 speak of dependents that are older than that.
+OWNED3 and OWNED4 speak of dependents that are older than that.
 """
 
 from collections.abc import Iterator
@@ -47,15 +48,16 @@ class Owned:
         if seen.type != "DELETED":
             return
         if (fields["metadata"].get("labels") or {}).get(KEPT) and self._has_reason_to_stay(before or fields):
-            yield f"G2: {seen.resource} {seen.object.name} went, and nobody deleted it"
+            yield f"OWNED2: {seen.resource} {seen.object.name} went, and nobody deleted it"
         if uid in self._orphans and not self._is_ending(fields) and seen.resource == "configmaps":
-            yield f"G4: {seen.resource} {seen.object.name} went, an orphan of {self._orphans[uid]}"
+            yield f"OWNED4: {seen.resource} {seen.object.name} went, an orphan of {self._orphans[uid]}"
         finalizers = (before or fields)["metadata"].get("finalizers") or ()
         for one in self._dependents(uid):
             old = seen.at_s - self._since_s[one["metadata"]["uid"]] > OLD_S
             blocks = any(ref["uid"] == uid and ref.get("blockOwnerDeletion") for ref in owners(one))
             if "foregroundDeletion" in finalizers and blocks and old:
-                yield f"G3: {seen.resource} {seen.object.name} went before {name_of(one)}, which held it back"
+                went = f"{seen.resource} {seen.object.name}"
+                yield f"OWNED3: {went} went before {name_of(one)}, which held it back"
             if "orphan" in finalizers and old:
                 self._orphans[one["metadata"]["uid"]] = seen.object.name
 
@@ -65,9 +67,9 @@ class Owned:
             if is_leaving(one) and others_listed(one):
                 continue  # it is told to go, and does when those who use it have left (C12)
             if gone and len(gone) == len(owners(one)):
-                yield f"G1: {name_of(one)} is left, and its owners are gone: {', '.join(gone)}"
+                yield f"OWNED1: {name_of(one)} is left, and its owners are gone: {', '.join(gone)}"
             elif gone:
-                yield f"G1: {name_of(one)} still names owners that are gone: {', '.join(gone)}"
+                yield f"OWNED1: {name_of(one)} still names owners that are gone: {', '.join(gone)}"
 
     def _dependents(self, uid: str) -> list[Fields]:
         return [one for one in self._now if any(ref["uid"] == uid for ref in owners(one))]

@@ -1,4 +1,4 @@
-"""W3: once things are quiet, a replica set has exactly the pods it wants, and its status says so.
+"""RSET3: once things are quiet, a replica set has exactly the pods it wants, and its status says so.
 
 Where a quota holds it may have fewer.
 """
@@ -28,7 +28,7 @@ class Replicas:
             name, wanted = name_of(one), one["spec"].get("replicas", 1)
             found = sum(map(is_active, self._now.of("pods", one["metadata"]["uid"])))
             if found > wanted or (found < wanted and place_of(one)[0] not in limited):
-                yield f"W3: replica set {name} wants {wanted} pods and has {found}"
+                yield f"RSET3: replica set {name} wants {wanted} pods and has {found}"
             said = (one.get("status") or {}).get("replicas", 0)
             if said != found:
-                yield f"W3: replica set {name} has {found} pods and says {said}"
+                yield f"RSET3: replica set {name} has {found} pods and says {said}"

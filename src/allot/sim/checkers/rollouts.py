@@ -1,7 +1,7 @@
 """Rollouts end, once things are quiet.
 
-U1  All replica sets of a deployment together want no more pods than it does, and the surge.
-U3  If its pods are ready, all of them are of its newest template, and its status says so.
+ROLL1: All replica sets of a deployment together want no more pods than it does, and the surge.
+ROLL3: If its pods are ready, all of them are of its newest template, and its status says so.
 """
 
 from collections.abc import Iterator
@@ -33,21 +33,21 @@ class Rollouts:
         pods = [pod for some in sets for pod in self._now.of("pods", some["metadata"]["uid"])]
         asked = sum(some["spec"].get("replicas", 1) for some in sets)
         if asked > wanted + surge(one, wanted):
-            yield f"U1: deployment {name} wants {wanted} pods, and its replica sets {asked}"
+            yield f"ROLL1: deployment {name} wants {wanted} pods, and its replica sets {asked}"
         status = one.get("status") or {}
         if status.get("observedGeneration") != one["metadata"].get("generation"):
-            yield f"U3: deployment {name} was changed, and its status does not say so"
+            yield f"ROLL3: deployment {name} was changed, and its status does not say so"
         if not all(is_ready(pod) for pod in pods if is_active(pod)):
             return  # it may wait for a node or a device
         for some in sets:
             expected = wanted if edition(some) == edition(one) else 0
             found = some["spec"].get("replicas", 1)
             if found != expected:
-                yield f"U3: deployment {name} is at rest with {found} pods of {name_of(some)}"
+                yield f"ROLL3: deployment {name} is at rest with {found} pods of {name_of(some)}"
         if wanted and not any(edition(some) == edition(one) for some in sets):
-            yield f"U3: deployment {name} has no replica set of its template"
+            yield f"ROLL3: deployment {name} has no replica set of its template"
         if status.get("updatedReplicas", 0) != wanted:
-            yield f"U3: deployment {name} wants {wanted} pods and says {status.get('updatedReplicas', 0)}"
+            yield f"ROLL3: deployment {name} wants {wanted} pods and says {status.get('updatedReplicas', 0)}"
 
 
 def edition(one: Fields) -> Any:

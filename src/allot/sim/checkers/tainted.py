@@ -2,7 +2,7 @@
 
 D4  A tainted device is not given to anybody who does not tolerate it. Caches are up to minutes old, so
     the taint may be a little older than the allocation.
-V1  Once things are quiet, nobody has a device that is tainted with NoExecute: its pods were told to go.
+TAINT1  Once things are quiet, nobody has a device that is tainted with NoExecute: its pods were told to go.
 
 In made-up worlds taints come from rules, and nobody tolerates any.
 """
@@ -59,4 +59,4 @@ class Tainted:
                 for consumer in reserved(claim):
                     pod = self._now.get("pods", consumer["uid"])
                     if pod is not None and is_active(pod) and node_of(pod):
-                        yield f"V1: pod {name_of(pod)} still has {'/'.join(device)}, which it must leave"
+                        yield f"TAINT1: pod {name_of(pod)} still has {'/'.join(device)}, which it must leave"

@@ -1,7 +1,7 @@
 """Cron jobs.
 
-K1  A time that is due gets one job at most, whoever leads.
-K2  No job comes for a cron job that was suspended or deleted well before.
+CRON1: A time that is due gets one job at most, whoever leads.
+CRON2: No job comes for a cron job that was suspended or deleted well before.
 """
 
 from collections.abc import Iterator
@@ -37,9 +37,9 @@ class Timely:
             return
         owner = controller(seen.fields)
         if self._made.setdefault((owner, due), seen.object.uid) != seen.object.uid:
-            yield f"K1: job {seen.object.name} is the second for {due}"
+            yield f"CRON1: job {seen.object.name} is the second for {due}"
         if seen.at_s > self._stopped_at_s.get(owner, seen.at_s) + LATE_S:
-            yield f"K2: job {seen.object.name} was made for a cron job that had stopped"
+            yield f"CRON2: job {seen.object.name} was made for a cron job that had stopped"
 
     def rest(self) -> Iterator[str]:
         yield from ()

@@ -3,7 +3,7 @@
 What it promises
     S2  It remembers the last revision that it delivered. Whatever breaks the stream, a new
         one starts from that revision, and what arrives again is not delivered again.
-    S2a etcd may cut a large answer into fragments; they are put together first.
+    STORE1: etcd may cut a large answer into fragments; they are put together first.
 
 A reader that does not read stops its own stream by flow control; etcd keeps the rest.
 """

@@ -6,9 +6,9 @@
     the value, encrypted with AES-256-GCM, and its tag
 
 What it promises
-    E1  Without the key nobody learns anything but the length of a value, or changes it unnoticed.
-    E2  The store's key is part of what the tag covers: a value that was moved elsewhere, say over
-        somebody else's secret, cannot be opened there.
+    SEAL1  Without the key nobody learns anything but the length of a value, or changes it unnoticed.
+    SEAL2  The store's key is part of what the tag covers: a value that was moved elsewhere, say over
+           somebody else's secret, cannot be opened there.
 
 A random nonce may be drawn 2^32 times for one key before repetitions become a worry: at a hundred
 writes a second that is more than a year, and `--encryption-rewrite` begins another key.

@@ -6,11 +6,11 @@ Where it sits
 
 What it promises
     S1  `transact` returns after its rows are synced, and reads show only what is synced.
-    S1b What is acknowledged can be found again under the file's name. Once the files were removed
-        or replaced it takes no more writes, until it is opened anew: looked at before a batch
-        is acknowledged, and now and then before one takes off.
-    S1a A compare, and a write that revises, see the transactions that are still on their way to
-        the disk: they may build on what will be there, and fail with it if it fails.
+    SQLITE2  What is acknowledged can be found again under the file's name. Once the files were removed
+             or replaced it takes no more writes, until it is opened anew: looked at before a batch is
+             acknowledged, and now and then before one takes off.
+    SQLITE1  A compare, and a write that revises, see the transactions that are still on their way to
+             the disk: they may build on what will be there, and fail with it if it fails.
 
 How a transaction travels
     It is decided against the key space and, above that, what is `ahead` of it: keys that

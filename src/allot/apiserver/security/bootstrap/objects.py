@@ -118,7 +118,7 @@ def _locals() -> Iterator[Object]:
 
 
 def _gathered(aggregate: str) -> list[Rule]:
-    """What an aggregate holds at first, for people to read; the policy gathers anew (R3)."""
+    """What an aggregate holds at first, for people to read; the policy gathers anew (RBAC3)."""
     parts = {name: rules for name, (part_of, rules) in PARTS.items() if part_of == aggregate}
     inner = {name: tuple(_gathered(name)) for name, part_of in AGGREGATES.items() if part_of == aggregate}
     gathered = {**parts, **inner}
