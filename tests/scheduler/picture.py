@@ -8,7 +8,6 @@ import msgspec
 
 from allot.api import Object
 from allot.base import Journal, Overlay, Recent
-from allot.scheduler.classes import Classes
 
 CACHES = {"kinds", "remembered", "_views", "_cel", "_parent", "__weakref__"}
 
@@ -27,7 +26,7 @@ def picture(it: object, *, journals: bool = True) -> Any:
                 return it.revision
             case Overlay():
                 return {key: of(value) for key, value in it.items() if value != {}}
-            case Classes() | Counter() | dict():
+            case Counter() | dict():
                 return {key: of(value) for key, value in it.items()}
             case set() | frozenset():
                 return it

@@ -2,6 +2,7 @@
 
 import random
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 import pytest
@@ -10,12 +11,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from allot.allocation import DeviceId, Features, Taken
-from allot.api import Object, resource
+from allot.api import Object, meta, resource
 from allot.base import RandomIds
-from allot.scheduler import plugins
+from allot.scheduler import board, plugins
 from allot.scheduler.board import Board, Boards
 from allot.scheduler.cycle import Cycle, Placed
-from allot.scheduler.framework import CycleState, Rejection, Tier
+from allot.scheduler.framework import CycleState, Rejection, Signature, SignPlugin, Tier
+from allot.scheduler.pod import PodInfo
 from allot.scheduler.settings import Settings
 from allot.scheduler.snapshot import Snapshot
 
@@ -134,27 +136,143 @@ def test_a_refresh_pauses_after_every_node_that_was_too_hard_to_decide(nodes):
     assert seen_at_pauses == list(range(1, nodes + 1))
 
 
-def test_boards_are_made_anew_when_classes_change():
-    boards, snapshot = Boards(), Snapshot(FEATURES)
-    boards.get("x", snapshot)
-    boards.keep("x", Board([], {}))
-    assert boards.get("x", snapshot) is not None
-    snapshot.put_class(device_class("gpu"))
-    assert boards.get("x", snapshot) is None
+def signed(parts: str, **classes: int) -> Signature:
+    return Signature((parts,), tuple(classes.items()))
+
+
+def test_a_board_is_good_for_the_classes_that_it_was_made_from():
+    boards, first, second = Boards(), Board([], {}), Board([], {})
+    boards.keep(signed("x", gpu=1), first)
+    assert boards.get(signed("x", gpu=1)) is first
+    assert boards.get(signed("x", gpu=2)) is None
+    boards.keep(signed("x", gpu=2), second)
+    assert boards.get(signed("x", gpu=2)) is second
+    assert len(boards) == 1  # the one that nobody will ask for again is not kept
+
+
+def test_the_boards_that_were_asked_for_last_are_kept(monkeypatch):
+    monkeypatch.setattr(board, "BOARDS_MAX", 2)
+    boards, made = Boards(), {name: Board([], {}) for name in "abc"}
+    for name in "ab":
+        boards.keep(signed(name), made[name])
+    boards.get(signed("a"))
+    boards.keep(signed("c"), made["c"])
+    assert [boards.get(signed(name)) for name in "abc"] == [made["a"], None, made["c"]]
+
+
+# -- classes that change -----------------------------------------------------------------------------
+
+
+class Kept:
+    """A cycle on two nodes with two devices each, and what becomes of its boards."""
+
+    def __init__(self) -> None:
+        self.snapshot = Snapshot(FEATURES)
+        for name in ("a", "b"):
+            self.snapshot.put_node(node(name))
+            self.snapshot.inventory.apply(slice_view(name, 2))
+        for name in ("gpu", "other"):
+            self.snapshot.put_class(device_class(name))
+        self.cycle = Cycle(plugins.default(RandomIds(random.Random(1)), Settings()))
+        self.count = 0
+
+    def board(self, of: str = "", **requests: str) -> Board:
+        """The board that decides about such a pod now."""
+        self.count += 1
+        parts = {}
+        if of:
+            self.snapshot.put_claim(claim(f"c{self.count}", self.count, 1, of))
+            parts = {"resourceClaims": [{"name": "x", "resourceClaimName": f"c{self.count}"}]}
+        state = CycleState(pod(f"p{self.count}", requests=requests, **parts), NOW)
+        signature = self.cycle.sign(state, self.snapshot)
+        assert isinstance(signature, Signature)
+        return self.cycle._board(state, signature, self.snapshot)
+
+
+def test_a_class_that_changes_leaves_the_boards_of_others_alone():
+    """Every board was made anew, for every pod of the cluster."""
+    kept = Kept()
+    plain, gpu, other = kept.board(cpu="1"), kept.board("gpu"), kept.board("other")
+    kept.snapshot.put_class(device_class("other", 1))
+    kept.snapshot.put_class(device_class("third"))
+    assert kept.board(cpu="1") is plain
+    assert kept.board("gpu") is gpu
+    assert kept.board("other") is not other
+    kept.snapshot.drop_class("gpu")
+    assert kept.board("gpu") is not gpu
+    assert kept.board(cpu="1") is plain
+
+
+def test_a_class_that_says_what_it_said_changes_nothing():
+    kept = Kept()
+    gpu = kept.board("gpu")
+    told_again = msgspec.structs.replace(
+        device_class("gpu"), metadata=meta.ObjectMeta(name="gpu", labels={"x": "y"}, resource_version="9")
+    )
+    kept.snapshot.put_class(told_again)
+    assert kept.board("gpu") is gpu
+
+
+def test_who_requests_an_extended_resource_depends_on_the_class_behind_it():
+    """Also on there being none, and on one of several that takes it over."""
+    kept = Kept()
+    nobody, plain = kept.board(**{EXTENDED: "1"}), kept.board(cpu="1")
+    kept.snapshot.put_class(device_class("gpu", serves=EXTENDED))
+    served = kept.board(**{EXTENDED: "1"})
+    assert served is not nobody
+    kept.snapshot.put_class(device_class("other", 1))
+    assert kept.board(**{EXTENDED: "1"}) is served
+    kept.snapshot.put_class(device_class("gpu", 1, serves=EXTENDED))
+    assert kept.board(**{EXTENDED: "1"}) is not served
+    assert kept.board(cpu="1") is plain
+
+
+@pytest.mark.parametrize("name", ["NodeResourcesFit", "NodeResourcesBalancedAllocation", "DynamicResources"])
+def test_each_plugin_names_what_its_own_answers_are_made_from(name: str):
+    """None of them relies on another to do so."""
+    kept = Kept()
+    kept.snapshot.put_class(device_class("gpu", serves=EXTENDED))
+    state = CycleState(pod(requests={EXTENDED: "1"}), NOW)
+    deciding = {one.name: one for one in plugins.default(RandomIds(random.Random(1)), Settings())}
+    for one in (deciding["ResourceClaims"], deciding[name]):
+        assert isinstance(one, SignPlugin)
+        one.sign(state, kept.snapshot)
+    assert state.classes == {EXTENDED: kept.snapshot.classes.revision(EXTENDED)} != {EXTENDED: 0}
+
+
+def test_who_waits_together_goes_on_doing_so_when_a_class_changes():
+    """A class that changes every second would otherwise have each of a thousand pods tried every second."""
+    kept = Kept()
+    groups = set()
+    for variant in (0, 1):
+        kept.snapshot.put_class(device_class("gpu", variant))
+        kept.count += 1
+        kept.snapshot.put_claim(claim(f"c{kept.count}", kept.count, 9, "gpu"))
+        used = [{"name": "x", "resourceClaimName": f"c{kept.count}"}]
+        outcome = Keeping.decide(kept.cycle, pod(f"p{kept.count}", resourceClaims=used), kept.snapshot)
+        groups.add(outcome.group)
+    assert len(groups) == 1
 
 
 # -- the whole cycle on a changing cluster --------------------------------------------------------
 
 
-def device_class(name: str) -> resource.DeviceClass:
+SELECTORS = (f'device.driver == "{DRIVER}"', f'device.driver == "{DRIVER}" && true', "false")
+EXTENDED = "example.com/gpu"
+
+
+def device_class(name: str, variant: int = 0, serves: str = "") -> resource.DeviceClass:
     fields = {
         "metadata": {"name": name},
-        "spec": {"selectors": [{"cel": {"expression": f'device.driver == "{DRIVER}"'}}]},
+        "spec": {
+            "selectors": [{"cel": {"expression": SELECTORS[variant]}}],
+            "extendedResourceName": serves or None,
+        },
     }
     return msgspec.convert(fields, resource.DeviceClass)
 
 
-def claim(name: str, version: int, count: int) -> Object:
+def claim(name: str, version: int, count: int, of: str = "gpu") -> Object:
     fields = {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaim",
@@ -164,7 +282,7 @@ def claim(name: str, version: int, count: int) -> Object:
             "uid": f"uid-of-{name}",
             "resourceVersion": str(version),
         },
-        "spec": claim_spec(count),
+        "spec": claim_spec(count, of),
     }
     return Object(msgspec.json.encode(fields))
 
@@ -185,7 +303,7 @@ class Keeping(RuleBasedStateMachine):
         self.snapshot = Snapshot(FEATURES)
         self.snapshot.put_class(device_class("gpu"))
         for name in NODES:  # enough room from the start: most answers must be a node, or little is shown
-            self.snapshot.put_node(node(name, allocatable={"cpu": "8"}))
+            self.snapshot.put_node(node(name, allocatable={"cpu": "8"}, labels={"name": name}))
             self.snapshot.inventory.apply(slice_view(name, 1))
         self.kept = self.cycle()
         self.count = 0
@@ -202,7 +320,9 @@ class Keeping(RuleBasedStateMachine):
         cordoned=st.sampled_from([False, False, True]),
     )
     def node_changes(self, name: str, cpu: str, cordoned: bool) -> None:
-        self.snapshot.put_node(node(name, allocatable={"cpu": cpu}, unschedulable=cordoned))
+        self.snapshot.put_node(
+            node(name, allocatable={"cpu": cpu}, labels={"name": name}, unschedulable=cordoned)
+        )
 
     @rule(name=st.sampled_from(NODES))
     def node_goes(self, name: str) -> None:
@@ -237,15 +357,51 @@ class Keeping(RuleBasedStateMachine):
         if self.others:
             self.snapshot.ledger.release(self.others.pop(data.draw(st.integers(0, len(self.others) - 1))))
 
-    @rule(cpu=st.sampled_from("112"), devices=st.sampled_from([0, 1, 1, 1, 2]))
-    def pod_comes(self, cpu: str, devices: int) -> None:
+    @rule(
+        name=st.sampled_from(["gpu", "other"]),
+        variant=st.sampled_from([0, 0, 0, 1, 2]),
+        serves=st.sampled_from(["", EXTENDED]),
+    )
+    def class_changes(self, name: str, variant: int, serves: str) -> None:
+        self.snapshot.put_class(device_class(name, variant, serves))
+
+    @rule()
+    def class_goes(self) -> None:
+        self.snapshot.drop_class("other")
+
+    @rule(count=st.integers(1, 2))
+    def pod_with_an_extended_resource_comes(self, count: int) -> None:
+        self.count += 1
+        self.tried(pod(f"p{self.count}", requests={EXTENDED: str(count)}))
+
+    @rule(
+        cpu=st.sampled_from("112"),
+        devices=st.sampled_from([0, 1, 1, 1, 2]),
+        of=st.sampled_from(["gpu", "gpu", "other"]),
+    )
+    def pod_comes(self, cpu: str, devices: int, of: str) -> None:
         self.count += 1
         name = f"p{self.count}"
         parts = {}
         if devices:
-            self.snapshot.put_claim(claim(f"c{self.count}", self.count, devices))
+            self.snapshot.put_claim(claim(f"c{self.count}", self.count, devices, of))
             parts = {"resourceClaims": [{"name": "gpu", "resourceClaimName": f"c{self.count}"}]}
-        wanted = pod(name, requests={"cpu": cpu}, **parts)
+        self.tried(pod(name, requests={"cpu": cpu}, **parts))
+
+    @rule(where=st.sampled_from(["", *NODES]))
+    def pod_with_an_allocated_claim_comes(self, where: str) -> None:
+        """Its devices, of somewhere else, can be used from one node or from all."""
+        self.count += 1
+        result = {"request": "gpu", "driver": "elsewhere", "pool": "p", "device": f"d{self.count}"}
+        allocation: dict[str, Any] = {"devices": {"results": [result]}}
+        if where:
+            term = {"matchExpressions": [{"key": "name", "operator": "In", "values": [where]}]}
+            allocation["nodeSelector"] = {"nodeSelectorTerms": [term]}
+        name = f"c{self.count}"
+        self.snapshot.put_claim(claim(name, self.count, 1).changed({"status": {"allocation": allocation}}))
+        self.tried(pod(f"p{self.count}", resourceClaims=[{"name": "gpu", "resourceClaimName": name}]))
+
+    def tried(self, wanted: PodInfo) -> None:
         fresh = self.decide(self.cycle(), wanted, self.snapshot.fork())
         kept = self.decide(self.kept, wanted, self.snapshot)
         assert type(fresh) is type(kept)

@@ -19,7 +19,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Collection, Generator, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .framework import Check, Rate, Rejection, Tier
+from .framework import Check, Rate, Rejection, Signature, Tier
 from .node import NodeInfo
 from .snapshot import Mark, Snapshot
 from .timing import Stopwatch
@@ -160,23 +160,22 @@ def _numbers(rating: float | tuple[float, ...]) -> tuple[float, ...]:
 
 
 class Boards:
-    """The boards of the signatures that were seen last."""
+    """The boards of the signatures that were seen last, one for what pods ask for: a class that has
+    become another leaves it to the next pod that names it to make its board anew."""
 
     def __init__(self) -> None:
-        self._boards: OrderedDict[Hashable, Board] = OrderedDict()
-        self._generation = -1
+        self._boards: OrderedDict[Hashable, tuple[Board, Hashable]] = OrderedDict()
 
-    def get(self, signature: Hashable, snapshot: Snapshot) -> Board | None:
-        if snapshot.generation != self._generation:  # what checks were made from has changed
-            self._boards.clear()
-            self._generation = snapshot.generation
-        board = self._boards.get(signature)
-        if board is not None:
-            self._boards.move_to_end(signature)
-        return board
+    def get(self, signature: Signature) -> Board | None:
+        known = self._boards.get(signature.parts)
+        if known is None or known[1] != signature.classes:  # what checks were made from has changed
+            return None
+        self._boards.move_to_end(signature.parts)
+        return known[0]
 
-    def keep(self, signature: Hashable, board: Board) -> None:
-        self._boards[signature] = board
+    def keep(self, signature: Signature, board: Board) -> None:
+        self._boards[signature.parts] = (board, signature.classes)
+        self._boards.move_to_end(signature.parts)
         while len(self._boards) > BOARDS_MAX:
             self._boards.popitem(last=False)
 

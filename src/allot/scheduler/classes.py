@@ -1,27 +1,44 @@
-"""The device classes of one moment, by name."""
+"""The device classes of one moment, by name; and when what they say was last different.
 
-from collections.abc import Iterator, Mapping
+What it promises
+    K1  `revision` of a name is another number whenever what the name stands for has become
+        different: the spec of a class, or the class behind an extended resource (which
+        `extended.mapping` knows). Nothing else changes it: not a label, not another class.
+    K2  A fork costs what is changed on it, and its parent never notices.
+
+Answers that were worked out from some classes are good while the revisions of their names are
+what they were. So a class that changes costs those who asked for it, and nobody else.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
 
 from allot.api import resource
 from allot.base import Overlay
 
+NEVER = 0
+"""The revision of a name that nobody has said anything about."""
+
 
 class Classes(Mapping[str, resource.DeviceClass]):
-    """A fork costs what is changed on it, and its parent never notices."""
-
     def __init__(self) -> None:
         self._known: Overlay[str, resource.DeviceClass] = Overlay()
+        self._revisions: Overlay[str, int] = Overlay()  # by name of a class or of an extended resource
+        self._count = NEVER
 
     def fork(self) -> "Classes":
         child = Classes()
         child._known = self._known.fork()
+        child._revisions = self._revisions.fork()
+        child._count = self._count
         return child
 
-    def put(self, view: resource.DeviceClass) -> None:
-        self._known.set(view.metadata.name, view)
+    # -- asking ---------------------------------------------------------------------------------
 
-    def drop(self, name: str) -> None:
-        self._known.drop(name)
+    def revision(self, name: str) -> int:
+        return self._revisions.get(name) or NEVER
+
+    def revisions(self, names: Iterable[str]) -> dict[str, int]:
+        return {name: self.revision(name) for name in names}
 
     def __getitem__(self, name: str) -> resource.DeviceClass:
         found = self._known.get(name)
@@ -34,3 +51,23 @@ class Classes(Mapping[str, resource.DeviceClass]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self._known)
+
+    # -- hearing --------------------------------------------------------------------------------
+
+    def put(self, view: resource.DeviceClass) -> None:
+        name = view.metadata.name
+        before = self._known.get(name)
+        self._known.set(name, view)
+        if before is None or before.spec != view.spec:
+            self.revise(name)
+
+    def drop(self, name: str) -> None:
+        if name in self._known:
+            self._known.drop(name)
+            self.revise(name)
+
+    def revise(self, *names: str) -> None:
+        """These stand for something else now."""
+        for name in names:
+            self._count += 1
+            self._revisions.set(name, self._count)

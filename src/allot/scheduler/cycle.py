@@ -32,6 +32,7 @@ from .framework import (
     ReservePlugin,
     ScorePlugin,
     Sentence,
+    Signature,
     SignPlugin,
     TellPlugin,
     Tier,
@@ -57,7 +58,7 @@ class Unplaced:
     """No node takes the pod now."""
 
     state: CycleState
-    signature: Hashable
+    group: Hashable  # equal for pods that fit in the same places, whatever classes stand for
     nodes: int  # in the cluster
     reasons: Counter[Rejection] = field(default_factory=Counter)  # by number of nodes; one of 0: the pod's
     remedy: Remedy | None = None
@@ -109,7 +110,7 @@ class Cycle:
         placed = yield from self._look_harder(state, board, snapshot)
         if placed is not None:
             return placed
-        return (yield from self._unplaced(state, signature, snapshot, Counter(board.reasons), board))
+        return (yield from self._unplaced(state, signature.parts, snapshot, Counter(board.reasons), board))
 
     def _look_harder(
         self, state: CycleState, board: Board, snapshot: Snapshot
@@ -133,14 +134,14 @@ class Cycle:
                 return Placed(closer, name, held)
         return None
 
-    def sign(self, state: CycleState, snapshot: Snapshot) -> tuple[Hashable, ...] | Rejection:
+    def sign(self, state: CycleState, snapshot: Snapshot) -> Signature | Rejection:
         parts: list[Hashable] = []
         for plugin in self._signs:
             part = self._watch.ask(plugin.name, "PreFilter", plugin.sign, state, snapshot)
             if isinstance(part, Rejection):
                 return part
             parts.append(part)
-        return tuple(parts)
+        return Signature(tuple(parts), tuple(sorted(state.classes.items())))
 
     def reserve(self, state: CycleState, node: NodeInfo, snapshot: Snapshot) -> tuple[Write, ...] | Rejection:
         """Hold what the pod needs on the node: all of it or nothing."""
@@ -162,8 +163,8 @@ class Cycle:
         if placed is not None and not placed.spec.node_name:  # else somebody has bound it meanwhile
             snapshot.remove(state.pod.uid)
 
-    def _board(self, state: CycleState, signature: Hashable, snapshot: Snapshot) -> Board:
-        board = self._boards.get(signature, snapshot)
+    def _board(self, state: CycleState, signature: Signature, snapshot: Snapshot) -> Board:
+        board = self._boards.get(signature)
         if board is None:
             made = self._made(state, snapshot)
             only = _common([checks for _, checks in made])
@@ -196,7 +197,7 @@ class Cycle:
     def _unplaced(
         self,
         state: CycleState,
-        signature: Hashable,
+        group: Hashable,
         snapshot: Snapshot,
         reasons: Counter[Rejection],
         board: Board | None = None,
@@ -211,7 +212,7 @@ class Cycle:
             remedy = yield from self._watch.ask_in_turns(plugin.name, "PostFilter", asking)
             if remedy is not None:
                 break
-        return Unplaced(state, signature, nodes, reasons, remedy, self.tell(state, rejections))
+        return Unplaced(state, group, nodes, reasons, remedy, self.tell(state, rejections))
 
     def tell(self, state: CycleState, rejections: Sequence[tuple[str, Rejection]]) -> tuple[Sentence, ...]:
         """What the plugins have to say about nodes that turned a signed pod down."""

@@ -43,7 +43,7 @@ UNSCHEDULABLE, FAILED, AWAITED = "Unschedulable", "SchedulerError", "BindingCond
 class _Alike:
     """Pods that fit in the same places, by uid, and what one of them was told last."""
 
-    signature: Hashable
+    group: Hashable
     pods: dict[str, None] = field(default_factory=dict)
     told: str = ""
     heard: int = 0
@@ -152,7 +152,7 @@ class Explainer:
         known.pod, known.reason, known.why, known.heard = pod, reason, why, self._heard
         self._part(known)
         if isinstance(why, Unplaced):
-            known.alike = self._alike.setdefault(why.signature, _Alike(why.signature))
+            known.alike = self._alike.setdefault(why.group, _Alike(why.group))
             known.alike.pods[pod.uid] = None
         self._writing.add_after(pod.uid, max(after_s, self._due_s(known)))
 
@@ -165,7 +165,7 @@ class Explainer:
         if alike is not None:
             del alike.pods[known.pod.uid]
             if not alike.pods:
-                del self._alike[alike.signature]
+                del self._alike[alike.group]
 
     async def _tell(self, key: str | _Alike) -> Again | None:
         if isinstance(key, str):

@@ -54,6 +54,11 @@ class Filling:
         return found
 
 
+def extended_names(requests: Amounts) -> list[str]:
+    """What is requested and may be counted in devices, if a class stands behind it."""
+    return [name for name in requests if "/" in name and podresources.is_extended_resource(name)]
+
+
 def _counting(name: str, snapshot: Snapshot) -> Count | None:
     device_class = snapshot.extended.class_for(name) if podresources.is_extended_resource(name) else None
     if device_class is None:

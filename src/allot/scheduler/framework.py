@@ -29,7 +29,7 @@ from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Se
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, IntEnum
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from allot.allocation import Explanation
 
@@ -103,6 +103,16 @@ class CycleState:
     read: dict[str, Any] = field(default_factory=dict)  # of the pod
     made: dict[str, Any] = field(default_factory=dict)  # for its signature: kept for the pods to come
     thorough: bool = False  # take more time for what is hard to decide
+    classes: dict[str, int] = field(default_factory=dict)
+    """Part of its signature, named by whoever signs: the classes and extended resources, by name, that
+    checks and ratings are made from, each with its revision (`Classes.revision`)."""
+
+
+class Signature(NamedTuple):
+    """Everything that decides where a pod fits."""
+
+    parts: tuple[Hashable, ...]  # what it asks for; pods that are equal in this wait together
+    classes: tuple[tuple[str, int], ...]  # what the names in it stand for now
 
 
 class Plugin(Protocol):
@@ -119,7 +129,10 @@ class PreEnqueuePlugin(Plugin, Protocol):
 @runtime_checkable
 class SignPlugin(Plugin, Protocol):
     def sign(self, state: CycleState, snapshot: "Snapshot") -> Hashable | Rejection:
-        """Everything about the pod that this plugin's checks and ratings depend on."""
+        """Everything about the pod that this plugin's checks and ratings depend on.
+
+        Classes that they are made from are named in `state.classes`, also those that are not there.
+        """
 
 
 @runtime_checkable

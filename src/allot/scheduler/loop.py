@@ -255,7 +255,7 @@ class Scheduler:
         """It waits for what may help; after an error, or half a search, only for a moment, since nothing else
         may come."""
         pod = outcome.state.pod
-        self.queue.failed(pod.uid, outcome.signature, outcome.rejected_by, self._now_s(), error=is_error)
+        self.queue.failed(pod.uid, outcome.group, outcome.rejected_by, self._now_s(), error=is_error)
         self._explainer.unplaced(outcome)
 
     # -- acting ---------------------------------------------------------------------------------

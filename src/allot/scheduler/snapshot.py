@@ -64,8 +64,6 @@ class Snapshot:
         self._priorities: Counter[int] = Counter()  # how many pods that are on nodes have them
         self.prospects = Prospects()
         self._journal: Journal[str] = Journal()
-        self.generation = 0
-        """Grows with what concerns every node at once: the classes."""
 
     def fork(self) -> "Snapshot":
         """A copy that pays for its own changes only. Leave the parent alone while it is used."""
@@ -87,7 +85,6 @@ class Snapshot:
         child._priorities = self._priorities.copy()
         child.prospects = self.prospects.fork()
         child._journal = Journal(self._journal.revision)
-        child.generation = self.generation
         return child
 
     # -- questions ------------------------------------------------------------------------------
@@ -329,11 +326,8 @@ class Snapshot:
     def put_class(self, view: resource.DeviceClass) -> None:
         self.classes.put(view)
         if self._serves_extended:
-            self.extended.put(view)
-        self.generation += 1
+            self.classes.revise(*self.extended.put(view))
 
     def drop_class(self, name: str) -> None:
-        if name in self.classes:
-            self.classes.drop(name)
-            self.extended.remove(name)
-            self.generation += 1
+        self.classes.drop(name)
+        self.classes.revise(*self.extended.remove(name))

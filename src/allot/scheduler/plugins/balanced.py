@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from math import sqrt
 
 from ..amounts import PODS
-from ..filling import Filling
+from ..filling import Filling, extended_names
 from ..framework import CycleState, Rate, Tier
 from ..node import NodeInfo
 from ..settings import Scoring
@@ -31,6 +31,7 @@ class NodeResourcesBalancedAllocation:
 
     def sign(self, state: CycleState, snapshot: Snapshot) -> Hashable:
         requests = state.pod.requests
+        state.classes |= snapshot.classes.revisions(extended_names(requests))
         return tuple(requests.get(name, 0) for name in self._resources)
 
     def pre_score(self, state: CycleState, snapshot: Snapshot) -> Rate | None:

@@ -12,7 +12,7 @@ to look at an extended resource it counts devices as well, and decides among wha
 from collections.abc import Hashable
 
 from ..amounts import PODS
-from ..filling import Filling
+from ..filling import Filling, extended_names
 from ..framework import Checks, CycleState, Event, Rate, Rejection, Tier
 from ..node import NodeInfo
 from ..settings import Scoring, Strategy
@@ -36,6 +36,7 @@ class NodeResourcesFit:
         self.tier = Tier.WISH if scoring.is_of_devices else Tier.RESOURCES
 
     def sign(self, state: CycleState, snapshot: Snapshot) -> Hashable:
+        state.classes |= snapshot.classes.revisions(extended_names(state.pod.requests))
         return frozenset(state.pod.requests.items())
 
     def pre_filter(self, state: CycleState, snapshot: Snapshot) -> Checks:

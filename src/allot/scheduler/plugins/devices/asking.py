@@ -1,6 +1,6 @@
 """What a pod wants of devices: for its claims that have none, and for its extended resources."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 import msgspec
@@ -28,6 +28,16 @@ class DeviceAsk:
         earlier = (self.earlier,) if self.earlier is not None else ()
         specs = tuple(msgspec.json.encode(one.view.spec) for one in (*earlier, *self.pending))
         return bool(earlier), specs, self.extended
+
+    @property
+    def names(self) -> Iterator[str]:
+        """The classes that it is about, and the extended resources behind which there are some."""
+        for claim in self.pending:
+            for request in claim.view.spec.devices.requests:
+                for one in (request.exactly, *request.first_available):
+                    if one is not None:
+                        yield one.device_class_name
+        yield from self.extended.names
 
 
 NO_DEVICES = DeviceAsk()

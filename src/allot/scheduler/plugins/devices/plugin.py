@@ -60,6 +60,7 @@ class DynamicResources:
         if claims.earlier is not None and not ask.extended.names:  # no class serves them any more
             return Rejection(NAME, stays(claims.earlier, state.pod))
         state.read[NAME] = ask
+        state.classes |= snapshot.classes.revisions(ask.names)
         return ask.signature
 
     def pre_filter(self, state: CycleState, snapshot: Snapshot) -> Checks | None:
