@@ -3,6 +3,7 @@
 import pytest
 
 from allot.api import errors
+from allot.store import Put
 
 SPEC = {"containers": [{"name": "main", "image": "busybox"}]}
 
@@ -28,6 +29,22 @@ def test_a_namespace_is_born_with_its_account(allot_server, core):
             assert made.fields["spec"]["serviceAccountName"] == "default"
             account = await core("serviceaccounts").get("default", name)
             assert account.uid and account.metadata.creation_timestamp
+
+    allot_server.run(story())
+
+
+def test_an_account_that_is_there_before_its_namespace_stays_as_it_is(allot_server, core):
+    """As after a namespace was brought back from a backup: who has a token of the account keeps it."""
+
+    async def story():
+        store = allot_server.api.store
+        await core("namespaces", False).create({"metadata": {"name": "one"}})
+        (entry,) = (await store.range("/objects/core/serviceaccounts/one/")).entries
+        kept = entry.value.replace(b'"one"', b'"two"')
+        key = "/objects/core/serviceaccounts/two/default"
+        await store.transact([], [Put(key, kept)])
+        await core("namespaces", False).create({"metadata": {"name": "two"}})
+        assert (await store.get(key)).value == kept
 
     allot_server.run(story())
 
