@@ -43,14 +43,14 @@ MUTANTS = (
     Mutant(
         "the last reservation goes and the allocation stays",
         f"{CLAIMS}/releasing.py",
-        'return Plan({**status, "allocation": None}, True, is_protected, True)',
-        "return Plan(status, True, is_protected, True)",
+        'return ReleasePlan({**status, "allocation": None}, True, is_protected, True)',
+        "return ReleasePlan(status, True, is_protected, True)",
     ),
     Mutant(
         "the finalizer goes before the allocation",
         f"{CLAIMS}/releasing.py",
-        'return Plan({"allocation": None} if is_allocated else None, is_allocated, True, True)',
-        "return Plan(None, False, True, True)",
+        'return ReleasePlan({"allocation": None} if is_allocated else None, is_allocated, True, True)',
+        "return ReleasePlan(None, False, True, True)",
     ),
     Mutant(
         "the finalizer never goes",
@@ -143,14 +143,14 @@ MUTANTS = (
     Mutant(
         "an owner that is gone is taken for one that is there",
         f"{COLLECTOR}/plan.py",
-        "if standing in (Standing.GONE, Standing.WAITING)",
-        "if standing is Standing.WAITING",
+        "if state in (OwnerState.GONE, OwnerState.WAITING)",
+        "if state is OwnerState.WAITING",
     ),
     Mutant(
         "an owner that is there is taken for one that is gone",
         f"{COLLECTOR}/plan.py",
-        "if standing in (Standing.GONE, Standing.WAITING)",
-        "if standing is not Standing.WAITING",
+        "if state in (OwnerState.GONE, OwnerState.WAITING)",
+        "if state is not OwnerState.WAITING",
     ),
     Mutant(
         "a node's word is not waited for",
@@ -237,8 +237,8 @@ MUTANTS = (
     Mutant(
         "a replica set that has too many pods keeps them",
         f"{CONTROLLERS}/replicasets/plan.py",
-        "return Plan(delete=tuple(deletion_order(active, related)[:count]))",
-        "return Plan()",
+        "return ReplicaSetPlan(delete=tuple(deletion_order(active, related)[:count]))",
+        "return ReplicaSetPlan()",
     ),
     Mutant(
         "a daemon set that is changed keeps its old pods",

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allot.api import Told, frames
+from allot.api import WatchChunk, frames
 from allot.api.frames import Answer, Ask, Broken, Frame, Inbox, Meet, Outbox, TooLong, Turns
 
 texts = st.text(max_size=20)
@@ -119,7 +119,7 @@ def test_a_frame_that_would_not_be_taken_does_not_leave():
 
 def test_bodies_of_other_types_travel_as_bytes():
     wire = Wire()
-    wire.put(frames.ANSWER, 1, Answer(200, Told(b"told"), "", (), False))
+    wire.put(frames.ANSWER, 1, Answer(200, WatchChunk(b"told"), "", (), False))
     wire.turn()
     (frame,) = Inbox(100).feed(wire.writes[0])
     assert frames.read_answer(frame.payload).body == b"told"

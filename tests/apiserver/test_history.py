@@ -62,12 +62,12 @@ def test_an_event_is_written_once_for_all_who_read_it_in_the_same_form():
 
 def test_watchers_in_the_same_process_share_an_object_and_history_does_not_hold_on_to_it():
     one, recent = change(3), Recent()
-    told = one.told(recent)
-    assert one.told(recent) is told and (told.raw, told.revision) == (one.object.raw, 3)
+    told = one.shared_object(recent)
+    assert one.shared_object(recent) is told and (told.raw, told.revision) == (one.object.raw, 3)
     assert told is not one.object, "what watchers decode is not kept for as long as the history is"
     gone = ref(told)
     del told
-    assert gone() is None and one.told(recent).raw == one.object.raw
+    assert gone() is None and one.shared_object(recent).raw == one.object.raw
 
 
 def test_watchers_are_told_of_the_object_that_its_writer_got_but_not_when_it_leaves_their_sight():
@@ -77,10 +77,12 @@ def test_watchers_are_told_of_the_object_that_its_writer_got_but_not_when_it_lea
         "/a", b'{"metadata":{"name":"a"},"spec":1}', 3, {"metadata": {"name": "a"}, "spec": 1}
     )
     one = Change("MODIFIED", "/a", Object(written.stored, 3), before, 3)
-    assert one.told(recent) is written
-    assert one.farewell().told(recent).stored == before.stored, "what it became is not theirs to see"
+    assert one.shared_object(recent) is written
+    assert one.as_deletion().shared_object(recent).stored == before.stored, (
+        "what it became is not theirs to see"
+    )
     gone = Change("DELETED", "/a", Object(before.stored, 3), before, 3)
-    assert gone.told(recent).stored == before.stored
+    assert gone.shared_object(recent).stored == before.stored
 
 
 @given(st.lists(st.integers(1, 3), max_size=60), st.integers(1, 8), st.data())

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allot.api import Object, Told, errors
+from allot.api import Object, WatchChunk, errors
 from allot.client import EventType
 from allot.client.watch import Lines, decode, events
 
@@ -42,9 +42,9 @@ def test_objects_of_a_server_in_the_same_process_are_taken_as_they_are():
     async def read(*chunks: bytes) -> list[Object]:
         return [event.object async for event in events(in_chunks(chunks))]
 
-    (taken,) = asyncio.run(read(Told.of(line, lambda: [("DELETED", pod)])))
+    (taken,) = asyncio.run(read(WatchChunk.of(line, lambda: [("DELETED", pod)])))
     assert taken is pod
-    pieces = Told.of(line, lambda: [("DELETED", pod)])
+    pieces = WatchChunk.of(line, lambda: [("DELETED", pod)])
     (parsed,) = asyncio.run(read(pieces[:20], pieces[20:]))  # somebody in between cut it
     assert parsed is not pod and (parsed.name, parsed.resource_version) == ("pod-0", "7")
 

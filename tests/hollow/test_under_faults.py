@@ -19,10 +19,10 @@ from allot.client import Client, InProcessTransport
 from allot.fleet import fleet
 from allot.informers import Informers, Pace, Telemetry
 from allot.sim.checkers import judge
+from allot.sim.checkers.live import LiveObjects
 from allot.sim.checkers.nothing_leaks import NothingLeaks
 from allot.sim.checkers.released import Released
 from allot.sim.checkers.running_pods import RunningPods
-from allot.sim.checkers.standing import Standing
 from allot.sim.component import Component
 from allot.sim.faults import Faults
 from allot.sim.journal import Journal
@@ -42,7 +42,7 @@ class StartsWithClaims:
     follows = ("pods", "resourceclaims", "preparedclaims")
 
     def __init__(self) -> None:
-        self._now = Standing(*self.follows)
+        self._now = LiveObjects(*self.follows)
         self.starts = 0
 
     def see(self, seen: Seen) -> Iterator[str]:

@@ -6,7 +6,7 @@ from itertools import pairwise
 from allot.api import errors
 from allot.apiserver import identities
 from allot.client import InProcessTransport
-from allot.informers import Added, Change, Deleted, ResourceId, Standing, Updated
+from allot.informers import Added, Change, Deleted, ResourceId, SyncState, Updated
 from allot.testing import api_server
 from informers.world import MAPS, NS, PODS, SOON_S, World, config_map, soon, tell, told
 
@@ -228,7 +228,7 @@ def test_a_resource_may_appear_and_disappear_while_the_process_runs():
         informer = here.informers.use(widgets)
         await here.informers.synced(informer)
         assert not informer.served
-        assert informer.report.standing is Standing.ABSENT
+        assert informer.report.state is SyncState.ABSENT
 
         definitions = here.client.resource(
             "apiextensions.k8s.io", "v1", "customresourcedefinitions", namespaced=False

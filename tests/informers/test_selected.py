@@ -10,7 +10,7 @@ from allot.api import Request, Response, errors
 from allot.apiserver import identities
 from allot.base import Metrics
 from allot.client import Client, InProcessTransport
-from allot.informers import Change, Informers, ResourceId, Standing
+from allot.informers import Change, Informers, ResourceId, SyncState
 from allot.testing import TestServer, api_server
 from informers.world import NS, QUICK, World, config_map, soon, tell, told
 
@@ -55,7 +55,7 @@ def test_each_selection_is_watched_once():
         assert here.wire.open_watches == 2
         here.informers.leave(blue)
         await soon(lambda: here.wire.open_watches == 1)
-        assert red.report.standing is Standing.WATCHING
+        assert red.report.state is SyncState.WATCHING
 
     tell(story)
 
@@ -173,7 +173,7 @@ def test_a_node_cannot_follow_what_is_not_its_own(what):
             async with Informers(node_client(server, "n-1"), random.Random(1), pace=QUICK) as informers:
                 informer = informers.use(what)
                 await soon(lambda: informer.report.failures > 1)
-                assert informer.report.standing is Standing.FAILING
+                assert informer.report.state is SyncState.FAILING
                 assert "forbidden" in informer.report.problem
                 assert not informer.synced and not len(informer.cache)
 

@@ -9,8 +9,19 @@ from . import age, cron, errors, field, frames, meta, names, unheeded
 from .equality import equal
 from .field import FieldError, Path
 from .gates import GATES, Gates, UnknownGate
-from .http import SOCKET, Request, Response, Told, Transport
-from .kind import NAME_AND_AGE, Column, FieldErrorText, Fields, Guard, Kind, Occasion, Rules, Scale, Version
+from .http import SOCKET, Request, Response, Transport, WatchChunk
+from .kind import (
+    NAME_AND_AGE,
+    Column,
+    FieldErrorText,
+    Fields,
+    Guard,
+    Kind,
+    Rules,
+    Scale,
+    Version,
+    WriteContext,
+)
 from .object import OBJECT_BYTES_MAX, SEAL, STORED_HEAD, Metadata, Object, encode, stored_form
 from .quantity import Format as QuantityFormat
 from .quantity import Quantity
@@ -36,7 +47,6 @@ __all__ = [
     "Kind",
     "Metadata",
     "Object",
-    "Occasion",
     "Path",
     "Quantity",
     "QuantityFormat",
@@ -45,11 +55,12 @@ __all__ = [
     "Rules",
     "Scale",
     "Semver",
-    "Told",
     "Transport",
     "UnknownGate",
     "User",
     "Version",
+    "WatchChunk",
+    "WriteContext",
     "age",
     "cron",
     "encode",

@@ -37,7 +37,7 @@ class Response(msgspec.Struct, frozen=True):
     object: Object | None = None  # what `body` says, for readers in the same process
 
 
-class Told(bytes):
+class WatchChunk(bytes):
     """A piece of a watch, and what it says: the type of each event and the object.
 
     On the wire it is bytes like any other. A reader in the same process takes the objects as they
@@ -48,7 +48,7 @@ class Told(bytes):
     _read: Callable[[], Sequence[tuple[str, Object]]]
 
     @classmethod
-    def of(cls, lines: bytes, read: Callable[[], Sequence[tuple[str, Object]]]) -> "Told":
+    def of(cls, lines: bytes, read: Callable[[], Sequence[tuple[str, Object]]]) -> "WatchChunk":
         """`read` is called by whoever wants the objects: on a wire nobody does."""
         told = cls(lines)
         told._read = read

@@ -10,7 +10,7 @@ stored version, decoded from JSON. They are called in this order:
 
 `prepare_*` may change `new`; `validate_*` only reads and returns every error it
 finds. None of them reads the clock, the network or another object except
-through the `Occasion` they are handed.
+through the `WriteContext` they are handed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +38,7 @@ class FieldErrorText:
     detail: str
 
 
-class Occasion(Protocol):
+class WriteContext(Protocol):
     """One write request, as the rules of a kind may see it."""
 
     @property
@@ -130,19 +130,19 @@ class Scale:
     selector: str = "status.selector"  # a label selector object or a string
 
 
-def _nothing(new: Fields, occasion: Occasion) -> None:
+def _nothing(new: Fields, context: WriteContext) -> None:
     """By default a create is stored as it came."""
 
 
-def _nothing_from_old(new: Fields, old: Fields, occasion: Occasion) -> None:
+def _nothing_from_old(new: Fields, old: Fields, context: WriteContext) -> None:
     """By default an update is stored as it came."""
 
 
-def _fine(new: Fields, occasion: Occasion) -> list[FieldError]:
+def _fine(new: Fields, context: WriteContext) -> list[FieldError]:
     return []
 
 
-def _fine_from_old(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
+def _fine_from_old(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
     return []
 
 
@@ -152,12 +152,12 @@ def _no_warnings(new: Fields, old: Fields | None) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    prepare_create: Callable[[Fields, Occasion], None] = _nothing
-    prepare_update: Callable[[Fields, Fields, Occasion], None] = _nothing_from_old
-    prepare_status: Callable[[Fields, Fields, Occasion], None] = _nothing_from_old
-    validate_create: Callable[[Fields, Occasion], list[FieldError]] = _fine
-    validate_update: Callable[[Fields, Fields, Occasion], list[FieldError]] = _fine_from_old
-    validate_status: Callable[[Fields, Fields, Occasion], list[FieldError]] = _fine_from_old
+    prepare_create: Callable[[Fields, WriteContext], None] = _nothing
+    prepare_update: Callable[[Fields, Fields, WriteContext], None] = _nothing_from_old
+    prepare_status: Callable[[Fields, Fields, WriteContext], None] = _nothing_from_old
+    validate_create: Callable[[Fields, WriteContext], list[FieldError]] = _fine
+    validate_update: Callable[[Fields, Fields, WriteContext], list[FieldError]] = _fine_from_old
+    validate_status: Callable[[Fields, Fields, WriteContext], list[FieldError]] = _fine_from_old
     warnings: Callable[[Fields, Fields | None], list[str]] = _no_warnings
 
 

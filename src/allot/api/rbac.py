@@ -11,7 +11,7 @@ from typing import Any
 
 from . import names
 from .field import FieldError, Path, invalid, required, unsupported
-from .kind import Column, Fields, Kind, Occasion, Rules, Version
+from .kind import Column, Fields, Kind, Rules, Version, WriteContext
 from .kinds.labels import validate_selector
 
 GROUP = "rbac.authorization.k8s.io"
@@ -120,19 +120,19 @@ def _default_binding(binding: Fields, now: datetime) -> None:
 
 def _role_rules(validate: Callable[[Fields], list[FieldError]]) -> Rules:
     return Rules(
-        validate_create=lambda new, occasion: validate(new),
-        validate_update=lambda new, old, occasion: validate(new),
+        validate_create=lambda new, context: validate(new),
+        validate_update=lambda new, old, context: validate(new),
     )
 
 
 def _binding_rules(validate: Callable[[Fields], list[FieldError]]) -> Rules:
-    def update(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
+    def update(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
         found = validate(new)
         if new.get("roleRef") != old.get("roleRef"):
             found.append(invalid(_ROLE_REF, new.get("roleRef"), "cannot change roleRef"))
         return found
 
-    return Rules(validate_create=lambda new, occasion: validate(new), validate_update=update)
+    return Rules(validate_create=lambda new, context: validate(new), validate_update=update)
 
 
 _NAME = Column("Name", format="name", description="Name must be unique within a namespace.")

@@ -27,7 +27,7 @@ from .admission.limits import limits_of_pods, limits_of_volume_claims
 from .admission.policies import Policies
 from .admission.rights import no_escalation, node_restriction, own_pools
 from .audit import Auditor
-from .deciding.contexts import Occasions
+from .deciding.contexts import WriteContexts
 from .deciding.expressions import CelExpressions
 from .definitions import Definitions
 from .discovery import Discovery
@@ -118,7 +118,7 @@ class ApiServer:
         self._tasks: list[asyncio.Task[None]] = []
         self._repository = Repository(store)
         self._guard = Guards()
-        occasions = Occasions(
+        contexts = WriteContexts(
             self._repository,
             self.caches,
             self.lookups.kind("", "namespaces"),
@@ -131,8 +131,8 @@ class ApiServer:
         admission = self._admission()
         self._ownership = Ownership(self.registry)
         quotas = Quotas(self._repository, self.caches, self.lookups.kind, self.options.gates)
-        self.writer = Writer(self._repository, occasions, admission, self._ownership, self._guard, quotas)
-        self.deleter = Deleter(self._repository, occasions, admission, self._guard)
+        self.writer = Writer(self._repository, contexts, admission, self._ownership, self._guard, quotas)
+        self.deleter = Deleter(self._repository, contexts, admission, self._guard)
         self._patcher = Patcher(self.writer, Applier(self.writer, self._ownership))
         self._reader = Reader(self._repository, self.caches, self.laggards)
         self._seeder = Seeder(self.registry, self._repository, self.writer, self.clock)

@@ -14,7 +14,7 @@ from datetime import datetime
 from allot.api import Fields, Kind, Object, Request, custom, encode, errors
 from allot.store import StoreError
 
-from .deciding.context import WriteOccasion
+from .deciding.context import ServerWriteContext
 from .reading.cache import Caches
 from .reading.history import Change
 from .registry import Registry
@@ -110,7 +110,7 @@ class Definitions:
         return not (await self._repository.store.range(prefix_of(kind), limit=1)).entries
 
     async def _release(self, name: str) -> None:
-        def build(old: Object, occasion: WriteOccasion) -> Body:
+        def build(old: Object, context: ServerWriteContext) -> Body:
             new: Fields = old.fresh()
             new["metadata"]["finalizers"] = [
                 one for one in new["metadata"].get("finalizers") or [] if one != custom.CLEANUP

@@ -14,7 +14,7 @@ from allot.store import StoreError
 
 from .audit import Answered, Auditor
 from .reading.reader import Reader, renderer_of
-from .reading.standing import Standing
+from .reading.rights import WatchRights
 from .registry import Registry
 from .requests.aside import Aside, Seat
 from .requests.call import Call
@@ -128,8 +128,8 @@ class Server:
             case "list":
                 return await self._reader.list(target, served, request, call.renderer)
             case "watch":
-                standing = Standing(self._authorizer, needs)
-                return await self._reader.watch(target, served, request, call.renderer, standing)
+                rights = WatchRights(self._authorizer, needs)
+                return await self._reader.watch(target, served, request, call.renderer, rights)
             case "create":
                 allowed = not target.name and (not served.kind.namespaced or bool(target.namespace))
             case "deletecollection":

@@ -143,7 +143,7 @@ def _version(path: Path, kind: Kind, fields: Fields) -> Version:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """The occasion that the rules see: somebody who may do everything makes the claim."""
+    """The context that the rules see: somebody who may do everything makes the claim."""
 
     now: datetime
     gates: Gates

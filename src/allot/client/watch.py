@@ -2,7 +2,7 @@
 
 The server sends one JSON object a line and cuts lines anywhere; `Lines` puts
 them together again. A server in the same process hands the objects over as they
-are (`Told`). An ERROR event is not handed on as an event: it is raised, because
+are (`WatchChunk`). An ERROR event is not handed on as an event: it is raised, because
 whoever watches must do something else now (list again, most often).
 """
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from allot.api import Object, Told, errors
+from allot.api import Object, WatchChunk, errors
 
 LINE_BYTES_MAX = 64 * 1024 * 1024
 
@@ -101,7 +101,7 @@ async def events(stream: AsyncIterator[bytes]) -> AsyncIterator[WatchEvent]:
     lines = Lines()
     try:
         async for chunk in stream:
-            if isinstance(chunk, Told) and lines.between:
+            if isinstance(chunk, WatchChunk) and lines.between:
                 for type, object in chunk.events:
                     yield WatchEvent(_TYPES[type], object)
             else:

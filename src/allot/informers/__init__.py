@@ -28,7 +28,7 @@ from .informer import Handler, Informer, ResourceId
 from .leading import Election, lead_forever
 from .owners import OWNER_INDEX, controller_of, owner_uids, owners
 from .reconciler import ALARM_LEAST_S, Again, Reconciler, Telemetry
-from .reflector import Pace, Report, Standing
+from .reflector import Pace, Report, SyncState
 from .registry import Informers
 from .workqueue import Limits, Taken, WorkQueue
 
@@ -59,7 +59,7 @@ __all__ = [
     "ResourceId",
     "Served",
     "SetAside",
-    "Standing",
+    "SyncState",
     "Taken",
     "Telemetry",
     "Updated",

@@ -82,7 +82,7 @@ class Pace:
     watch_s: int = 300  # at least, and less than twice that: not all watches end at once
 
 
-class Standing(Enum):
+class SyncState(Enum):
     """How the copy stands to the server."""
 
     LISTING = "listing"
@@ -95,7 +95,7 @@ class Standing(Enum):
 class Report:
     """For people and metrics: what the reflector is doing, and what went wrong last."""
 
-    standing: Standing = Standing.LISTING
+    state: SyncState = SyncState.LISTING
     problem: str = ""
     served: bool = False  # the server knew the resource when it last said anything about it
     lists: int = 0
@@ -176,10 +176,10 @@ class Reflector:
         if self._position:
             events = self._events(resource_version=self._position)
         elif self._streams_lists:
-            self._note(Standing.LISTING)
+            self._note(SyncState.LISTING)
             events = self._events(initial_events=True)
         else:
-            self._note(Standing.LISTING)
+            self._note(SyncState.LISTING)
             await self._take_over(*await self._listed())
             return
         async with aclosing(events):  # type: ignore[type-var]
@@ -240,7 +240,7 @@ class Reflector:
         self._audience.listed()
 
     async def _watch(self, events: AsyncIterator[WatchEvent]) -> None:
-        self._note(Standing.WATCHING)
+        self._note(SyncState.WATCHING)
         self.report = replace(self.report, watches=self.report.watches + 1)
         heard = False
         async for event in events:
@@ -270,7 +270,7 @@ class Reflector:
         self._position = ""
         self._absences += 1
         if self._absences > 1:
-            self._note(Standing.ABSENT, str(absent))
+            self._note(SyncState.ABSENT, str(absent))
             self.report = replace(self.report, served=False)
             for changes in self._cache.replace({}):
                 for change in changes:
@@ -280,7 +280,7 @@ class Reflector:
         await self._pause(self._pace.absent_s if self._absences > 1 else self._pace.first_s)
 
     async def _failed(self, failed: errors.ApiError) -> None:
-        self._note(Standing.FAILING, str(failed))
+        self._note(SyncState.FAILING, str(failed))
         self.report = replace(self.report, failures=self.report.failures + 1)
         wait_s = min(self._pace.longest_s, self._pace.first_s * 2.0 ** min(self._failures_in_a_row, 20))
         self._failures_in_a_row += 1
@@ -294,8 +294,8 @@ class Reflector:
         # Somewhere in the second half, so that watchers do not come back all at once.
         await self._sleep(longest_s * (0.5 + 0.5 * self._rng.random()))
 
-    def _note(self, standing: Standing, problem: str = "") -> None:
-        self.report = replace(self.report, standing=standing, problem=problem)
+    def _note(self, state: SyncState, problem: str = "") -> None:
+        self.report = replace(self.report, state=state, problem=problem)
 
     def _watch_s(self) -> int:
         return self._pace.watch_s + self._rng.randrange(self._pace.watch_s)

@@ -189,7 +189,7 @@ class Nodes:
             await self._unprepare(life.node, claims)
             await self._report(life, FINISHED[lot[3] < 0.15])
         while life.is_wanted:
-            await life.told()
+            await life.news()
         if life.pod is not None:
             await self._insist(
                 self._things.pods.delete(pod.name, pod.namespace, grace_period_s=0, uid=pod.uid)
@@ -205,7 +205,7 @@ class Nodes:
             if all(found):
                 life.waits = False
                 return found
-            await life.told()
+            await life.news()
         life.waits = False
         return None
 
@@ -294,7 +294,7 @@ class _Life:
     def may_run(self) -> bool:
         return self.is_wanted and self.pod is not None and not _has_ended(self.pod)
 
-    async def told(self) -> None:
+    async def news(self) -> None:
         self.changed.clear()
         await self.changed.wait()
 
@@ -303,4 +303,4 @@ class _Life:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(at_most_s):
                 while self.may_run:
-                    await self.told()
+                    await self.news()

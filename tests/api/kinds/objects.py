@@ -6,10 +6,10 @@ from typing import Any
 
 from allot.api import Kind, kinds
 
-from ..occasion import FakeOccasion
+from ..context import FakeContext
 
 NOW = datetime(2026, 11, 15, 8, 0, tzinfo=UTC)
-OCCASION = FakeOccasion(now=NOW)
+CONTEXT = FakeContext(now=NOW)
 BY_NAME = {kind.resource: kind for kind in kinds.ALL}
 
 
@@ -47,14 +47,14 @@ def made(resource: str, fields: dict[str, Any]) -> dict[str, Any]:
     new = copy.deepcopy(fields)
     kind.versions[0].default(new, NOW)
     new = kind.versions[0].to_hub(new)
-    kind.rules.prepare_create(new, OCCASION)
+    kind.rules.prepare_create(new, CONTEXT)
     return new
 
 
 def wrong(resource: str, fields: dict[str, Any]) -> list[tuple[str, str]]:
     """(field, what is wrong) of a create."""
     kind = kind_of(resource)
-    return shown(kind.rules.validate_create(made(resource, fields), OCCASION))
+    return shown(kind.rules.validate_create(made(resource, fields), CONTEXT))
 
 
 def changed(resource: str, old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, str]]:
@@ -62,8 +62,8 @@ def changed(resource: str, old: dict[str, Any], new: dict[str, Any]) -> list[tup
     kind = kind_of(resource)
     new = copy.deepcopy(new)
     kind.versions[0].default(new, NOW)
-    kind.rules.prepare_update(new, old, OCCASION)
-    return shown(kind.rules.validate_update(new, old, OCCASION))
+    kind.rules.prepare_update(new, old, CONTEXT)
+    return shown(kind.rules.validate_update(new, old, CONTEXT))
 
 
 def shown(errors: Any) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from allot.api import Kind, kinds, schema
 from allot.api.schema.node import Schema, Type
 
-from ..occasion import FakeOccasion
+from ..context import FakeContext
 
 NOW = datetime(2026, 11, 15, 8, 0, tzinfo=UTC)
 EVERY = pytest.mark.parametrize("kind", kinds.ALL, ids=lambda kind: kind.resource)
@@ -92,15 +92,15 @@ def test_no_two_entries_share_a_name():
 @given(seed=st.integers(0, 2**32))
 def test_rules_answer_whatever_the_schema_lets_through(kind, seed):
     """No rule may fail on an object; it says what is wrong, or nothing."""
-    occasion = FakeOccasion(now=NOW)
+    context = FakeContext(now=NOW)
     new, old = strange(kind, seed), strange(kind, seed + 1)
-    kind.rules.prepare_create(new, occasion)
-    kind.rules.validate_create(new, occasion)
+    kind.rules.prepare_create(new, context)
+    kind.rules.validate_create(new, context)
     kind.rules.warnings(new, None)
-    kind.rules.prepare_update(new, old, occasion)
-    kind.rules.validate_update(new, old, occasion)
-    kind.rules.prepare_status(new, old, occasion)
-    kind.rules.validate_status(new, old, occasion)
+    kind.rules.prepare_update(new, old, context)
+    kind.rules.validate_update(new, old, context)
+    kind.rules.prepare_status(new, old, context)
+    kind.rules.validate_status(new, old, context)
     assert len(kind.row(new, NOW)) == len(kind.columns)
     for read in kind.selectable.values():
         assert isinstance(read(new), str)
@@ -123,14 +123,14 @@ def test_defaults_are_settled_after_one_pass(kind, seed):
 @given(seed=st.integers(0, 2**32))
 def test_an_object_that_does_not_change_may_be_written_again(kind, seed):
     """No kind refuses an update that updates nothing, if it accepted the object."""
-    occasion = FakeOccasion(now=NOW)
+    context = FakeContext(now=NOW)
     new = strange(kind, seed)
-    kind.rules.prepare_create(new, occasion)
-    if kind.rules.validate_create(new, occasion):
+    kind.rules.prepare_create(new, context)
+    if kind.rules.validate_create(new, context):
         return
     again = copy.deepcopy(new)
-    kind.rules.prepare_update(again, new, occasion)
-    assert kind.rules.validate_update(again, new, occasion) == []
+    kind.rules.prepare_update(again, new, context)
+    assert kind.rules.validate_update(again, new, context) == []
     assert again == new
 
 

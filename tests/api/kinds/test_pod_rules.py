@@ -2,7 +2,7 @@
 
 import pytest
 
-from .objects import OCCASION, changed, container, fields_of, kind_of, made, pod, shown, workload, wrong
+from .objects import CONTEXT, changed, container, fields_of, kind_of, made, pod, shown, workload, wrong
 
 C = "spec.containers[0]"
 
@@ -312,8 +312,8 @@ def status_written(status, old_status=None, **spec):
     old = made("pods", pod(**spec))
     old["status"].update(old_status or {})
     new = {**old, "status": status}
-    kind.rules.prepare_status(new, old, OCCASION)
-    return new["status"], shown(kind.rules.validate_status(new, old, OCCASION))
+    kind.rules.prepare_status(new, old, CONTEXT)
+    return new["status"], shown(kind.rules.validate_status(new, old, CONTEXT))
 
 
 def test_addresses_are_said_both_ways():

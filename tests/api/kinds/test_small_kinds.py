@@ -9,8 +9,8 @@ from allot.api import kinds
 from allot.api.kinds import event as events
 
 from .objects import (
+    CONTEXT,
     NOW,
-    OCCASION,
     changed,
     fields_of,
     kind_of,
@@ -35,7 +35,7 @@ def test_an_update_does_not_take_finalizers_off():
     old = made("namespaces", {"metadata": {"name": "shop"}})
     new = copy.deepcopy(old)
     new["spec"]["finalizers"] = []
-    kind_of("namespaces").rules.prepare_update(new, old, OCCASION)
+    kind_of("namespaces").rules.prepare_update(new, old, CONTEXT)
     assert new["spec"]["finalizers"] == ["kubernetes"]
 
 
@@ -58,7 +58,7 @@ def test_a_finalizer_is_known_or_has_an_owner():
 def test_the_phase_of_a_namespace_follows_its_deletion(phase, going, fine):
     metadata = {"name": "a", **({"deletionTimestamp": "2026-11-15T07:00:00Z"} if going else {})}
     new = {"metadata": metadata, "status": {"phase": phase}}
-    assert (kind_of("namespaces").rules.validate_status(new, new, OCCASION) == []) is fine
+    assert (kind_of("namespaces").rules.validate_status(new, new, CONTEXT) == []) is fine
 
 
 # -- nodes --------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ def test_what_may_change_in_a_node():
 
 def test_amounts_of_a_node_are_amounts():
     new = {**node(), "status": {"capacity": {"example.com/gpu": "0.5", "cpu": "-1"}, "addresses": []}}
-    problems = shown(kind_of("nodes").rules.validate_status(new, new, OCCASION))
+    problems = shown(kind_of("nodes").rules.validate_status(new, new, CONTEXT))
     assert fields_of(problems) == ["status.capacity[example.com/gpu]", "status.capacity[cpu]"]
 
 
@@ -239,9 +239,9 @@ def test_what_happened_does_not_change():
     stored = made("events.events.k8s.io", NEW)
     kind = kind_of("events.events.k8s.io")
     goes_on = {**stored, "series": {"count": 2, "lastObservedTime": "2026-11-15T07:30:00.000000Z"}}
-    assert kind.rules.validate_update(goes_on, stored, OCCASION) == []
+    assert kind.rules.validate_update(goes_on, stored, CONTEXT) == []
     rewritten = {**stored, "message": "never mind"}
-    assert fields_of(shown(kind.rules.validate_update(rewritten, stored, OCCASION))) == ["note"]
+    assert fields_of(shown(kind.rules.validate_update(rewritten, stored, CONTEXT))) == ["note"]
 
 
 def test_event_columns_are_the_same_in_both_groups():

@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from .objects import (
-    OCCASION,
+    CONTEXT,
     changed,
     container,
     fields_of,
@@ -142,7 +142,7 @@ def test_no_part_exceeds_the_whole(resource, status, blamed):
         "status": {"collisionCount": 2} if "collisionCount" in status else {},
     }
     new = {**old, "status": status}
-    found = kind_of(resource).rules.validate_status(new, old, OCCASION)
+    found = kind_of(resource).rules.validate_status(new, old, CONTEXT)
     assert fields_of(shown(found)) == blamed
 
 

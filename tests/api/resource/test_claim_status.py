@@ -3,7 +3,7 @@
 import pytest
 
 from allot.api import Action, Gates, User, resource
-from api.occasion import FakeOccasion
+from api.context import FakeContext
 from api.resource.objects import (
     allocation,
     alternative,
@@ -21,7 +21,7 @@ from api.resource.objects import (
 from api.resource.writes import ALL_GATES, create, write_status
 
 CLAIM = resource.RESOURCE_CLAIM
-EVERYTHING = FakeOccasion(gates=Gates(ALL_GATES))
+EVERYTHING = FakeContext(gates=Gates(ALL_GATES))
 SHARE = "01234567-89ab-cdef-0123-456789abcdef"
 A = "status.allocation"
 ONE = f"{A}.devices.results[0]"
@@ -63,7 +63,7 @@ RESULT_ROWS = [
 @pytest.mark.parametrize(("one", "causes"), RESULT_ROWS)
 def test_an_allocated_device(one, causes):
     status = {"allocation": allocation(one)}
-    assert write_status(CLAIM, stored(), status, occasion=EVERYTHING).causes == causes
+    assert write_status(CLAIM, stored(), status, context=EVERYTHING).causes == causes
 
 
 def test_a_result_may_name_the_alternative_that_was_chosen():
@@ -247,11 +247,11 @@ def test_conditions_of_a_report_are_shown_as_null_when_there_are_none():
 
 
 def test_results_with_admin_access_need_the_label_again():
-    admin = FakeOccasion(namespace_labels={"resource.kubernetes.io/admin-access": "true"})
-    old = create(CLAIM, claim(request(adminAccess=True)), occasion=admin).hub
+    admin = FakeContext(namespace_labels={"resource.kubernetes.io/admin-access": "true"})
+    old = create(CLAIM, claim(request(adminAccess=True)), context=admin).hub
     status = {"allocation": allocation(result(adminAccess=True))}
     assert write_status(CLAIM, old, status).causes == [f"{ONE}.adminAccess forbidden"]
-    given = write_status(CLAIM, old, status, occasion=admin)
+    given = write_status(CLAIM, old, status, context=admin)
     assert given.causes == []
     kept = {**status, "reservedFor": [pod_reference()]}
     assert write_status(CLAIM, given.hub, kept).causes == []
@@ -268,36 +268,36 @@ def driver_action(verb, driver="d.example.com"):
 
 
 def permitted(*actions, user=None, verb="update"):
-    return FakeOccasion(permits=actions, user=user or User("alice"), verb=verb)
+    return FakeContext(permits=actions, user=user or User("alice"), verb=verb)
 
 
 def test_allocations_and_reservations_need_the_binding_permission():
     """Cluster-wide: neither namespace nor name. The answer is 422 with a Forbidden cause."""
     status = {"allocation": allocation()}
-    assert write_status(CLAIM, stored(), status, occasion=permitted(BINDING)).causes == []
-    refused = write_status(CLAIM, stored(), status, occasion=permitted())
+    assert write_status(CLAIM, stored(), status, context=permitted(BINDING)).causes == []
+    refused = write_status(CLAIM, stored(), status, context=permitted())
     assert refused.causes == ["status.allocation forbidden"]
     assert 'resource="resourceclaims/binding", verb="update" permission' in refused.texts[0]
     assert 'User "alice" cannot update resource "resourceclaims/binding"' in refused.texts[0]
 
     old = allocated()
     reserved = {**old["status"], "reservedFor": [pod_reference()]}
-    assert write_status(CLAIM, old, reserved, occasion=permitted()).causes == ["status.allocation forbidden"]
+    assert write_status(CLAIM, old, reserved, context=permitted()).causes == ["status.allocation forbidden"]
 
 
 def test_the_verb_of_the_request_is_the_verb_that_must_be_permitted():
     status = {"allocation": allocation()}
     patching = permitted(BINDING, verb="patch")
-    assert write_status(CLAIM, stored(), status, occasion=patching).causes == ["status.allocation forbidden"]
+    assert write_status(CLAIM, stored(), status, context=patching).causes == ["status.allocation forbidden"]
 
 
 def test_reports_need_the_permission_for_their_driver():
     old = allocated()
     status = {**old["status"], "devices": [report()]}
     anywhere = permitted(driver_action("arbitrary-node:update"))
-    assert write_status(CLAIM, old, status, occasion=anywhere).causes == []
+    assert write_status(CLAIM, old, status, context=anywhere).causes == []
     refused = write_status(
-        CLAIM, old, status, occasion=permitted(driver_action("arbitrary-node:update", "other"))
+        CLAIM, old, status, context=permitted(driver_action("arbitrary-node:update", "other"))
     )
     assert refused.causes == ["status.devices forbidden"]
     assert 'verb="[arbitrary-node:update]"' in refused.texts[0]
@@ -311,17 +311,17 @@ def test_a_drivers_token_for_the_claims_node_is_enough():
         user = User(name, extra={"authentication.kubernetes.io/node-name": nodes})
         return permitted(driver_action("associated-node:update"), user=user)
 
-    assert write_status(CLAIM, old, status, occasion=driver_on("n1")).causes == []
+    assert write_status(CLAIM, old, status, context=driver_on("n1")).causes == []
     for stranger in (driver_on("n2"), driver_on(), driver_on("n1", "n2"), driver_on("n1", name="bob")):
-        assert write_status(CLAIM, old, status, occasion=stranger).causes == ["status.devices forbidden"]
+        assert write_status(CLAIM, old, status, context=stranger).causes == ["status.devices forbidden"]
 
 
 def test_modified_and_removed_reports_count_as_changes():
     old = stored({"allocation": allocation(), "devices": [report()]})
     nobody = permitted()
-    same = write_status(CLAIM, old, old["status"], occasion=nobody)
-    changed = write_status(CLAIM, old, {**old["status"], "devices": [report(data={"a": 1})]}, occasion=nobody)
-    removed = write_status(CLAIM, old, {"allocation": allocation()}, occasion=nobody)
+    same = write_status(CLAIM, old, old["status"], context=nobody)
+    changed = write_status(CLAIM, old, {**old["status"], "devices": [report(data={"a": 1})]}, context=nobody)
+    removed = write_status(CLAIM, old, {"allocation": allocation()}, context=nobody)
     assert (same.causes, changed.causes, removed.causes) == (
         [],
         ["status.devices forbidden"],
@@ -331,13 +331,13 @@ def test_modified_and_removed_reports_count_as_changes():
 
 def test_deallocating_needs_no_permission_for_the_reports_that_go_with_it():
     old = stored({"allocation": allocation(), "devices": [report()]})
-    assert write_status(CLAIM, old, {}, occasion=permitted(BINDING)).causes == []
+    assert write_status(CLAIM, old, {}, context=permitted(BINDING)).causes == []
 
 
 def test_without_the_gate_nobody_is_asked():
     gates = Gates({"DRAResourceClaimGranularStatusAuthorization": False})
-    occasion = FakeOccasion(permits=(), gates=gates)
-    assert write_status(CLAIM, stored(), {"allocation": allocation()}, occasion=occasion).causes == []
+    context = FakeContext(permits=(), gates=gates)
+    assert write_status(CLAIM, stored(), {"allocation": allocation()}, context=context).causes == []
 
 
 SEVERAL = [
@@ -351,6 +351,6 @@ SEVERAL = [
 def test_an_allocation_for_several_nodes_is_nobodys_own(terms):
     old = allocated(nodeSelector={"nodeSelectorTerms": terms})
     user = User("system:serviceaccount:ns:d", extra={"authentication.kubernetes.io/node-name": ("n1",)})
-    occasion = permitted(driver_action("associated-node:update"), user=user)
+    context = permitted(driver_action("associated-node:update"), user=user)
     status = {**old["status"], "devices": [report()]}
-    assert write_status(CLAIM, old, status, occasion=occasion).causes == ["status.devices forbidden"]
+    assert write_status(CLAIM, old, status, context=context).causes == ["status.devices forbidden"]

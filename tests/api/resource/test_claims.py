@@ -3,13 +3,13 @@
 import pytest
 
 from allot.api import Gates, resource
-from api.occasion import FakeOccasion
+from api.context import FakeContext
 from api.resource.objects import alternative, claim, either, opaque, request, template, with_change
 from api.resource.writes import ALL_GATES, create, shown, update
 
 CLAIM = resource.RESOURCE_CLAIM
 TEMPLATE = resource.RESOURCE_CLAIM_TEMPLATE
-EVERYTHING = FakeOccasion(gates=Gates(ALL_GATES))
+EVERYTHING = FakeContext(gates=Gates(ALL_GATES))
 
 R = "spec.devices.requests[0]"
 S = f"{R}.firstAvailable[0]"
@@ -223,8 +223,8 @@ def test_admin_access_needs_the_label_of_the_namespace(kind, make):
     body = make(request(adminAccess=True))
     assert create(kind, body).causes == [f"{ADMIN_PATH} forbidden"]
     for value, allowed in (("true", True), ("True", False), ("", False)):
-        occasion = FakeOccasion(namespace_labels={"resource.kubernetes.io/admin-access": value})
-        assert (create(kind, body, occasion=occasion).causes == []) is allowed
+        context = FakeContext(namespace_labels={"resource.kubernetes.io/admin-access": value})
+        assert (create(kind, body, context=context).causes == []) is allowed
     assert create(kind, make(request(adminAccess=False))).causes == []
 
 
@@ -348,7 +348,7 @@ DERIVED_ROWS = [
 
 @pytest.mark.parametrize(("asked", "constraints", "causes"), DERIVED_ROWS)
 def test_derived_attributes(asked, constraints, causes):
-    written = create(CLAIM, claim(asked, constraints=constraints), occasion=EVERYTHING)
+    written = create(CLAIM, claim(asked, constraints=constraints), context=EVERYTHING)
     assert written.causes == causes
 
 
@@ -357,7 +357,7 @@ def test_derived_attributes_of_a_claim_share_one_budget():
     names = [f"d.example.com/a{i}" for i in range(2)]
     asked = deriving(*(derived(name, "cost 600000") for name in names))
     body = claim(asked, constraints=[{"matchAttribute": name} for name in names])
-    assert create(CLAIM, body, occasion=EVERYTHING).causes == ["spec.devices forbidden"]
+    assert create(CLAIM, body, context=EVERYTHING).causes == ["spec.devices forbidden"]
 
 
 def test_a_request_in_v1beta1_shows_no_class_as_an_empty_one():

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from allot.api import resource
-from api.occasion import NOW, FakeOccasion
+from api.context import NOW, FakeContext
 from api.resource.objects import class_, condition, opaque, rule, with_change
 from api.resource.writes import create, update, write_status
 
@@ -95,20 +95,19 @@ def test_a_rule_is_stamped_and_has_no_status_of_its_makers():
 def test_another_effect_counts_from_now():
     """2.5: unless the writer gives a time of its own."""
     stored = create(RULE, rule()).hub
-    later = replace(FakeOccasion(), now=NOW + timedelta(hours=1))
+    later = replace(FakeContext(), now=NOW + timedelta(hours=1))
     softer = with_change(stored, "spec.taint.effect", "NoSchedule")
     assert (
-        update(RULE, stored, softer, occasion=later).hub["spec"]["taint"]["timeAdded"]
+        update(RULE, stored, softer, context=later).hub["spec"]["taint"]["timeAdded"]
         == "2026-11-15T09:00:00Z"
     )
     given = with_change(softer, "spec.taint.timeAdded", "2026-11-15T08:30:00Z")
     assert (
-        update(RULE, stored, given, occasion=later).hub["spec"]["taint"]["timeAdded"]
-        == "2026-11-15T08:30:00Z"
+        update(RULE, stored, given, context=later).hub["spec"]["taint"]["timeAdded"] == "2026-11-15T08:30:00Z"
     )
     same = with_change(stored, "spec.taint.value", "v")
     assert (
-        update(RULE, stored, same, occasion=later).hub["spec"]["taint"]["timeAdded"] == "2026-11-15T08:00:00Z"
+        update(RULE, stored, same, context=later).hub["spec"]["taint"]["timeAdded"] == "2026-11-15T08:00:00Z"
     )
 
 

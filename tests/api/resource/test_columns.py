@@ -1,7 +1,7 @@
 """What `kubectl get` shows. Digest 2.1."""
 
 from allot.api import resource
-from api.occasion import NOW
+from api.context import NOW
 from api.resource.objects import (
     allocation,
     alternative,

@@ -3,7 +3,7 @@
 import pytest
 
 from allot.api import Gates, resource
-from api.occasion import FakeOccasion
+from api.context import FakeContext
 from api.resource.objects import (
     allocation,
     alternative,
@@ -26,7 +26,7 @@ DERIVED = [{"name": "d.example.com/a", "expression": "cost 1"}]
 
 def off(*names):
     """Everything on but these."""
-    return FakeOccasion(gates=Gates({**ALL_GATES, **dict.fromkeys(names, False)}))
+    return FakeContext(gates=Gates({**ALL_GATES, **dict.fromkeys(names, False)}))
 
 
 ON = off()
@@ -46,32 +46,32 @@ SLICE_ROWS = [
 
 @pytest.mark.parametrize(("gates", "field", "value"), SLICE_ROWS)
 def test_a_devices_gated_field_comes_and_goes_with_its_gate(gates, field, value):
-    kind, body, occasion = resource.RESOURCE_SLICE, slice_(device(**{field: value})), off(*gates)
-    used, unused = create(kind, body, occasion=ON).hub, create(kind, body, occasion=occasion).hub
+    kind, body, context = resource.RESOURCE_SLICE, slice_(device(**{field: value})), off(*gates)
+    used, unused = create(kind, body, context=ON).hub, create(kind, body, context=context).hub
     assert field in used["spec"]["devices"][0]
     assert field not in unused["spec"]["devices"][0]
-    assert field in update(kind, used, body, occasion=occasion).hub["spec"]["devices"][0]
-    assert field not in update(kind, unused, body, occasion=occasion).hub["spec"]["devices"][0]
+    assert field in update(kind, used, body, context=context).hub["spec"]["devices"][0]
+    assert field not in update(kind, unused, body, context=context).hub["spec"]["devices"][0]
 
 
 def test_compatibility_groups_leave_the_rest_of_the_consumption():
     body = slice_(device(consumesCounters=GROUPED))
-    hub = create(resource.RESOURCE_SLICE, body, occasion=off("DRADeviceCompatibilityGroups")).hub
+    hub = create(resource.RESOURCE_SLICE, body, context=off("DRADeviceCompatibilityGroups")).hub
     assert hub["spec"]["devices"][0]["consumesCounters"] == COUNTERS
 
 
 def test_compatibility_groups_in_use_stay_through_off_and_on():
     kind, body = resource.RESOURCE_SLICE, slice_(device(consumesCounters=GROUPED))
-    hub = create(kind, body, occasion=ON).hub
-    for occasion in (off("DRADeviceCompatibilityGroups"), ON):
-        hub = update(kind, hub, body, occasion=occasion).hub
+    hub = create(kind, body, context=ON).hub
+    for context in (off("DRADeviceCompatibilityGroups"), ON):
+        hub = update(kind, hub, body, context=context).hub
         assert hub["spec"]["devices"][0]["consumesCounters"] == GROUPED
 
 
 def test_request_policies_go_with_consumable_capacity():
     capacity = {"m": {"value": "1", "requestPolicy": {"default": "1"}}}
     body = slice_(device(capacity=capacity, allowMultipleAllocations=True))
-    hub = create(resource.RESOURCE_SLICE, body, occasion=off("DRAConsumableCapacity")).hub
+    hub = create(resource.RESOURCE_SLICE, body, context=off("DRAConsumableCapacity")).hub
     assert hub["spec"]["devices"] == [{"name": "d", "capacity": {"m": {"value": "1"}}}]
 
 
@@ -91,7 +91,7 @@ def test_an_attribute_with_only_a_list_is_left_empty_and_then_refused():
 )
 def test_a_slices_own_gated_fields(gate, field, value):
     assert (
-        field not in create(resource.RESOURCE_SLICE, slice_(**{field: value}), occasion=off(gate)).hub["spec"]
+        field not in create(resource.RESOURCE_SLICE, slice_(**{field: value}), context=off(gate)).hub["spec"]
     )
 
 
@@ -105,13 +105,13 @@ CLAIM_ROWS = [
 @pytest.mark.parametrize(("gates", "field", "value"), CLAIM_ROWS)
 def test_a_requests_gated_field_comes_and_goes_with_its_gate(gates, field, value):
     body = claim(request("a", **{field: value}), either("b", alternative(**{field: value})))
-    used = create(resource.RESOURCE_CLAIM, body, occasion=ON).hub
-    unused = create(resource.RESOURCE_CLAIM, body, occasion=off(*gates)).hub
+    used = create(resource.RESOURCE_CLAIM, body, context=ON).hub
+    unused = create(resource.RESOURCE_CLAIM, body, context=off(*gates)).hub
     for hub, present in ((used, True), (unused, False)):
         exact, other = hub["spec"]["devices"]["requests"]
         assert (field in exact["exactly"]) is present
         assert (field in other["firstAvailable"][0]) is present
-    assert update(resource.RESOURCE_CLAIM, used, used, occasion=off(*gates)).causes == []
+    assert update(resource.RESOURCE_CLAIM, used, used, context=off(*gates)).causes == []
 
 
 @pytest.mark.parametrize(
@@ -127,22 +127,22 @@ def test_a_results_gated_field_goes_with_its_gate(gates, field, value):
     kind = resource.RESOURCE_CLAIM
     old = create(kind, claim()).hub
     status = {"allocation": allocation(result(**{field: value}))}
-    hub = write_status(kind, old, status, occasion=off(*gates)).hub
+    hub = write_status(kind, old, status, context=off(*gates)).hub
     assert field not in hub["status"]["allocation"]["devices"]["results"][0]
 
 
 def test_the_status_of_a_claim_whose_spec_uses_a_gate_keeps_what_belongs_to_it():
     """The gate was on when the claim was made: its allocation may still say how much it consumes."""
     kind, body = resource.RESOURCE_CLAIM, claim(request("a", capacity={"requests": {"m": "1"}}))
-    old = create(kind, body, occasion=ON).hub
+    old = create(kind, body, context=ON).hub
     status = {"allocation": allocation(result(request="a", shareID=SHARE, consumedCapacity={"m": "1"}))}
-    hub = write_status(kind, old, status, occasion=off("DRAConsumableCapacity")).hub
+    hub = write_status(kind, old, status, context=off("DRAConsumableCapacity")).hub
     assert hub["status"]["allocation"]["devices"]["results"][0]["shareID"] == SHARE
 
 
 def test_distinct_constraints_go_with_consumable_capacity():
     body = claim(request(), constraints=[{"distinctAttribute": "d.example.com/a"}])
-    written = create(resource.RESOURCE_CLAIM, body, occasion=off("DRAConsumableCapacity"))
+    written = create(resource.RESOURCE_CLAIM, body, context=off("DRAConsumableCapacity"))
     assert written.causes == ["spec.devices.constraints[0].matchAttribute required"]
 
 
@@ -153,6 +153,6 @@ def test_extended_resource_names_go_with_their_gate():
         "DRAExtendedResource",
     )
     used = create(kind, body).hub
-    assert create(kind, body, occasion=off(gate)).hub["spec"] == {}
+    assert create(kind, body, context=off(gate)).hub["spec"] == {}
     other = with_change(used, "spec.extendedResourceName", "example.com/other")
-    assert update(kind, used, other, occasion=off(gate)).hub == other
+    assert update(kind, used, other, context=off(gate)).hub == other

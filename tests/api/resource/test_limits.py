@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from allot.api import Fields, Gates, Kind, resource
-from api.occasion import FakeOccasion
+from api.context import FakeContext
 from api.resource.objects import (
     allocation,
     alternative,
@@ -25,7 +25,7 @@ from api.resource.objects import (
 )
 from api.resource.writes import ALL_GATES, create, write_status
 
-EVERYTHING = FakeOccasion(gates=Gates(ALL_GATES))
+EVERYTHING = FakeContext(gates=Gates(ALL_GATES))
 SLICE, CLAIM = resource.RESOURCE_SLICE, resource.RESOURCE_CLAIM
 CLASS, RULE = resource.DEVICE_CLASS, resource.DEVICE_TAINT_RULE
 TRUE = {"cel": {"expression": "true"}}
@@ -43,8 +43,8 @@ class Limit:
     def causes(self, count: int) -> list[str]:
         if self.old is not None:
             stored = create(self.kind, self.old).hub
-            return write_status(self.kind, stored, self.make(count), occasion=EVERYTHING).causes
-        return create(self.kind, self.make(count), occasion=EVERYTHING).causes
+            return write_status(self.kind, stored, self.make(count), context=EVERYTHING).causes
+        return create(self.kind, self.make(count), context=EVERYTHING).causes
 
 
 def many(count, make):

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from allot.api import Gates, resource
 from allot.api.resource import claims, claimstatus
-from api.occasion import FakeOccasion
+from api.context import FakeContext
 from api.resource.objects import allocation, alternative, claim, either, request, result
 from api.resource.writes import ALL_GATES, create, write_status
 
 CLAIM = resource.RESOURCE_CLAIM
-EVERYTHING = FakeOccasion(gates=Gates(ALL_GATES))
+EVERYTHING = FakeContext(gates=Gates(ALL_GATES))
 
 NAMES = [
     "a",
@@ -74,7 +74,7 @@ def results(draw):
 
 def judged_results(*listed):
     old = create(CLAIM, claim(request(), either("either", alternative()))).hub
-    return write_status(CLAIM, old, {"allocation": allocation(*listed)}, occasion=EVERYTHING).texts
+    return write_status(CLAIM, old, {"allocation": allocation(*listed)}, context=EVERYTHING).texts
 
 
 def as_ever(*listed):
@@ -154,7 +154,7 @@ def requests(draw):
 
 
 def judged_requests(*listed):
-    return create(CLAIM, claim(*listed), occasion=EVERYTHING).texts
+    return create(CLAIM, claim(*listed), context=EVERYTHING).texts
 
 
 def asked_as_ever(*listed):

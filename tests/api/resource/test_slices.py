@@ -3,12 +3,12 @@
 import pytest
 
 from allot.api import Gates, resource
-from api.occasion import FakeOccasion
+from api.context import FakeContext
 from api.resource.objects import device, on_node, slice_, with_change
 from api.resource.writes import ALL_GATES, create, update
 
 SLICE = resource.RESOURCE_SLICE
-EVERYTHING = FakeOccasion(gates=Gates(ALL_GATES))
+EVERYTHING = FakeContext(gates=Gates(ALL_GATES))
 
 
 D = "spec.devices[0]"
@@ -94,7 +94,7 @@ SPEC_ROWS = [
 
 @pytest.mark.parametrize(("spec", "causes"), SPEC_ROWS)
 def test_the_spec_of_a_slice(spec, causes):
-    assert create(SLICE, slice_(**spec), occasion=EVERYTHING).causes == causes
+    assert create(SLICE, slice_(**spec), context=EVERYTHING).causes == causes
 
 
 def counters(**more):
@@ -187,7 +187,7 @@ DEVICE_ROWS = [
 
 @pytest.mark.parametrize(("fields", "causes"), DEVICE_ROWS)
 def test_a_device_of_a_slice(fields, causes):
-    assert create(SLICE, slice_({"name": "d", **fields}), occasion=EVERYTHING).causes == causes
+    assert create(SLICE, slice_({"name": "d", **fields}), context=EVERYTHING).causes == causes
 
 
 PLACE_ROWS = [
@@ -274,7 +274,7 @@ def test_fractions_count_in_thousandths_once_their_gate_is_on(bounds, default, c
     policy = {"validRange": bounds, "default": default}
     shared = device(capacity={"m": {"value": "10", "requestPolicy": policy}}, allowMultipleAllocations=True)
     gates = Gates({"DRAFractionalCapacityRange": True})
-    assert create(SLICE, slice_(shared), occasion=FakeOccasion(gates=gates)).causes == causes
+    assert create(SLICE, slice_(shared), context=FakeContext(gates=gates)).causes == causes
 
 
 ALLOCATABLE = f"{D}.nodeAllocatableResources"
@@ -313,7 +313,7 @@ ALLOCATABLE_ROWS = [
 @pytest.mark.parametrize(("resources", "causes"), ALLOCATABLE_ROWS)
 def test_what_a_device_takes_from_its_node(resources, causes):
     taking = device(capacity={"m": {"value": "1"}}, nodeAllocatableResources=resources)
-    assert create(SLICE, slice_(taking), occasion=EVERYTHING).causes == causes
+    assert create(SLICE, slice_(taking), context=EVERYTHING).causes == causes
 
 
 def partition(**attributes):
@@ -331,12 +331,12 @@ def partition(**attributes):
 )
 def test_partitions_carry_the_attribute_that_tells_them_apart(attributes, causes):
     body = slice_(partition(**attributes), partitionTypeAttribute="d.example.com/type")
-    assert create(SLICE, body, occasion=EVERYTHING).causes == causes
+    assert create(SLICE, body, context=EVERYTHING).causes == causes
 
 
 def test_a_partition_type_without_a_domain_is_said_once():
     body = slice_(partition(), partitionTypeAttribute="type")
-    assert create(SLICE, body, occasion=EVERYTHING).causes == ["spec.partitionTypeAttribute invalid"]
+    assert create(SLICE, body, context=EVERYTHING).causes == ["spec.partitionTypeAttribute invalid"]
 
 
 @pytest.mark.parametrize(
@@ -354,7 +354,7 @@ def test_how_many_devices_fit_into_a_slice(extra, most):
         devices = [device(f"d{i}") for i in range(count)]
         devices[0].update(extra)
         expected = [] if count <= most else ["spec.devices too_many"]
-        assert create(SLICE, slice_(*devices), occasion=EVERYTHING).causes == expected
+        assert create(SLICE, slice_(*devices), context=EVERYTHING).causes == expected
 
 
 def test_two_devices_of_one_name_are_told_by_the_name_alone():

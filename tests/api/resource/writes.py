@@ -6,7 +6,7 @@ from typing import Any
 
 from allot.api import Fields, Kind, schema
 from allot.api.field import FieldError
-from api.occasion import FakeOccasion
+from api.context import FakeContext
 
 ALL_GATES = {
     "DRAListTypeAttributes": True,
@@ -34,33 +34,33 @@ class Written:
         return [f"{error.path}: {error.text()}" for error in self.errors]
 
 
-def create(kind: Kind, body: Fields, version: str = "v1", occasion: FakeOccasion | None = None) -> Written:
-    occasion = replace(occasion or FakeOccasion(), verb="create", version=version)
-    hub, unknown = _read(kind, body, version, occasion)
-    kind.rules.prepare_create(hub, occasion)
-    return Written(hub, kind.rules.validate_create(hub, occasion), unknown)
+def create(kind: Kind, body: Fields, version: str = "v1", context: FakeContext | None = None) -> Written:
+    context = replace(context or FakeContext(), verb="create", version=version)
+    hub, unknown = _read(kind, body, version, context)
+    kind.rules.prepare_create(hub, context)
+    return Written(hub, kind.rules.validate_create(hub, context), unknown)
 
 
 def update(
-    kind: Kind, old: Fields, body: Fields, version: str = "v1", occasion: FakeOccasion | None = None
+    kind: Kind, old: Fields, body: Fields, version: str = "v1", context: FakeContext | None = None
 ) -> Written:
-    occasion = replace(occasion or FakeOccasion(), version=version)
-    hub, unknown = _read(kind, body, version, occasion)
+    context = replace(context or FakeContext(), version=version)
+    hub, unknown = _read(kind, body, version, context)
     if kind.has_status:
         hub["status"] = copy.deepcopy(old.get("status"))
-    kind.rules.prepare_update(hub, old, occasion)
-    return Written(hub, kind.rules.validate_update(hub, old, occasion), unknown)
+    kind.rules.prepare_update(hub, old, context)
+    return Written(hub, kind.rules.validate_update(hub, old, context), unknown)
 
 
 def write_status(
-    kind: Kind, old: Fields, status: Any, version: str = "v1", occasion: FakeOccasion | None = None
+    kind: Kind, old: Fields, status: Any, version: str = "v1", context: FakeContext | None = None
 ) -> Written:
     """`old` is in the hub form, so is what comes of it; `status` looks alike in every version."""
-    occasion = replace(occasion or FakeOccasion(), version=version)
+    context = replace(context or FakeContext(), version=version)
     body = {**copy.deepcopy(old), "status": copy.deepcopy(status)}
-    hub, unknown = _read(kind, body, "v1", occasion)
-    kind.rules.prepare_status(hub, old, occasion)
-    return Written(hub, kind.rules.validate_status(hub, old, occasion), unknown)
+    hub, unknown = _read(kind, body, "v1", context)
+    kind.rules.prepare_status(hub, old, context)
+    return Written(hub, kind.rules.validate_status(hub, old, context), unknown)
 
 
 def shown(kind: Kind, hub: Fields, version: str) -> Fields:
@@ -70,12 +70,12 @@ def shown(kind: Kind, hub: Fields, version: str) -> Fields:
     return found.from_hub(copy.deepcopy(hub))
 
 
-def _read(kind: Kind, body: Fields, version: str, occasion: FakeOccasion) -> tuple[Fields, tuple[str, ...]]:
+def _read(kind: Kind, body: Fields, version: str, context: FakeContext) -> tuple[Fields, tuple[str, ...]]:
     found = kind.version(version)
     assert found is not None
     fields = copy.deepcopy(body)
     problems = schema.check(fields, found.shape())
     assert not problems.malformed, problems.malformed
     schema.apply_defaults(fields, found.shape())
-    found.default(fields, occasion.now)
+    found.default(fields, context.now)
     return found.to_hub(fields), problems.unknown

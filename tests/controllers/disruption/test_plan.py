@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from allot.api import Object, age, encode
 from allot.controllers.disruption.plan import (
     DELETED_WITHIN_S,
-    Standing,
+    BudgetCount,
     Uncounted,
     asks_owners,
     budget_of,
+    count,
     covered,
     look_again_s,
     matters,
-    standing,
     status,
 )
 
@@ -42,15 +42,15 @@ def budget(noted: Mapping[str, str] | None = None, **spec: Any) -> Object:
     return Object(encode({**fields, "status": {"disruptedPods": noted or {}}}))
 
 
-def stands(budget: Object, *pods: Object, wanted: int | Uncounted = 0, **more: Any) -> Standing:
-    return standing(budget_of(budget), pods, wanted, NOW, **more)
+def stands(budget: Object, *pods: Object, wanted: int | Uncounted = 0, **more: Any) -> BudgetCount:
+    return count(budget_of(budget), pods, wanted, NOW, **more)
 
 
 def many(count: int) -> list[Object]:
     return [pod(f"p{n}") for n in range(count)]
 
 
-def shown(found: Standing) -> tuple[int, int, int, int]:
+def shown(found: BudgetCount) -> tuple[int, int, int, int]:
     return found.expected, found.desired, found.healthy, found.allowed
 
 

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from allot.api import meta
 from allot.client import Propagation
 from allot.controllers.garbagecollection.graph import FOREGROUND, ORPHAN, Graph, Member
-from allot.controllers.garbagecollection.plan import Delete, Disown, Standing, decide
+from allot.controllers.garbagecollection.plan import Delete, Disown, OwnerState, decide
 from allot.informers import ResourceId
 
 MAPS = ResourceId("", "v1", "configmaps")
@@ -119,11 +119,11 @@ class Collecting(RuleBasedStateMachine):
         finalizer = {Propagation.ORPHAN: (ORPHAN,), Propagation.FOREGROUND: (FOREGROUND,)}.get(how, ())
         self.write(replace(self.server[uid], is_deleting=True, finalizers=finalizer))
 
-    def standing(self, owner: meta.OwnerReference) -> Standing:
+    def state(self, owner: meta.OwnerReference) -> OwnerState:
         live = self.server.get(owner.uid)
         if live is None:
-            return Standing.GONE
-        return Standing.WAITING if live.is_waiting else Standing.THERE
+            return OwnerState.GONE
+        return OwnerState.WAITING if live.is_waiting else OwnerState.THERE
 
     # -- the loop, as `loop.Collector` does it ----------------------------------------------------
 
@@ -145,12 +145,12 @@ class Collecting(RuleBasedStateMachine):
             self.collect(live)
 
     def collect(self, live: Member) -> None:
-        standings = [self.standing(owner) for owner in live.owners]
-        match decide(live, standings, self.graph.dependents(live.uid)):
+        states = [self.state(owner) for owner in live.owners]
+        match decide(live, states, self.graph.dependents(live.uid)):
             case Disown(uids):
                 self.disown(live.uid, uids)
             case Delete(how, unblocks):
-                assert Standing.THERE not in standings, f"{live} has an owner and is deleted"
+                assert OwnerState.THERE not in states, f"{live} has an owner and is deleted"
                 if unblocks:
                     self.write(replace(live, owners=tuple(reference(one.uid) for one in live.owners)))
                 self.mark(live.uid, how)
@@ -202,10 +202,10 @@ def test_owners_of_each_other_that_both_wait_hold_nobody_back():
 
 def test_an_owner_that_cannot_be_known_counts_as_there():
     one = member("child", reference("gone"), reference("unknown"))
-    assert decide(one, [Standing.GONE, Standing.UNKNOWN], ()) == Disown(("gone",))
-    assert decide(one, [Standing.GONE, Standing.GONE], ()) == Delete(Propagation.BACKGROUND)
+    assert decide(one, [OwnerState.GONE, OwnerState.UNKNOWN], ()) == Disown(("gone",))
+    assert decide(one, [OwnerState.GONE, OwnerState.GONE], ()) == Delete(Propagation.BACKGROUND)
 
 
 def test_an_object_goes_the_way_its_own_finalizers_say():
     one = member("child", reference("gone"), finalizers=(ORPHAN,))
-    assert decide(one, [Standing.GONE], ()) == Delete(Propagation.ORPHAN)
+    assert decide(one, [OwnerState.GONE], ()) == Delete(Propagation.ORPHAN)

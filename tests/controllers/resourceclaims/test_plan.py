@@ -101,7 +101,9 @@ def test_a_plan_keeps_its_promises(reserved, gone, allocated, protected, deletin
     if reserved and not kept and protected:
         assert clears, "C1: the last reservation takes the allocation with it"
     if not reserved and not deleting:
-        assert decided == releasing.Plan(is_unreserved=True), "allocated and never reserved is not touched"
+        assert decided == releasing.ReleasePlan(is_unreserved=True), (
+            "allocated and never reserved is not touched"
+        )
 
 
 def orphan(name: str, created: str = "2026-01-01T00:00:00Z", deleting: bool = False) -> Object:

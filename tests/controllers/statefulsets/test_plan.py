@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from allot.api import Object, encode
 from allot.controllers.statefulsets.identity import ordinal_of, revision_of
-from allot.controllers.statefulsets.plan import Plan, Situation, plan, situation, status
+from allot.controllers.statefulsets.plan import Situation, StatefulSetPlan, plan, situation, status
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 STATES = ("ready", "starting", "failed", "leaving")
@@ -33,7 +33,7 @@ def looked_at(wish: Object, pods: list[Object]) -> Situation:
     return situation(wish, "old", "new", pods, frozenset(), NOW)
 
 
-def names(steps: Plan) -> tuple[list[int], list[str]]:
+def names(steps: StatefulSetPlan) -> tuple[list[int], list[str]]:
     return [*steps.create], [one.name for one in steps.delete]
 
 

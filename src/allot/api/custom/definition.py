@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import names as shapes
 from ..field import FieldError, Path, duplicate, forbidden, invalid, required, unsupported
-from ..kind import Column, Fields, Kind, Occasion, Rules, Version
+from ..kind import Column, Fields, Kind, Rules, Version, WriteContext
 from .printing import is_path
 from .structure import check_structural
 
@@ -35,8 +35,8 @@ def _default(fields: Fields, now: datetime) -> None:
     spec.setdefault("conversion", {"strategy": "None"})
 
 
-def _prepare_create(new: Fields, occasion: Occasion) -> None:
-    now = occasion.now.strftime("%Y-%m-%dT%H:%M:%SZ")
+def _prepare_create(new: Fields, context: WriteContext) -> None:
+    now = context.now.strftime("%Y-%m-%dT%H:%M:%SZ")
     finalizers = new["metadata"].setdefault("finalizers", [])
     if CLEANUP not in finalizers:
         finalizers.append(CLEANUP)
@@ -63,7 +63,7 @@ def _prepare_create(new: Fields, occasion: Occasion) -> None:
     }
 
 
-def _prepare_update(new: Fields, old: Fields, occasion: Occasion) -> None:
+def _prepare_update(new: Fields, old: Fields, context: WriteContext) -> None:
     status = dict(new.get("status") or {})
     known = list(status.get("storedVersions") or [])
     status["storedVersions"] = known + [name for name in _stored(new.get("spec") or {}) if name not in known]
@@ -75,11 +75,11 @@ def _stored(spec: Mapping[str, Any]) -> list[str]:
     return [version.get("name", "") for version in spec.get("versions") or () if version.get("storage")]
 
 
-def _validate_create(new: Fields, occasion: Occasion) -> list[FieldError]:
-    return _validate(new, {}, occasion)
+def _validate_create(new: Fields, context: WriteContext) -> list[FieldError]:
+    return _validate(new, {}, context)
 
 
-def _validate(new: Fields, before: Mapping[str, Any], occasion: Occasion) -> list[FieldError]:
+def _validate(new: Fields, before: Mapping[str, Any], context: WriteContext) -> list[FieldError]:
     """`before` is the spec that this one replaces."""
     spec = new.get("spec") or {}
     metadata = new["metadata"]
@@ -90,7 +90,7 @@ def _validate(new: Fields, before: Mapping[str, Any], occasion: Occasion) -> lis
             if spec.get("scope")
             else required(_SPEC / "scope")
         )
-    problems += _check_versions(spec) or _check_rules(spec, before, occasion)
+    problems += _check_versions(spec) or _check_rules(spec, before, context)
     conversion = spec.get("conversion") or {}
     if conversion.get("strategy") != "None":
         path = _SPEC / "conversion" / "strategy"
@@ -98,9 +98,9 @@ def _validate(new: Fields, before: Mapping[str, Any], occasion: Occasion) -> lis
     return problems
 
 
-def _validate_update(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
+def _validate_update(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
     after, before = new.get("spec") or {}, old.get("spec") or {}
-    problems = _validate(new, before, occasion)
+    problems = _validate(new, before, context)
     for path, left, right in (
         (_SPEC / "group", after.get("group"), before.get("group")),
         (_SPEC / "scope", after.get("scope"), before.get("scope")),
@@ -208,7 +208,9 @@ def _check_version(version: Mapping[str, Any], path: Path) -> list[FieldError]:
     return problems
 
 
-def _check_rules(spec: Mapping[str, Any], before: Mapping[str, Any], occasion: Occasion) -> list[FieldError]:
+def _check_rules(
+    spec: Mapping[str, Any], before: Mapping[str, Any], context: WriteContext
+) -> list[FieldError]:
     """Of schemas that are new: what was accepted once stays, also if it would be too dear today."""
     known = [(version.get("schema") or {}).get("openAPIV3Schema") for version in before.get("versions") or ()]
     problems: list[FieldError] = []
@@ -216,7 +218,7 @@ def _check_rules(spec: Mapping[str, Any], before: Mapping[str, Any], occasion: O
         openapi = (version.get("schema") or {}).get("openAPIV3Schema")
         if openapi and openapi not in known:
             path = (_SPEC / "versions")[at] / "schema" / "openAPIV3Schema"
-            problems += occasion.check_rules(openapi, path)
+            problems += context.check_rules(openapi, path)
     return problems
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from ..field import FieldError
-from ..kind import Fields, Kind, Occasion, Rules, Scale, Version
+from ..kind import Fields, Kind, Rules, Scale, Version, WriteContext
 from ..schema import Schema, from_structural, prune
 from .printing import columns_of, read, row_of
 from .validate import validate
@@ -70,11 +70,11 @@ def _pruner(shape: Schema) -> Callable[[Fields, datetime], None]:
 
 
 def _rules(shape: Schema) -> Rules:
-    def create(new: Fields, occasion: Occasion) -> list[FieldError]:
-        return validate(new, shape) or occasion.judge(shape, new, None)
+    def create(new: Fields, context: WriteContext) -> list[FieldError]:
+        return validate(new, shape) or context.judge(shape, new, None)
 
-    def update(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
-        return validate(new, shape) or occasion.judge(shape, new, old)
+    def update(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
+        return validate(new, shape) or context.judge(shape, new, old)
 
     return Rules(validate_create=create, validate_update=update, validate_status=update)
 

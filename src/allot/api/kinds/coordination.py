@@ -28,8 +28,8 @@ LEASE = Kind(
     versions=(Version("v1", "io.k8s.api.coordination.v1.Lease"),),
     hub="v1",
     rules=Rules(
-        validate_create=lambda new, occasion: _validate(new),
-        validate_update=lambda new, old, occasion: _validate(new),
+        validate_create=lambda new, context: _validate(new),
+        validate_update=lambda new, old, context: _validate(new),
     ),
     columns=(
         Column("Name", format="name", description="Name must be unique within a namespace."),

@@ -12,7 +12,7 @@ from typing import Any
 from .. import names
 from ..age import since
 from ..field import FieldError, Path, invalid, required, unsupported
-from ..kind import Column, Fields, Kind, Occasion, Rules, Version
+from ..kind import Column, Fields, Kind, Rules, Version, WriteContext
 from .reading import obj, text
 
 TYPES = ("Normal", "Warning")
@@ -69,12 +69,12 @@ def _validate_reporter(event: Fields) -> list[FieldError]:
     return found
 
 
-def _validate_core(event: Fields, occasion: Occasion) -> list[FieldError]:
+def _validate_core(event: Fields, context: WriteContext) -> list[FieldError]:
     found = _validate_place(event)
     return found + _validate_reporter(event) if event.get("eventTime") else found
 
 
-def _validate_new(event: Fields, occasion: Occasion) -> list[FieldError]:
+def _validate_new(event: Fields, context: WriteContext) -> list[FieldError]:
     found = _validate_place(event)
     if not event.get("eventTime"):
         found.append(required(Path("eventTime")))
@@ -86,7 +86,7 @@ def _validate_new(event: Fields, occasion: Occasion) -> list[FieldError]:
     return found
 
 
-def _validate_new_update(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
+def _validate_new_update(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
     """Only the series goes on; what happened does not change."""
     fixed = ("involvedObject", "reason", "message", "eventTime", "action", "related", "type",
              "reportingComponent", "reportingInstance")  # fmt: skip
@@ -151,7 +151,7 @@ EVENT = Kind(
     hub="v1",
     rules=Rules(
         validate_create=_validate_core,
-        validate_update=lambda new, old, occasion: _validate_core(new, occasion),
+        validate_update=lambda new, old, context: _validate_core(new, context),
     ),
     columns=COLUMNS,
     cells_at=_cells,

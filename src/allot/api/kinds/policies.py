@@ -144,8 +144,8 @@ POLICY = Kind(
     has_status=True,
     counts_generation=True,
     rules=Rules(
-        validate_create=lambda new, occasion: _validate_policy(new),
-        validate_update=lambda new, old, occasion: _validate_policy(new),
+        validate_create=lambda new, context: _validate_policy(new),
+        validate_update=lambda new, old, context: _validate_policy(new),
     ),
 )
 
@@ -166,8 +166,8 @@ BINDING = Kind(
     namespaced=False,
     counts_generation=True,
     rules=Rules(
-        validate_create=lambda new, occasion: _validate_binding(new),
-        validate_update=lambda new, old, occasion: _validate_binding(new),
+        validate_create=lambda new, context: _validate_binding(new),
+        validate_update=lambda new, old, context: _validate_binding(new),
         warnings=_warn_of_audit,
     ),
 )

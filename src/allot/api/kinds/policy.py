@@ -60,9 +60,9 @@ POD_DISRUPTION_BUDGET = Kind(
     has_status=True,
     counts_generation=True,
     rules=Rules(
-        validate_create=lambda new, occasion: _validate(new),
-        validate_update=lambda new, old, occasion: _validate(new),
-        validate_status=lambda new, old, occasion: _validate_status(new),
+        validate_create=lambda new, context: _validate(new),
+        validate_update=lambda new, old, context: _validate(new),
+        validate_status=lambda new, old, context: _validate_status(new),
     ),
     columns=(
         NAME,

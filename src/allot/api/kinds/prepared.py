@@ -9,7 +9,7 @@ from typing import Any
 
 from ..custom import validate
 from ..field import FieldError, Path, duplicate, required
-from ..kind import Column, Fields, Kind, Occasion, Rules, Version
+from ..kind import Column, Fields, Kind, Rules, Version, WriteContext
 from ..schema import from_structural
 from .reading import items
 
@@ -64,7 +64,7 @@ def _check_claims(prepared: Fields) -> list[FieldError]:
     return found
 
 
-def _validate_change(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
+def _validate_change(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
     return _validate(new)
 
 
@@ -79,7 +79,7 @@ PREPARED_CLAIMS = Kind(
     has_status=True,
     status_on_create=True,
     rules=Rules(
-        validate_create=lambda new, occasion: _validate(new),
+        validate_create=lambda new, context: _validate(new),
         validate_update=_validate_change,
         validate_status=_validate_change,
     ),

@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from ..field import FieldError, Path, forbidden, invalid, required, too_long
-from ..kind import Column, Fields, Kind, Occasion, Rules, Version
+from ..kind import Column, Fields, Kind, Rules, Version, WriteContext
 from ..schema import from_structural
 
 GROUP = "security.allot.dev"
@@ -53,7 +53,7 @@ def _validate(new: Fields) -> list[FieldError]:
     return found
 
 
-def _validate_change(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
+def _validate_change(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
     """Who is let in again is let in by a deletion, which nobody overlooks."""
     before, after = old.get("spec") or {}, new.get("spec") or {}
     return _validate(new) + [
@@ -76,7 +76,7 @@ CREDENTIAL_REVOCATION = Kind(
     versions=(Version("v1alpha1", "", custom=_SHAPE),),
     hub="v1alpha1",
     namespaced=False,
-    rules=Rules(validate_create=lambda new, occasion: _validate(new), validate_update=_validate_change),
+    rules=Rules(validate_create=lambda new, context: _validate(new), validate_update=_validate_change),
     columns=(
         Column("Name", format="name", description="The name of the revocation."),
         Column("User", description="Whose certificates count no more."),

@@ -58,8 +58,8 @@ PRIORITY_CLASS = Kind(
     namespaced=False,
     counts_generation=True,
     rules=Rules(
-        validate_create=lambda new, occasion: _validate(new),
-        validate_update=lambda new, old, occasion: _validate_update(new, old),
+        validate_create=lambda new, context: _validate(new),
+        validate_update=lambda new, old, context: _validate_update(new, old),
     ),
     columns=(
         Column("Name", format="name", description="Name must be unique within a cluster."),

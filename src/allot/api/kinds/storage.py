@@ -53,8 +53,8 @@ STORAGE_CLASS = Kind(
     hub="v1",
     namespaced=False,
     rules=Rules(
-        validate_create=lambda new, occasion: _validate_class(new),
-        validate_update=lambda new, old, occasion: _validate_class_update(new, old),
+        validate_create=lambda new, context: _validate_class(new),
+        validate_update=lambda new, old, context: _validate_class_update(new, old),
     ),
     columns=(
         CLUSTER_NAME,

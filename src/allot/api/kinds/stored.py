@@ -186,8 +186,8 @@ def _kind(entry: _Entry) -> Kind:
         has_status=entry.has_status,
         counts_generation=True,
         rules=Rules(
-            validate_create=lambda new, occasion: entry.refuse(new),
-            validate_update=lambda new, old, occasion: entry.refuse(new),
+            validate_create=lambda new, context: entry.refuse(new),
+            validate_update=lambda new, old, context: entry.refuse(new),
             warnings=warnings,
         ),
     )

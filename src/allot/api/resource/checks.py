@@ -9,7 +9,7 @@ import msgspec
 
 from .. import field, names
 from ..field import FieldError, Path
-from ..kind import Fields, Occasion
+from ..kind import Fields, WriteContext
 from . import limits
 from .found import Found, each
 
@@ -185,24 +185,24 @@ def is_semver(text: str) -> bool:
 # Selectors and parameters
 
 
-def selectors(found: Found, listed: Sequence[Fields], path: Path, occasion: Occasion | None) -> None:
-    """Without an occasion the expressions are stored ones, which nobody judges again."""
-    each(found, listed, limits.SELECTORS_MAX, path, lambda one, at: _selector(found, one, at, occasion))
+def selectors(found: Found, listed: Sequence[Fields], path: Path, context: WriteContext | None) -> None:
+    """Without a context the expressions are stored ones, which nobody judges again."""
+    each(found, listed, limits.SELECTORS_MAX, path, lambda one, at: _selector(found, one, at, context))
 
 
-def _selector(found: Found, selector: Fields, path: Path, occasion: Occasion | None) -> None:
+def _selector(found: Found, selector: Fields, path: Path, context: WriteContext | None) -> None:
     cel = selector.get("cel")
     if cel is None:
         found.add(field.required(path / "cel"))
-    elif occasion is not None:
-        _expression(found, cel.get("expression") or "", path / "cel" / "expression", occasion)
+    elif context is not None:
+        _expression(found, cel.get("expression") or "", path / "cel" / "expression", context)
 
 
-def _expression(found: Found, expression: str, path: Path, occasion: Occasion) -> None:
+def _expression(found: Found, expression: str, path: Path, context: WriteContext) -> None:
     if size(expression) > limits.EXPRESSION_MAX:
         found.add(field.too_long(path, limits.EXPRESSION_MAX))
         return
-    problem = occasion.check_selector(expression)
+    problem = context.check_selector(expression)
     if problem is not None:
         found.add(expression_error(path, expression, problem.wrong, problem.detail))
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from .. import field, names
 from ..field import FieldError, Path
-from ..kind import Fields, Occasion
+from ..kind import Fields, WriteContext
 from . import checks, limits, permissions
 from .found import Found, each, each_unique
 from .reading import same
@@ -25,38 +25,38 @@ RequestNames = Mapping[str, frozenset[str]]
 """The subrequests of each request."""
 
 
-def validate_create(new: Fields, occasion: Occasion) -> list[FieldError]:
+def validate_create(new: Fields, context: WriteContext) -> list[FieldError]:
     spec = new.get("spec") or {}
     found = Found()
-    found.add(*permissions.admin_access_asked(_requests(spec), occasion))
-    _spec(found, spec, _SPEC, occasion)
-    return found.errors(occasion.version)
+    found.add(*permissions.admin_access_asked(_requests(spec), context))
+    _spec(found, spec, _SPEC, context)
+    return found.errors(context.version)
 
 
-def validate_update(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
+def validate_update(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
     if same(new.get("spec"), old.get("spec")):
         return []
     return [field.invalid(_SPEC, None, "field is immutable")]
 
 
-def validate_template_create(new: Fields, occasion: Occasion) -> list[FieldError]:
-    asked = permissions.admin_access_asked(_requests((new.get("spec") or {}).get("spec") or {}), occasion)
-    return asked + _template(new, occasion)
+def validate_template_create(new: Fields, context: WriteContext) -> list[FieldError]:
+    asked = permissions.admin_access_asked(_requests((new.get("spec") or {}).get("spec") or {}), context)
+    return asked + _template(new, context)
 
 
-def validate_template_update(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
-    errors = _template(new, occasion)
+def validate_template_update(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
+    errors = _template(new, context)
     if not same(new.get("spec"), old.get("spec")):
         errors.append(field.invalid(_SPEC, new.get("spec"), "field is immutable"))
     return errors
 
 
-def _template(new: Fields, occasion: Occasion) -> list[FieldError]:
+def _template(new: Fields, context: WriteContext) -> list[FieldError]:
     spec = new.get("spec") or {}
     found = Found()
     _template_metadata(found, spec.get("metadata") or {}, _SPEC / "metadata")
-    _spec(found, spec.get("spec") or {}, _SPEC / "spec", occasion)
-    return found.errors(occasion.version)
+    _spec(found, spec.get("spec") or {}, _SPEC / "spec", context)
+    return found.errors(context.version)
 
 
 def _template_metadata(found: Found, metadata: Fields, path: Path) -> None:
@@ -91,15 +91,15 @@ class _Claim(NamedTuple):
     """What the checks of one request need to know of the whole claim."""
 
     found: Found
-    occasion: Occasion
+    context: WriteContext
     constrained: Mapping[str, Collection[str]]  # "" or a request reference -> attributes
     attribute_costs: list[int]
 
 
-def _spec(found: Found, spec: Fields, path: Path, occasion: Occasion) -> None:
+def _spec(found: Found, spec: Fields, path: Path, context: WriteContext) -> None:
     devices, here = spec.get("devices") or {}, path / "devices"
     known = request_names(spec)
-    claim = _Claim(found, occasion, _constrained_attributes(devices.get("constraints") or ()), [])
+    claim = _Claim(found, context, _constrained_attributes(devices.get("constraints") or ()), [])
     requests = devices.get("requests") or ()
     if not _are_plain(requests, known):
         each_unique(
@@ -165,7 +165,7 @@ def _subrequest(claim: _Claim, asked: Fields, parent: str, path: Path) -> None:
 def _asked(claim: _Claim, asked: Fields, reference: str, path: Path) -> None:
     """What `exactly` and an alternative of `firstAvailable` have in common."""
     found = claim.found
-    checks.selectors(found, asked.get("selectors") or (), path / "selectors", claim.occasion)
+    checks.selectors(found, asked.get("selectors") or (), path / "selectors", claim.context)
     _derived_attributes(claim, asked, reference, path / "derivedAttributes")
     mode, count = asked.get("allocationMode") or "", asked.get("count") or 0
     if mode == "All" and count:
@@ -223,7 +223,7 @@ def _derived_attribute(claim: _Claim, attribute: Fields, reference: str, path: P
 
 
 def _attribute_expression(claim: _Claim, expression: str, path: Path) -> None:
-    answer = claim.occasion.check_attribute(expression)
+    answer = claim.context.check_attribute(expression)
     if isinstance(answer, int):
         claim.attribute_costs.append(answer)
     else:
@@ -241,7 +241,7 @@ def _constraint(claim: _Claim, constraint: Fields, known: RequestNames, path: Pa
         checks.full_name(found, match, path / "matchAttribute")
     elif distinct is not None:
         checks.full_name(found, distinct, path / "distinctAttribute")
-    elif claim.occasion.gates["DRAConsumableCapacity"]:
+    elif claim.context.gates["DRAConsumableCapacity"]:
         text = (
             'exactly one of "matchAttribute" or "distinctAttribute" is required,'
             " but multiple fields are set"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from .. import field
 from ..field import FieldError, Path
-from ..kind import Fields, Occasion
+from ..kind import Fields, WriteContext
 from ..quantity import Quantity
 from . import checks, conditions, limits, nodeselectors, permissions
 from .claims import RequestNames, reference, references, request_names
@@ -21,12 +21,12 @@ _NAMES = frozenset(("request", "driver", "pool", "device"))
 DeviceKey = tuple[str, str, str, str]
 
 
-def validate_status(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
+def validate_status(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
     status, before = new.get("status") or {}, old.get("status") or {}
     metadata = new.get("metadata") or {}
     found = Found()
-    found.add(*permissions.admin_access_given(status, before, occasion))
-    found.add(*permissions.status_write(status, before, metadata.get("namespace") or "", occasion))
+    found.add(*permissions.admin_access_given(status, before, context))
+    found.add(*permissions.status_write(status, before, metadata.get("namespace") or "", context))
     each_unique(
         found, status.get("reservedFor") or (), limits.RESERVED_FOR_MAX, _STATUS / "reservedFor",
         lambda one, at: _consumer(found, one, at), lambda one: one.get("uid") or "",
@@ -34,7 +34,7 @@ def validate_status(new: Fields, old: Fields, occasion: Occasion) -> list[FieldE
     _devices(found, status)
     _reservations(found, status, before, is_deleted=bool(metadata.get("deletionTimestamp")))
     _allocation(found, status, before, new.get("spec") or {})
-    return found.errors(occasion.version)
+    return found.errors(context.version)
 
 
 def results(status: Fields) -> Sequence[Fields]:

@@ -2,7 +2,7 @@
 
 from .. import names
 from ..field import FieldError, Path
-from ..kind import Fields, Occasion
+from ..kind import Fields, WriteContext
 from . import checks, limits
 from .found import Found, each
 from .reading import same
@@ -10,20 +10,20 @@ from .reading import same
 _SPEC = Path("spec")
 
 
-def validate_create(new: Fields, occasion: Occasion) -> list[FieldError]:
-    return _validate(new, {}, occasion)
+def validate_create(new: Fields, context: WriteContext) -> list[FieldError]:
+    return _validate(new, {}, context)
 
 
-def validate_update(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
-    return _validate(new, old.get("spec") or {}, occasion)
+def validate_update(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
+    return _validate(new, old.get("spec") or {}, context)
 
 
-def _validate(new: Fields, before: Fields, occasion: Occasion) -> list[FieldError]:
+def _validate(new: Fields, before: Fields, context: WriteContext) -> list[FieldError]:
     """Lists that did not change at all were judged when they were written."""
     spec = new.get("spec") or {}
     found = Found()
     unchanged = same(spec.get("selectors"), before.get("selectors"))
-    judge = None if unchanged else occasion
+    judge = None if unchanged else context
     checks.selectors(found, spec.get("selectors") or (), _SPEC / "selectors", judge)
     stored = same(spec.get("config"), before.get("config"))
     each(found, spec.get("config") or (), limits.CONFIG_MAX, _SPEC / "config",
@@ -31,7 +31,7 @@ def _validate(new: Fields, before: Fields, occasion: Occasion) -> list[FieldErro
     name = spec.get("extendedResourceName")
     if name is not None:
         found.texts(_SPEC / "extendedResourceName", name, extended_resource_name(name), declared=True)
-    return found.errors(occasion.version)
+    return found.errors(context.version)
 
 
 def extended_resource_name(name: str) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import field, names
 from ..field import Path
-from ..kind import Fields, Occasion
+from ..kind import Fields, WriteContext
 from . import checks, limits, nodeselectors, policies
 from .allocatable import node_allocatable_resources
 from .found import Found, each, each_unique
@@ -23,13 +23,13 @@ _KEY_SHOWN_MAX = limits.DRIVER_NAME_MAX + 1 + limits.IDENTIFIER_MAX
 
 
 def check(
-    found: Found, device: Fields, old: Fields | None, path: Path, per_device: bool, occasion: Occasion
+    found: Found, device: Fields, old: Fields | None, path: Path, per_device: bool, context: WriteContext
 ) -> None:
     checks.device_name(found, device.get("name") or "", path / "name")
     _how_much(found, device, path)
     _attributes(found, attributes_of(device), path / "attributes")
     if old is None or not same(old.get("capacity"), device.get("capacity")):
-        _capacity(found, device, path / "capacity", occasion)
+        _capacity(found, device, path / "capacity", context)
     if old is None or not same(old.get("taints"), device.get("taints")):
         each(found, device.get("taints") or (), limits.DEVICE_TAINTS_MAX, path / "taints",
              lambda one, at: checks.taint(found, one, at), size_declared=False)  # fmt: skip
@@ -115,7 +115,7 @@ def _version(found: Found, value: str, path: Path) -> None:
     _short(found, value, path)
 
 
-def _capacity(found: Found, device: Fields, path: Path, occasion: Occasion) -> None:
+def _capacity(found: Found, device: Fields, path: Path, context: WriteContext) -> None:
     shareable = bool(device.get("allowMultipleAllocations"))
     for name, capacity in (device.get("capacity") or {}).items():
         checks.qualified_name(found, name, path)
@@ -126,7 +126,7 @@ def _capacity(found: Found, device: Fields, path: Path, occasion: Occasion) -> N
         if not shareable:
             found.add(field.forbidden(here, "allowMultipleAllocations must be true"))
         else:
-            fractional = occasion.gates["DRAFractionalCapacityRange"]
+            fractional = context.gates["DRAFractionalCapacityRange"]
             policies.check(found, policy, capacity.get("value") or "0", here, fractional)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from .. import field
 from ..field import FieldError, Path
-from ..kind import Fields, Occasion
+from ..kind import Fields, WriteContext
 from ..user import Action, User
 from . import limits
 from .reading import same
@@ -24,20 +24,20 @@ _NO_LABEL = (
 # Administrator access
 
 
-def admin_access_asked(requests: Sequence[Fields], occasion: Occasion) -> list[FieldError]:
+def admin_access_asked(requests: Sequence[Fields], context: WriteContext) -> list[FieldError]:
     """The path has neither `exactly` nor a template's second `spec`: upstream's, kept."""
     path = Path("spec") / "devices" / "requests"
     asking = [at for at, one in enumerate(requests) if (one.get("exactly") or {}).get("adminAccess")]
-    if not asking or _is_admin_namespace(occasion):
+    if not asking or _is_admin_namespace(context):
         return []
     return [field.forbidden(path[at] / "adminAccess", _NO_LABEL) for at in asking]
 
 
-def admin_access_given(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
+def admin_access_given(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
     """Results with administrator access need the label again, unless they were there before."""
     path = _STATUS / "allocation" / "devices" / "results"
     given = [at for at, one in enumerate(_results(new)) if one.get("adminAccess")]
-    if not given or any(one.get("adminAccess") for one in _results(old)) or _is_admin_namespace(occasion):
+    if not given or any(one.get("adminAccess") for one in _results(old)) or _is_admin_namespace(context):
         return []
     return [field.forbidden(path[at] / "adminAccess", _NO_LABEL) for at in given]
 
@@ -46,8 +46,8 @@ def _results(status: Fields) -> Sequence[Fields]:
     return ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()
 
 
-def _is_admin_namespace(occasion: Occasion) -> bool:
-    namespace = occasion.namespace() or {}
+def _is_admin_namespace(context: WriteContext) -> bool:
+    namespace = context.namespace() or {}
     labels = (namespace.get("metadata") or {}).get("labels") or {}
     return bool(labels.get(limits.ADMIN_ACCESS_LABEL) == "true")
 
@@ -55,39 +55,39 @@ def _is_admin_namespace(occasion: Occasion) -> bool:
 # Parts of the status
 
 
-def status_write(new: Fields, old: Fields, namespace: str, occasion: Occasion) -> list[FieldError]:
+def status_write(new: Fields, old: Fields, namespace: str, context: WriteContext) -> list[FieldError]:
     """May the caller change what differs between the two statuses?"""
-    if not occasion.gates["DRAResourceClaimGranularStatusAuthorization"]:
+    if not context.gates["DRAResourceClaimGranularStatusAuthorization"]:
         return []
-    return _binding(new, old, occasion) + _drivers(new, old, namespace, occasion)
+    return _binding(new, old, context) + _drivers(new, old, namespace, context)
 
 
-def _binding(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
+def _binding(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
     if all(same(new.get(part), old.get(part)) for part in ("allocation", "reservedFor")):
         return []
-    action = Action(occasion.verb, limits.GROUP, "resourceclaims", limits.BINDING_SUBRESOURCE)
-    refusal = _refusal(occasion, action)
+    action = Action(context.verb, limits.GROUP, "resourceclaims", limits.BINDING_SUBRESOURCE)
+    refusal = _refusal(context, action)
     if refusal is None:
         return []
     text = (
         "changing status.allocation or status.reservedFor requires"
-        f' resource="resourceclaims/{limits.BINDING_SUBRESOURCE}", verb="{occasion.verb}" permission:'
+        f' resource="resourceclaims/{limits.BINDING_SUBRESOURCE}", verb="{context.verb}" permission:'
         f" {refusal}"
     )
     return [field.forbidden(_STATUS / "allocation", text)]
 
 
-def _drivers(new: Fields, old: Fields, namespace: str, occasion: Occasion) -> list[FieldError]:
+def _drivers(new: Fields, old: Fields, namespace: str, context: WriteContext) -> list[FieldError]:
     """Without an allocation the server itself removes the entries; nobody needs permission."""
     if new.get("allocation") is None:
         return []
     prefixes = [limits.ARBITRARY_NODE]
-    if _runs_on_the_claims_node(occasion.user, new):
+    if _runs_on_the_claims_node(context.user, new):
         prefixes.insert(0, limits.ASSOCIATED_NODE)
-    verbs = [f"{prefix}{occasion.verb}" for prefix in prefixes]
+    verbs = [f"{prefix}{context.verb}" for prefix in prefixes]
     errors = []
     for driver in _changed_drivers(new, old):
-        refusals = [_refusal(occasion, _driver_action(verb, namespace, driver)) for verb in verbs]
+        refusals = [_refusal(context, _driver_action(verb, namespace, driver)) for verb in verbs]
         if all(refusal is not None for refusal in refusals):
             text = (
                 f'changing status.devices requires resource="resourceclaims/{limits.DRIVER_SUBRESOURCE}",'
@@ -138,15 +138,15 @@ def only_node(allocation: Fields) -> str | None:
     return values[0] if len(values) == 1 else None
 
 
-def _refusal(occasion: Occasion, action: Action) -> str | None:
+def _refusal(context: WriteContext, action: Action) -> str | None:
     """Why the caller may not do it, as the server would say it, or None."""
-    decision = occasion.authorize(action)
+    decision = context.authorize(action)
     if decision.allowed:
         return None
     named = f' "{action.name}"' if action.name else ""
     where = f'in the namespace "{action.namespace}"' if action.namespace else "at the cluster scope"
     text = (
-        f'resourceclaims.{limits.GROUP}{named} is forbidden: User "{occasion.user.name}" cannot {action.verb}'
+        f'resourceclaims.{limits.GROUP}{named} is forbidden: User "{context.user.name}" cannot {action.verb}'
         f' resource "resourceclaims/{action.subresource}" in API group "{limits.GROUP}" {where}'
     )
     return f"{text}: {decision.reason}" if decision.reason else text

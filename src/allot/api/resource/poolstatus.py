@@ -13,7 +13,7 @@ from .. import field
 from ..age import since
 from ..custom import validate
 from ..field import FieldError, Path
-from ..kind import Column, Fields, Occasion
+from ..kind import Column, Fields, WriteContext
 from ..schema import Schema, from_structural
 from . import checks, conditions, limits
 from .found import Found
@@ -92,15 +92,15 @@ def default(request: Fields, now: datetime) -> None:
         spec["limit"] = limits.POOL_STATUS_LIMIT
 
 
-def prepare_create(new: Fields, occasion: Occasion) -> None:
+def prepare_create(new: Fields, context: WriteContext) -> None:
     new.pop("status", None)
 
 
-def validate_create(new: Fields, occasion: Occasion) -> list[FieldError]:
-    return validate(new, shape()) or _check_spec(new, occasion)
+def validate_create(new: Fields, context: WriteContext) -> list[FieldError]:
+    return validate(new, shape()) or _check_spec(new, context)
 
 
-def _check_spec(new: Fields, occasion: Occasion) -> list[FieldError]:
+def _check_spec(new: Fields, context: WriteContext) -> list[FieldError]:
     spec = new.get("spec") or {}
     found = Found()
     checks.driver_name(found, spec.get("driver") or "", _SPEC / "driver")
@@ -109,24 +109,24 @@ def _check_spec(new: Fields, occasion: Occasion) -> list[FieldError]:
     most, limit = limits.POOL_STATUS_POOLS_MAX, spec.get("limit")
     if limit is not None and not 1 <= limit <= most:
         found.add(field.invalid(_SPEC / "limit", limit, f"must be between 1 and {most}, inclusive"))
-    return found.errors(occasion.version)
+    return found.errors(context.version)
 
 
-def validate_update(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
+def validate_update(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
     if new.get("spec") == old.get("spec"):
         return []
     return [field.invalid(_SPEC, new.get("spec"), "field is immutable")]
 
 
-def validate_status(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
+def validate_status(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
     status = new.get("status") or {}
     if old.get("status"):
         same = status == old["status"]
         return [] if same else [field.invalid(_STATUS, None, "field is immutable once it is set")]
-    return validate(new, shape()) or _check_status(status, occasion)
+    return validate(new, shape()) or _check_status(status, context)
 
 
-def _check_status(status: Fields, occasion: Occasion) -> list[FieldError]:
+def _check_status(status: Fields, context: WriteContext) -> list[FieldError]:
     found = Found()
     listed, pools = status.get("conditions") or (), status.get("pools") or ()
     conditions.check(found, listed, _STATUS / "conditions")
@@ -139,7 +139,7 @@ def _check_status(status: Fields, occasion: Occasion) -> list[FieldError]:
         if checks.size(pool.get("validationError") or "") > limits.POOL_STATUS_ERROR_MAX:
             path = (_STATUS / "pools")[at] / "validationError"
             found.add(field.too_long(path, limits.POOL_STATUS_ERROR_MAX))
-    return found.errors(occasion.version)
+    return found.errors(context.version)
 
 
 # -- kubectl get ---------------------------------------------------------------------------------

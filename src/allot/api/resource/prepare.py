@@ -6,7 +6,7 @@ stored form is what v1 shows and needs no work on the way out.
 
 from collections.abc import Iterator
 
-from ..kind import Fields, Occasion
+from ..kind import Fields, WriteContext
 from . import claimstatus, gated, taintrules
 from .reading import objects
 
@@ -34,29 +34,29 @@ def _complete_conditions(holder: Fields) -> None:
         condition.setdefault("message", "")
 
 
-def create_claim(new: Fields, occasion: Occasion) -> None:
+def create_claim(new: Fields, context: WriteContext) -> None:
     new["status"] = {}
-    gated.drop(new, None, occasion.gates, gated.CLAIM)
+    gated.drop(new, None, context.gates, gated.CLAIM)
     _complete_claim(new)
 
 
-def update_claim(new: Fields, old: Fields, occasion: Occasion) -> None:
-    gated.drop(new, old, occasion.gates, gated.CLAIM)
+def update_claim(new: Fields, old: Fields, context: WriteContext) -> None:
+    gated.drop(new, old, context.gates, gated.CLAIM)
     _complete_claim(new)
 
 
-def update_claim_status(new: Fields, old: Fields, occasion: Occasion) -> None:
+def update_claim_status(new: Fields, old: Fields, context: WriteContext) -> None:
     claimstatus.drop_deallocated_devices(new, old)
-    update_claim(new, old, occasion)
+    update_claim(new, old, context)
 
 
-def create_template(new: Fields, occasion: Occasion) -> None:
-    gated.drop(new, None, occasion.gates, gated.TEMPLATE)
+def create_template(new: Fields, context: WriteContext) -> None:
+    gated.drop(new, None, context.gates, gated.TEMPLATE)
     _complete_template(new)
 
 
-def update_template(new: Fields, old: Fields, occasion: Occasion) -> None:
-    gated.drop(new, old, occasion.gates, gated.TEMPLATE)
+def update_template(new: Fields, old: Fields, context: WriteContext) -> None:
+    gated.drop(new, old, context.gates, gated.TEMPLATE)
     _complete_template(new)
 
 
@@ -66,23 +66,23 @@ def _complete_template(new: Fields) -> None:
     _complete_spec(spec)
 
 
-def create_class(new: Fields, occasion: Occasion) -> None:
-    gated.drop(new, None, occasion.gates, gated.CLASS)
+def create_class(new: Fields, context: WriteContext) -> None:
+    gated.drop(new, None, context.gates, gated.CLASS)
     _member(new, "spec")
 
 
-def update_class(new: Fields, old: Fields, occasion: Occasion) -> None:
-    gated.drop(new, old, occasion.gates, gated.CLASS)
+def update_class(new: Fields, old: Fields, context: WriteContext) -> None:
+    gated.drop(new, old, context.gates, gated.CLASS)
     _member(new, "spec")
 
 
-def create_slice(new: Fields, occasion: Occasion) -> None:
-    gated.drop(new, None, occasion.gates, gated.SLICE)
+def create_slice(new: Fields, context: WriteContext) -> None:
+    gated.drop(new, None, context.gates, gated.SLICE)
     _complete_slice(new)
 
 
-def update_slice(new: Fields, old: Fields, occasion: Occasion) -> None:
-    gated.drop(new, old, occasion.gates, gated.SLICE)
+def update_slice(new: Fields, old: Fields, context: WriteContext) -> None:
+    gated.drop(new, old, context.gates, gated.SLICE)
     _complete_slice(new)
 
 
@@ -103,14 +103,14 @@ def _counters(holders: Iterator[Fields]) -> Iterator[Fields]:
         yield from objects(holder, "counters")
 
 
-def create_rule(new: Fields, occasion: Occasion) -> None:
+def create_rule(new: Fields, context: WriteContext) -> None:
     new["status"] = {}
 
 
-def update_rule(new: Fields, old: Fields, occasion: Occasion) -> None:
-    taintrules.restamp(new, old, occasion.now)
+def update_rule(new: Fields, old: Fields, context: WriteContext) -> None:
+    taintrules.restamp(new, old, context.now)
     _member(new, "status")
 
 
-def update_rule_status(new: Fields, old: Fields, occasion: Occasion) -> None:
+def update_rule_status(new: Fields, old: Fields, context: WriteContext) -> None:
     _complete_conditions(_member(new, "status"))

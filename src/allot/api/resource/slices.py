@@ -5,19 +5,19 @@ from typing import Any
 
 from .. import field
 from ..field import FieldError, Path
-from ..kind import Fields, Occasion
+from ..kind import Fields, WriteContext
 from . import checks, devices, limits
 from .found import Found, each_unique
 
 _SPEC = Path("spec")
 
 
-def validate_create(new: Fields, occasion: Occasion) -> list[FieldError]:
-    return _validate(new, None, occasion)
+def validate_create(new: Fields, context: WriteContext) -> list[FieldError]:
+    return _validate(new, None, context)
 
 
-def validate_update(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
-    return _validate(new, old, occasion)
+def validate_update(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
+    return _validate(new, old, context)
 
 
 def warnings(new: Fields, old: Fields | None) -> list[str]:
@@ -27,7 +27,7 @@ def warnings(new: Fields, old: Fields | None) -> list[str]:
     return [f'spec.driver: driver names should be lowercase; "{driver}" contains uppercase characters']
 
 
-def _validate(new: Fields, old: Fields | None, occasion: Occasion) -> list[FieldError]:
+def _validate(new: Fields, old: Fields | None, context: WriteContext) -> list[FieldError]:
     found = Found()
     spec = new.get("spec") or {}
     before = (old.get("spec") or {}) if old is not None else None
@@ -38,14 +38,14 @@ def _validate(new: Fields, old: Fields | None, occasion: Occasion) -> list[Field
     _nodes(found, spec)
     if "sharedCounters" in spec and "devices" in spec:
         found.add(field.invalid(_SPEC, "", "only one of `sharedCounters` or `devices` is allowed"))
-    _devices(found, spec, before, occasion)
+    _devices(found, spec, before, context)
     each_unique(
         found, spec.get("sharedCounters") or (), limits.COUNTER_SETS_MAX, _SPEC / "sharedCounters",
         lambda one, at: _counter_set(found, one, at), lambda one: one.get("name"),
     )  # fmt: skip
     _partition_type(found, spec)
     checks.skip_node_operations(found, spec.get("skipNodeOperations"), _SPEC / "skipNodeOperations")
-    return found.errors(occasion.version)
+    return found.errors(context.version)
 
 
 def _pool(found: Found, pool: Fields, path: Path) -> None:
@@ -88,13 +88,13 @@ def _nodes(found: Found, spec: Fields) -> None:
         found.add(field.invalid(_SPEC, shown, f"{wanted}, but multiple fields are set"))
 
 
-def _devices(found: Found, spec: Fields, before: Fields | None, occasion: Occasion) -> None:
+def _devices(found: Found, spec: Fields, before: Fields | None, context: WriteContext) -> None:
     listed = spec.get("devices") or ()
     known = {one.get("name"): one for one in (before or {}).get("devices") or ()}
     per_device = bool(spec.get("perDeviceNodeSelection"))
 
     def check(device: Fields, path: Path) -> None:
-        devices.check(found, device, known.get(device.get("name")), path, per_device, occasion)
+        devices.check(found, device, known.get(device.get("name")), path, per_device, context)
 
     each_unique(
         found, listed, devices_max(listed), _SPEC / "devices", check,

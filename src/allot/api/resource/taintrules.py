@@ -5,7 +5,7 @@ from datetime import datetime
 from .. import field
 from ..age import timestamp
 from ..field import FieldError, Path
-from ..kind import Fields, Occasion
+from ..kind import Fields, WriteContext
 from . import checks, conditions, limits
 from .found import Found
 
@@ -13,29 +13,29 @@ _SPEC = Path("spec")
 _CONDITIONS = Path("status") / "conditions"
 
 
-def validate_create(new: Fields, occasion: Occasion) -> list[FieldError]:
+def validate_create(new: Fields, context: WriteContext) -> list[FieldError]:
     spec = new.get("spec") or {}
     found = Found()
     _selector(found, spec.get("deviceSelector"), _SPEC / "deviceSelector")
     checks.taint(found, spec.get("taint") or {}, _SPEC / "taint")
-    return found.errors(occasion.version)
+    return found.errors(context.version)
 
 
-def validate_update(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
+def validate_update(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
     """An effect that was accepted once stays accepted."""
-    errors = validate_create(new, occasion)
+    errors = validate_create(new, context)
     if _taint(new).get("effect") != _taint(old).get("effect"):
         return errors
     return [error for error in errors if error.path != _SPEC / "taint" / "effect"]
 
 
-def validate_status(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
+def validate_status(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
     found = Found()
     listed = (new.get("status") or {}).get("conditions") or ()
     conditions.check(found, listed, _CONDITIONS)
     if len(listed) > limits.RULE_CONDITIONS_MAX:
         found.add(field.too_many(_CONDITIONS, len(listed), limits.RULE_CONDITIONS_MAX))
-    return found.errors(occasion.version)
+    return found.errors(context.version)
 
 
 def restamp(new: Fields, old: Fields, now: datetime) -> None:

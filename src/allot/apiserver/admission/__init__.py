@@ -19,7 +19,7 @@ import msgspec
 
 from allot.api import Fields, Kind
 
-from ..deciding.context import WriteOccasion
+from ..deciding.context import ServerWriteContext
 
 
 class Attempt(msgspec.Struct):
@@ -30,7 +30,7 @@ class Attempt(msgspec.Struct):
     name: str
     new: Fields | None
     old: Fields | None
-    occasion: WriteOccasion
+    context: ServerWriteContext
 
 
 Plugin = Callable[[Attempt], Awaitable[None]]

@@ -68,12 +68,12 @@ def born_with_account(kind: Kind, ids: Ids) -> Plugin:
     async def admit(attempt: Attempt) -> None:
         if attempt.operation != "CREATE" or attempt.subresource or not attempt.name:
             return
-        born = default_account(kind, attempt.name, attempt.occasion.now, ids)
+        born = default_account(kind, attempt.name, attempt.context.now, ids)
 
         def make(stored: bytes | None) -> bytes | None:
             return born if stored is None else stored
 
-        attempt.occasion.extra_writes.append(Revise(key_of(kind, attempt.name, DEFAULT), make))
+        attempt.context.extra_writes.append(Revise(key_of(kind, attempt.name, DEFAULT), make))
 
     return admit
 

@@ -25,7 +25,7 @@ class LimitRanges:
         caches.made(kind).listeners.append(self._observe)
 
     async def of(self, attempt: Attempt) -> Sequence[Mapping[str, Any]]:
-        namespace, found = attempt.occasion.namespace(), attempt.occasion.namespace_found
+        namespace, found = attempt.context.namespace(), attempt.context.namespace_found
         if namespace is None or found is None or found.object is None:
             return ()
         cache = await self._caches.of(self._kind)
@@ -37,7 +37,7 @@ class LimitRanges:
     async def announce(self, attempt: Attempt) -> None:
         """A plugin for limit ranges: pods that were decided without this one start over."""
         if attempt.operation != "DELETE":
-            attempt.occasion.announce()
+            attempt.context.announce()
 
     def _observe(self, change: Change) -> None:
         namespace = change.object.namespace

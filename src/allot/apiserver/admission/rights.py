@@ -19,7 +19,7 @@ def _action(attempt: Attempt) -> Action:
         attempt.subresource,
         attempt.namespace,
         attempt.name,
-        attempt.occasion.version,
+        attempt.context.version,
     )
 
 
@@ -27,9 +27,9 @@ def node_restriction(lookup: Lookup) -> Plugin:
     """Nodes touch only what is theirs (S5)."""
 
     async def admit(attempt: Attempt) -> None:
-        if node_of(attempt.occasion.user) is None:
+        if node_of(attempt.context.user) is None:
             return
-        refused = refuse_node(attempt.occasion.user, _action(attempt), attempt.new, attempt.old, lookup)
+        refused = refuse_node(attempt.context.user, _action(attempt), attempt.new, attempt.old, lookup)
         if refused is not None:
             raise refused
 
@@ -40,11 +40,11 @@ def own_pools(pools: Pools, lookup: Lookup) -> Plugin:
     """Nodes publish in their own pools (S5). Whose a pool is holds until the slice is stored."""
 
     async def admit(attempt: Attempt) -> None:
-        node = node_of(attempt.occasion.user)
+        node = node_of(attempt.context.user)
         if not node or attempt.new is None:
             return
         driver, pool = pool_of(attempt.new)
-        attempt.occasion.compares.append(pools.unchanged((driver, pool)))
+        attempt.context.compares.append(pools.unchanged((driver, pool)))
         owner = owner_of_pool(node, pool, pools.publishers((driver, pool)), lookup)
         if owner is not None:
             what = f'{attempt.kind.resource} "{attempt.name}"'
@@ -66,7 +66,7 @@ def no_escalation(authorizer: Authorizer, server: User) -> Plugin:
     """
 
     async def admit(attempt: Attempt) -> None:
-        user = attempt.occasion.user
+        user = attempt.context.user
         if attempt.new is None or user == server:
             return
         refused = refuse_escalation(

@@ -31,8 +31,8 @@ from ..storing.repository import Found
 from .expressions import Judging
 
 
-class WriteOccasion(msgspec.Struct):
-    """What `allot.api.Occasion` promises to the rules of a kind."""
+class ServerWriteContext(msgspec.Struct):
+    """What `allot.api.WriteContext` promises to the rules of a kind."""
 
     user: User
     verb: str
@@ -43,7 +43,7 @@ class WriteOccasion(msgspec.Struct):
     judging: Judging
     namespace_found: Found | None = None
     namespace_joined: bool = False
-    warnings: list[str] = []  # each occasion its own: structs copy empty defaults
+    warnings: list[str] = []  # each context its own: structs copy empty defaults
     compares: list[Compare] = []
     extra_writes: list[Change] = []
 

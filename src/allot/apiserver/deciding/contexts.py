@@ -1,4 +1,4 @@
-"""Opens the occasion of each write: what rules and admission will be able to see."""
+"""Opens the context of each write: what rules and admission will be able to see."""
 
 from collections.abc import Callable
 
@@ -8,13 +8,13 @@ from allot.base import Clock, Ids
 from ..reading.cache import Caches
 from ..requests.call import Call
 from ..storing.repository import Found, Repository, key_of
-from .context import WriteOccasion
+from .context import ServerWriteContext
 from .expressions import CelExpressions, Judging
 
 Authorize = Callable[[User, Action], Decision]
 
 
-class Occasions:
+class WriteContexts:
     def __init__(
         self,
         repository: Repository,
@@ -35,13 +35,13 @@ class Occasions:
         self._authorize = authorize
         self._expressions = expressions
 
-    async def open(self, call: Call, warnings: list[str], *, fresh: bool) -> WriteOccasion:
+    async def open(self, call: Call, warnings: list[str], *, fresh: bool) -> ServerWriteContext:
         """A first attempt trusts the cache, since the commit compares, and `is_outdated` is asked
         before anybody is refused; later ones read anew."""
         namespace = None
         if call.kind.namespaced:
             namespace = await self._namespace(call.target.namespace, fresh)
-        return WriteOccasion(
+        return ServerWriteContext(
             user=call.user,
             verb=call.target.verb,
             now=self.clock.now(),
@@ -53,11 +53,11 @@ class Occasions:
             warnings=list(warnings),
         )
 
-    def require_namespace(self, call: Call, occasion: WriteOccasion, name: str) -> None:
+    def require_namespace(self, call: Call, context: ServerWriteContext, name: str) -> None:
         """New objects only in a namespace that exists and is not going away."""
         if not call.kind.namespaced:
             return
-        namespace = occasion.namespace()
+        namespace = context.namespace()
         if namespace is None:
             raise errors.NotFound(
                 f'namespaces "{call.target.namespace}" not found',
@@ -75,14 +75,14 @@ class Occasions:
                 causes=[errors.Cause("NamespaceTerminating", text, "metadata.namespace")],
             )
 
-    async def is_outdated(self, occasion: WriteOccasion) -> bool:
+    async def is_outdated(self, context: ServerWriteContext) -> bool:
         """Whether rules looked at a namespace as it was.
 
         A write that goes through is compared at the commit; one that is refused never gets there.
         Whoever labels a namespace and is then refused for want of the label would be told a lie.
         """
-        seen = occasion.namespace_found
-        if seen is None or seen.compare not in occasion.compares:
+        seen = context.namespace_found
+        if seen is None or seen.compare not in context.compares:
             return False
         return (await self._repository.find_key(seen.key, self._namespaces)).compare != seen.compare
 

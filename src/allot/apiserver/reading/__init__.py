@@ -7,7 +7,7 @@
     cache         the current objects of one resource, fed by one watch of the store
     history       what happened to one resource lately, kept once for all who watch it
     watching      a stream of changes for one client
-    standing      whether a client may still see what it was allowed to when the watch began
+    rights        whether a client may still see what it was allowed to when the watch began
 
 What is read here is what writes are decided on, so writing uses reading and never the other way.
 """

@@ -30,7 +30,7 @@ NEWS_PART = 4  # of a window's bytes, the newest quarter
 class Change:
     """One object moved from `previous` to `object` at `revision`."""
 
-    __slots__ = ("_farewell", "_is_old", "_lines", "_told", "key", "object", "previous", "revision", "type")
+    __slots__ = ("_deletion", "_is_old", "_lines", "_shared", "key", "object", "previous", "revision", "type")
 
     def __init__(self, type: str, key: str, object: Object, previous: Object | None, revision: int) -> None:
         self.type = type  # ADDED, MODIFIED or DELETED
@@ -40,8 +40,8 @@ class Change:
         self.revision = revision
         self._lines: dict[str, bytes] | None = None
         self._is_old = False
-        self._farewell: Change | None = None
-        self._told: ref[Object] | None = None
+        self._deletion: Change | None = None
+        self._shared: ref[Object] | None = None
 
     def line(self, form: str, render: Callable[[Object], bytes], type: str = "") -> bytes:
         """The event as a watcher reads it. `form` names what `render` makes."""
@@ -56,39 +56,39 @@ class Change:
             found = self._lines[key] = event_line(type, render(self.object))
         return found
 
-    def told(self, recent: Recent) -> Object:
+    def shared_object(self, recent: Recent) -> Object:
         """The object for watchers in this process: the same one for all, as long as one of them has it,
         and the one that its writer was given. Whoever is told of an end sees what was before it.
 
         They will read it in their own ways, and what they read stays with it. History keeps bytes.
         """
-        found = self._told() if self._told is not None else None
+        found = self._shared() if self._shared is not None else None
         if found is None:
             revision, is_last = self.object.revision, self.type == "DELETED"
             written = None if is_last else recent.at(self.key, revision)
             found = written or Object(self.object.stored, revision)
-            self._told = ref(found)
+            self._shared = ref(found)
         return found
 
-    def farewell(self) -> "Change":
+    def as_deletion(self) -> "Change":
         """For a watcher whose selection the object has left: what it was when it was last in it.
 
         How it is now is none of that watcher's business.
         """
         if self.type == "DELETED" or self.previous is None:
             return self
-        if self._farewell is None:
+        if self._deletion is None:
             last = Object(self.previous.stored, self.revision)
-            farewell = Change("DELETED", self.key, last, self.previous, self.revision)
+            deletion = Change("DELETED", self.key, last, self.previous, self.revision)
             if self._is_old:
-                return farewell
-            self._farewell = farewell
-        return self._farewell
+                return deletion
+            self._deletion = deletion
+        return self._deletion
 
     def grow_old(self) -> None:
         """Keep the bytes only. Who still asks for a line has it made for themselves."""
         self._is_old = True
-        self._lines = self._farewell = None
+        self._lines = self._deletion = None
         self.object.forget_fields()
         if self.previous is not None:
             self.previous.forget_fields()

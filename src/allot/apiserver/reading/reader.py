@@ -22,8 +22,8 @@ from ..storing.repository import Repository
 from .cache import Caches
 from .listing import Listed, Lister, too_large
 from .listoptions import WATCH_S_MAX, read_list_options, read_revision, read_watch_options
+from .rights import WatchRights
 from .selection import parse_selection
-from .standing import Standing
 from .watching import Laggards, Sight, stream
 
 _REVISION_WAIT_S = 3.0
@@ -65,7 +65,7 @@ class Reader:
         return await list_response(head, listed.objects, render, tail, self._laggards.turns)
 
     async def watch(
-        self, target: Target, served: Served, request: Request, renderer: Renderer, standing: Standing
+        self, target: Target, served: Served, request: Request, renderer: Renderer, rights: WatchRights
     ) -> Response:
         query = request.query
         selection = parse_selection(served, lambda name: query.get(name, ""), target.namespace)
@@ -80,7 +80,7 @@ class Reader:
         sight = Sight(renderer, selection, self._repository.recent)
         if not options.timeout_s:
             options = options._replace(timeout_s=self._lifetime_s())
-        body = stream(cache, self._store, sight, options, standing, self._laggards)
+        body = stream(cache, self._store, sight, options, rights, self._laggards)
         return Response(200, stream=body)
 
     def _lifetime_s(self) -> float:

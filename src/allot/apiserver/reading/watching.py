@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from allot.api import Kind, Object, Told, encode, errors
+from allot.api import Kind, Object, WatchChunk, encode, errors
 from allot.store import Compacted, Event, Store, Watch
 
 from ..requests.pieces import pieces
@@ -24,8 +24,8 @@ from ..storing.recent import Recent
 from ..storing.stored import read_stored
 from .cache import Cache
 from .history import Change, FellBehind, event_line
+from .rights import WatchRights
 from .selection import Selection
-from .standing import Standing
 
 _BATCH = 256
 _GATHER_S_PER_STREAM = 0.0001
@@ -59,7 +59,7 @@ class Sight:
         lines = b"".join([event_line("ADDED", self.renderer.item(object)) for object in seen])
         if not self.renderer.is_plain:
             return lines
-        return Told.of(lines, lambda: [("ADDED", object) for object in seen])
+        return WatchChunk.of(lines, lambda: [("ADDED", object) for object in seen])
 
     def changes(self, changes: Iterable[Change]) -> bytes:
         seen = [one for change in changes if (one := self._seen(change)) is not None]
@@ -67,7 +67,9 @@ class Sight:
         lines = b"".join([change.line(form, render, type) for type, change in seen])
         if not self.renderer.is_plain:
             return lines
-        return Told.of(lines, lambda: [(type, change.told(self._recent)) for type, change in seen])
+        return WatchChunk.of(
+            lines, lambda: [(type, change.shared_object(self._recent)) for type, change in seen]
+        )
 
     def _seen(self, change: Change) -> tuple[str, Change] | None:
         """The change as it is in this watcher's world, if it happens there."""
@@ -76,7 +78,7 @@ class Sight:
         was = change.previous is not None and self._selection.accepts(change.previous)
         if change.type != "DELETED" and self._selection.accepts(change.object):
             return "MODIFIED" if was else "ADDED", change
-        return ("DELETED", change.farewell()) if was else None
+        return ("DELETED", change.as_deletion()) if was else None
 
     def bookmark(self, revision: int, initial_end: bool = False) -> bytes:
         served = self.renderer.served
@@ -97,7 +99,7 @@ class Sight:
 class _Stream(NamedTuple):
     position: Callable[[], int]
     task: asyncio.Task[Any] | None
-    standing: Standing
+    rights: WatchRights
 
 
 class Laggards:
@@ -110,9 +112,9 @@ class Laggards:
         self._look_again_at = 0.0
         self.cut = 0
 
-    def enter(self, cache: Cache, position: Callable[[], int], standing: Standing) -> object:
+    def enter(self, cache: Cache, position: Callable[[], int], rights: WatchRights) -> object:
         token = object()
-        self._streams.setdefault(cache, {})[token] = _Stream(position, asyncio.current_task(), standing)
+        self._streams.setdefault(cache, {})[token] = _Stream(position, asyncio.current_task(), rights)
         return token
 
     def leave(self, cache: Cache, token: object) -> None:
@@ -152,8 +154,8 @@ class Laggards:
             self._look_again_at = now + _LOOK_AGAIN_S
         for cache, streams in list(self._streams.items()):
             lost = False
-            for number, (_, _, standing) in enumerate(list(streams.values())):
-                lost = not (standing.look_again() if everything else standing.holds()) or lost
+            for number, (_, _, rights) in enumerate(list(streams.values())):
+                lost = not (rights.look_again() if everything else rights.holds()) or lost
                 if number % _BATCH == _BATCH - 1:
                     await asyncio.sleep(0)
             if lost:
@@ -165,7 +167,7 @@ async def stream(
     store: Store,
     sight: Sight,
     options: WatchOptions,
-    standing: Standing,
+    rights: WatchRights,
     laggards: Laggards,
 ) -> AsyncIterator[bytes]:
     """The body of a watch response. It ends early for whoever may no longer watch."""
@@ -175,7 +177,7 @@ async def stream(
         if options.revision is None:
             position, revision, objects = cache.history.end, cache.revision, sorted(cache.objects.items())
             async for chunk in _initial(sight, [object for _, object in objects], laggards.turns):
-                if not standing.holds():
+                if not rights.holds():
                     return
                 yield chunk
             if options.initial_events_end:
@@ -185,7 +187,7 @@ async def stream(
             if options.revision < cache.history.complete_after:
                 seen = Seen(options.revision)
                 async for chunk in _catch_up(store, cache, seen, sight, deadline):
-                    if not standing.holds():
+                    if not rights.holds():
                         return
                     yield chunk
                 # Only once the cache has come as far does it know where we continue.
@@ -196,7 +198,7 @@ async def stream(
                 if seen.revision < cache.history.complete_after and loop.time() < deadline:
                     raise FellBehind
         start = Start(position, epoch)
-        watch = Watching(options.bookmarks, deadline, standing)
+        watch = Watching(options.bookmarks, deadline, rights)
         async for chunk in _shared(cache, sight, start, watch, laggards):
             yield chunk
     except (FellBehind, Compacted):
@@ -223,20 +225,20 @@ class Watching(NamedTuple):
 
     bookmarks: bool
     deadline: float
-    standing: Standing
+    rights: WatchRights
 
 
 async def _shared(
     cache: Cache, sight: Sight, start: Start, watch: Watching, laggards: Laggards
 ) -> AsyncIterator[bytes]:
-    bookmarks, deadline, standing = watch
+    bookmarks, deadline, rights = watch
     loop = asyncio.get_running_loop()
     position = start.position
     bookmark_at = loop.time() + _BOOKMARK_EVERY_S
     gathered_at = 0.0
-    token = laggards.enter(cache, lambda: position, standing)
+    token = laggards.enter(cache, lambda: position, rights)
     try:
-        while (now := loop.time()) < deadline and standing.holds():
+        while (now := loop.time()) < deadline and rights.holds():
             if cache.epoch != start.epoch:
                 raise FellBehind
             changes = cache.history.since(position, _BATCH)

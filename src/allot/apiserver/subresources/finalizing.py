@@ -2,7 +2,7 @@
 
 from allot.api import Object, Response, schema
 
-from ..deciding.context import WriteOccasion
+from ..deciding.context import ServerWriteContext
 from ..requests.call import Call
 from ..writing.body import Body, read_other
 from ..writing.writer import Writer
@@ -20,7 +20,7 @@ class Finalizer:
         )
         finalizers = (wanted.get("spec") or {}).get("finalizers") or []
 
-        def build(old: Object, occasion: WriteOccasion) -> Body:
+        def build(old: Object, context: ServerWriteContext) -> Body:
             new = old.fresh()
             new.setdefault("spec", {})["finalizers"] = finalizers
             return Body(new, warnings, patched=True, trusted=True)

@@ -6,7 +6,7 @@ from allot.api import Fields, Kind, Object, Response, core, encode, errors, sche
 from allot.base import Clock
 from allot.store import Committed, Put
 
-from ..deciding.context import WriteOccasion
+from ..deciding.context import ServerWriteContext
 from ..deciding.metadata import timestamp
 from ..reading.reader import not_found
 from ..requests.call import Call
@@ -53,7 +53,7 @@ class Binder:
             )
         metadata = binding.get("metadata") or {}
 
-        def build(old: Object, occasion: WriteOccasion) -> Body:
+        def build(old: Object, context: ServerWriteContext) -> Body:
             new = old.opened()
             _check_bindable(call, new, metadata)
             new["spec"] = {**new["spec"], "nodeName": node}

@@ -5,7 +5,7 @@ from typing import Any
 
 from allot.api import Fields, Object, Response, Scale, encode, errors, schema
 
-from ..deciding.context import WriteOccasion
+from ..deciding.context import ServerWriteContext
 from ..reading.reader import not_found
 from ..requests.call import Call
 from ..requests.warnings import warning_headers
@@ -44,7 +44,7 @@ class Scaling:
         return await self._write(call, wanted_from)
 
     async def _write(self, call: Call, wanted_from: Callable[[Fields], tuple[Fields, list[str]]]) -> Response:
-        def build(old: Object, occasion: WriteOccasion) -> Body:
+        def build(old: Object, context: ServerWriteContext) -> Body:
             wanted, warnings = wanted_from(scale_of(call, old))
             replicas = (wanted.get("spec") or {}).get("replicas") or 0
             if replicas < 0:

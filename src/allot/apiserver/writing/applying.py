@@ -9,7 +9,7 @@ from datetime import datetime
 from allot.api import Fields, Object, Response, errors, field, schema
 
 from ..apply import Author, Conflicts, apply
-from ..deciding.context import WriteOccasion
+from ..deciding.context import ServerWriteContext
 from ..deciding.metadata import timestamp
 from ..requests.call import Call
 from ..requests.render import in_version
@@ -30,8 +30,8 @@ class Applier:
             raise field.refusal("meta.k8s.io", "PatchOptions", "", [wrong])
         now = self._writer.now
 
-        def change(old: Object, occasion: WriteOccasion) -> Body:
-            return self._applied(call, old, occasion.now)
+        def change(old: Object, context: ServerWriteContext) -> Body:
+            return self._applied(call, old, context.now)
 
         def create() -> Body:
             return self._applied(call, None, now())

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from allot.api import FieldError, Fields, Path, Request, errors, protobuf, schema
 from allot.api import field as fields_of
 
-from ..deciding.context import WriteOccasion
+from ..deciding.context import ServerWriteContext
 from ..registry import Served
 from ..requests.call import Call, field_validation
 from ..requests.negotiate import object_media
@@ -27,7 +27,7 @@ _NEVER_THE_SAME = frozenset(("apiVersion", "kind", "metadata"))
 class Owners(Protocol):
     """Keeps the record of who owns which field; see `ownership`."""
 
-    def record(self, call: Call, old: Fields | None, new: Fields, occasion: WriteOccasion) -> None: ...
+    def record(self, call: Call, old: Fields | None, new: Fields, context: ServerWriteContext) -> None: ...
 
 
 @dataclass(slots=True)
@@ -42,10 +42,10 @@ class Body:
     trusted: bool = False  # made by the server itself, e.g. a binding: the kind's rules do not apply
 
     def own(
-        self, owners: Owners, call: Call, old: Fields | None, new: Fields, occasion: WriteOccasion
+        self, owners: Owners, call: Call, old: Fields | None, new: Fields, context: ServerWriteContext
     ) -> None:
         if not self.applied:
-            owners.record(call, old, new, occasion)
+            owners.record(call, old, new, context)
 
 
 def read_body(call: Call, now: datetime, stored: Stored | None = None) -> Body:

@@ -25,7 +25,7 @@ from allot.api import (
 from allot.store import Committed, Delete, Put
 
 from ..admission import Admission, Attempt
-from ..deciding.contexts import Occasions
+from ..deciding.contexts import WriteContexts
 from ..deciding.metadata import timestamp
 from ..reading.reader import not_found
 from ..requests.call import Call
@@ -101,10 +101,10 @@ def _check_policy(policy: str, orphan: Any) -> None:
 
 class Deleter:
     def __init__(
-        self, repository: Repository, occasions: Occasions, admission: Admission, guard: Guards
+        self, repository: Repository, contexts: WriteContexts, admission: Admission, guard: Guards
     ) -> None:
         self._repository = repository
-        self._occasions = occasions
+        self._contexts = contexts
         self._admission = admission
         self._guard = guard
 
@@ -136,21 +136,21 @@ class Deleter:
     ) -> tuple[Object, bool] | None:
         assert found.object is not None
         kind = call.kind
-        occasion = await self._occasions.open(call, [], fresh=fresh)
+        context = await self._contexts.open(call, [], fresh=fresh)
         old, new = cast(Fields, found.object.fields), found.object.opened()
-        await self._admission.admit(Attempt(kind, "DELETE", "", namespace, name, None, old, occasion))
+        await self._admission.admit(Attempt(kind, "DELETE", "", namespace, name, None, old, context))
         _keep_lasting(kind, name)
-        held = _mark(kind, new, options, timestamp(occasion.now), occasion.now)
+        held = _mark(kind, new, options, timestamp(context.now), context.now)
         if options.dry_run or call.dry_run:
             return Object(encode(new)), not held
         if held and new == old:
             return found.object, False
-        self._guard.guard(kind, old, new if held else None, occasion)
+        self._guard.guard(kind, old, new if held else None, context)
         stored = stored_form(new)
         write = Put(found.key, stored) if held else Delete(found.key)
         outcome = await self._repository.commit(
-            [found.compare, *occasion.compares],
-            [write, *occasion.extra_writes],
+            [found.compare, *context.compares],
+            [write, *context.extra_writes],
             max(OBJECT_BYTES_MAX, len(stored)),  # however large it is, it may go
         )
         if not isinstance(outcome, Committed):

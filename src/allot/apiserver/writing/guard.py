@@ -16,7 +16,7 @@ from functools import partial
 from allot.api import Fields, Guard, Kind, errors, resource
 from allot.store import Refused, Revise
 
-from ..deciding.context import WriteOccasion
+from ..deciding.context import ServerWriteContext
 from ..deciding.pools import Pools, pool_of
 
 holds = resource.holds
@@ -24,7 +24,7 @@ holds = resource.holds
 HOLDS = "/holds/"
 
 
-Add = Callable[[Fields | None, Fields | None, WriteOccasion], None]
+Add = Callable[[Fields | None, Fields | None, ServerWriteContext], None]
 """Adds to the write of an object, from old to new, what else it changes and compares."""
 
 
@@ -36,20 +36,20 @@ class Guards:
             Guard.DEVICES_OFFERED: self._offer_devices,
         }
 
-    def guard(self, kind: Kind, old: Fields | None, new: Fields | None, occasion: WriteOccasion) -> None:
+    def guard(self, kind: Kind, old: Fields | None, new: Fields | None, context: ServerWriteContext) -> None:
         if kind.guard is not None:
-            self._rows[kind.guard](old, new, occasion)
+            self._rows[kind.guard](old, new, context)
 
     async def catch_up(self, refused: Refused) -> None:
         """Learn what made the store refuse a write, where that was a slice."""
         await self.pools.catch_up(refused.current)
 
-    def _offer_devices(self, old: Fields | None, new: Fields | None, occasion: WriteOccasion) -> None:
+    def _offer_devices(self, old: Fields | None, new: Fields | None, context: ServerWriteContext) -> None:
         """The mark of each pool that the slice is or was in."""
         pools = {pool_of(fields) for fields in (old, new) if fields is not None}
-        occasion.extra_writes.extend(self.pools.changed(pool) for pool in sorted(pools))
+        context.extra_writes.extend(self.pools.changed(pool) for pool in sorted(pools))
 
-    def _hold_devices(self, old: Fields | None, new: Fields | None, occasion: WriteOccasion) -> None:
+    def _hold_devices(self, old: Fields | None, new: Fields | None, context: ServerWriteContext) -> None:
         """The records of the claim's pools.
 
         The store is told how they change, not to what: allocations in one pool that meet on
@@ -63,10 +63,10 @@ class Guards:
         metadata = (new or old or {})["metadata"]
         for pool in sorted({*before, *after}):
             wanted = after.get(pool, [])
-            if wanted and (compare := self.pools.unchanged(pool)) not in occasion.compares:
-                occasion.compares.append(compare)
+            if wanted and (compare := self.pools.unchanged(pool)) not in context.compares:
+                context.compares.append(compare)
             make = partial(self._moved, pool, metadata["uid"], metadata["name"], wanted)
-            occasion.extra_writes.append(Revise(f"{HOLDS}{pool[0]}/{pool[1]}", make))
+            context.extra_writes.append(Revise(f"{HOLDS}{pool[0]}/{pool[1]}", make))
 
     def _moved(
         self,

@@ -10,7 +10,7 @@ import hashlib
 from allot.api import Fields, encode, schema
 
 from ..apply import Author, Convert, FieldSet, created, track_update, union
-from ..deciding.context import WriteOccasion
+from ..deciding.context import ServerWriteContext
 from ..deciding.metadata import timestamp
 from ..registry import Registry, Served
 from ..requests.call import Call
@@ -39,18 +39,18 @@ class Ownership:
         self._registry = registry
         self._alike: dict[bytes, FieldSet] = {}  # digest of a new object -> the fields that it has
 
-    def record(self, call: Call, old: Fields | None, new: Fields, occasion: WriteOccasion) -> None:
+    def record(self, call: Call, old: Fields | None, new: Fields, context: ServerWriteContext) -> None:
         """Write down who owns what of `new`, which replaces `old`; both in the hub form."""
         is_plain = old is None and not new["metadata"].get("managedFields")
         # The shape of a custom kind may change while its version keeps its name.
         if is_plain and call.served.version.custom is None:
-            managed = self._of_new(call, new, occasion)
+            managed = self._of_new(call, new, context)
             if managed:
                 new["metadata"]["managedFields"] = managed
         else:
-            self._track(call, old, new, occasion)
+            self._track(call, old, new, context)
 
-    def _of_new(self, call: Call, new: Fields, occasion: WriteOccasion) -> list[Fields]:
+    def _of_new(self, call: Call, new: Fields, context: ServerWriteContext) -> list[Fields]:
         """The record of a new object. Those made from one template have the same fields, but for
         what says whose they are."""
         shape = call.served.version.shape()
@@ -63,16 +63,16 @@ class Ownership:
                 del self._alike[next(iter(self._alike))]
         if own["metadata"]:
             fields = union(fields, created(own, shape))
-        return [_entry(call, fields, occasion)] if fields else []
+        return [_entry(call, fields, context)] if fields else []
 
-    def _track(self, call: Call, old: Fields | None, new: Fields, occasion: WriteOccasion) -> None:
+    def _track(self, call: Call, old: Fields | None, new: Fields, context: ServerWriteContext) -> None:
         served = call.served
         author = Author(call.manager, served.api_version, call.target.subresource)
         managed = track_update(
             None if old is None else shown_in(old, served),
             shown_in(new, served),
             author,
-            timestamp(occasion.now),
+            timestamp(context.now),
             served.version.shape(),
             self.converter(served),
         )
@@ -109,12 +109,12 @@ def _digest(served: Served, alike: Fields) -> bytes:
     return hashlib.blake2b(encode(alike), digest_size=16).digest() + served.api_version.encode()
 
 
-def _entry(call: Call, fields: FieldSet, occasion: WriteOccasion) -> Fields:
+def _entry(call: Call, fields: FieldSet, context: ServerWriteContext) -> Fields:
     return {
         "manager": call.manager,
         "operation": "Update",
         "apiVersion": call.served.api_version,
-        "time": timestamp(occasion.now),
+        "time": timestamp(context.now),
         "fieldsType": "FieldsV1",
         "fieldsV1": fields,
     }

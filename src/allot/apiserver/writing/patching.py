@@ -6,7 +6,7 @@ comes out takes the path of every update (`writing`). An apply may also create.
 
 from allot.api import Fields, Object, Response, errors, schema
 
-from ..deciding.context import WriteOccasion
+from ..deciding.context import ServerWriteContext
 from ..patch import json_patch, merge_patch, strategic_merge
 from ..requests.call import Call
 from ..requests.negotiate import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, body_type
@@ -27,11 +27,11 @@ class Patcher:
         if check_media(call) == APPLY_PATCH:
             return await self._applier.apply(call)
 
-        def build(old: Object, occasion: WriteOccasion) -> Body:
+        def build(old: Object, context: ServerWriteContext) -> Body:
             current = in_version(old, call.served)
             wanted, notes = patched(call, current, call.served.version.shape())
             settle_type(call.served, wanted)
-            return settled(call, wanted, occasion.now, notes, old.fields, patched=True)
+            return settled(call, wanted, context.now, notes, old.fields, patched=True)
 
         return (await self._writer.change(call, build)).response(call)
 

@@ -24,7 +24,7 @@ from allot.api import Fields, Gates, Kind, Object, errors, resource, stored_form
 from allot.store import Put
 
 from ..admission import Attempt
-from ..deciding.context import WriteOccasion
+from ..deciding.context import ServerWriteContext
 from ..reading.cache import Caches
 from ..reading.history import Change
 from ..storing.repository import Found, Repository, prefix_of
@@ -65,13 +65,13 @@ class Quotas:
         if not attempt.kind.namespaced or attempt.subresource or attempt.new is None:
             return False
         if attempt.kind is self._kind and _counts_otherwise(attempt):
-            attempt.occasion.announce()
+            attempt.context.announce()
         return attempt.operation == "CREATE" or quota.can_grow(_source(attempt.kind))
 
     async def _may_have_quotas(self, attempt: Attempt) -> bool:
         """A namespace that is newer than what the cache has seen may have got a quota meanwhile."""
-        namespace = attempt.occasion.namespace()
-        found = attempt.occasion.namespace_found
+        namespace = attempt.context.namespace()
+        found = attempt.context.namespace_found
         if namespace is None or found is None or found.object is None:
             return False
         cache = await self._caches.of(self._kind)
@@ -106,17 +106,17 @@ class Quotas:
             return quota.Context(await self._all_extended_names() if asks else {})
         if source != quota.CLAIMS:
             return quota.Context()
-        owner = await self._owner(attempt.namespace, attempt.new, attempt.occasion)
+        owner = await self._owner(attempt.namespace, attempt.new, attempt.context)
         if owner is not None:  # counted as its pod was
             return quota.Context(await self._all_extended_names(), lambda claim: owner)
         if not any(quota.is_extended_name(name) for name in names):
             return quota.Context()
-        return quota.Context(await self._extended_names(attempt.new, attempt.occasion))
+        return quota.Context(await self._extended_names(attempt.new, attempt.context))
 
-    async def _extended_names(self, claim: Fields, occasion: WriteOccasion) -> dict[str, str]:
+    async def _extended_names(self, claim: Fields, context: ServerWriteContext) -> dict[str, str]:
         """Those that the classes of a claim serve. The classes are compared at the commit."""
         found = [
-            occasion.join(await self._repository.find(self._classes, "", name))
+            context.join(await self._repository.find(self._classes, "", name))
             for name in quota.classes_of(claim)
         ]
         has_names = any(one is not None and _extended_name(one) for one in found)
@@ -134,11 +134,11 @@ class Quotas:
     def _classes(self) -> Kind:
         return self._find_kind("resource.k8s.io", "deviceclasses")
 
-    async def _owner(self, namespace: str, claim: Fields, occasion: WriteOccasion) -> quota.Owner | None:
+    async def _owner(self, namespace: str, claim: Fields, context: ServerWriteContext) -> quota.Owner | None:
         reference = quota.owning_pod(claim) if quota.is_extended_claim(claim) else None
         if reference is None:
             return None
-        pod = occasion.join(
+        pod = context.join(
             await self._repository.find(self._find_kind("", "pods"), namespace, reference.get("name") or "")
         )
         if pod is None:
@@ -192,8 +192,8 @@ class _Bill:
         over = quota.exceeded(name, _hard(found.object), used, delta)
         if over:
             raise self._refusal(over)
-        self._attempt.occasion.join(found)
-        self._attempt.occasion.extra_writes.append(Put(found.key, _with_used(found.object, used, delta)))
+        self._attempt.context.join(found)
+        self._attempt.context.extra_writes.append(Put(found.key, _with_used(found.object, used, delta)))
 
     def _delta(self, terms: Fields) -> quota.Usage:
         after = quota.charge(terms, self._new, self._new_usage)

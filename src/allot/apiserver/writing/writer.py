@@ -34,8 +34,8 @@ from allot.api import (
 from allot.store import Committed, Compare, Delete, Put, Refused
 
 from ..admission import Admission, Attempt
-from ..deciding.context import WriteOccasion
-from ..deciding.contexts import Occasions
+from ..deciding.context import ServerWriteContext
+from ..deciding.contexts import WriteContexts
 from ..deciding.metadata import (
     carry_over_update,
     check_metadata,
@@ -56,7 +56,7 @@ from .quotas import Quotas
 ATTEMPTS = 16
 """How often a write without a resourceVersion starts over when others are faster."""
 
-Build = Callable[[Object, WriteOccasion], Body]
+Build = Callable[[Object, ServerWriteContext], Body]
 """From the stored object to the one that is wanted, in the client's version."""
 
 
@@ -76,77 +76,77 @@ class Writer:
     def __init__(
         self,
         repository: Repository,
-        occasions: Occasions,
+        contexts: WriteContexts,
         admission: Admission,
         ownership: Ownership,
         guard: Guards,
         quotas: Quotas,
     ) -> None:
         self._repository = repository
-        self._occasions = occasions
+        self._contexts = contexts
         self._admission = admission
         self._guard = guard
         self._quotas = quotas
         self._ownership = ownership
 
     def now(self) -> datetime:
-        return self._occasions.clock.now()
+        return self._contexts.clock.now()
 
     async def create(self, call: Call) -> Outcome:
-        return await self.create_from(call, lambda: read_body(call, self._occasions.clock.now()))
+        return await self.create_from(call, lambda: read_body(call, self._contexts.clock.now()))
 
     async def create_from(self, call: Call, body: Callable[[], Body]) -> Outcome:
         """Create what `body` makes; it is asked anew for each attempt."""
         await call.settle()
         for attempt in range(ATTEMPTS):
             sent = await call.seat.do(body)
-            occasion = await self._occasions.open(call, sent.warnings, fresh=attempt > 0)
+            context = await self._contexts.open(call, sent.warnings, fresh=attempt > 0)
             try:
-                new, key, generated = await self._prepare_create(call, sent, occasion)
+                new, key, generated = await self._prepare_create(call, sent, context)
             except errors.ApiError:
-                if attempt == 0 and await self._occasions.is_outdated(occasion):
+                if attempt == 0 and await self._contexts.is_outdated(context):
                     continue
                 raise
             name = new["metadata"]["name"]
-            this = Attempt(call.kind, "CREATE", "", call.target.namespace, name, new, None, occasion)
+            this = Attempt(call.kind, "CREATE", "", call.target.namespace, name, new, None, context)
             stored = await call.seat.do(partial(stored_form, new))
             async with await self._quotas.charged(this):
                 if call.dry_run:
                     if (await self._repository.find_key(key, call.kind)).object is not None:
                         raise already_exists(call.kind, name)
-                    return Outcome(_rehearsed(key, new), True, occasion.warnings)
-                self._guard.guard(call.kind, None, new, occasion)
-                outcome = await self._commit(occasion, Compare(key, 0), Put(key, stored))
+                    return Outcome(_rehearsed(key, new), True, context.warnings)
+                self._guard.guard(call.kind, None, new, context)
+                outcome = await self._commit(context, Compare(key, 0), Put(key, stored))
             if isinstance(outcome, Committed):
                 written = self._repository.recent.written(key, stored, outcome.revision, new)
-                return Outcome(written, True, occasion.warnings)
+                return Outcome(written, True, context.warnings)
             if outcome.current.get(key) is not None and not generated:
                 raise already_exists(call.kind, name)
         raise errors.TooManyRequests("too many writers are busy with the same objects", retry_after_s=1)
 
     async def _prepare_create(
-        self, call: Call, sent: Body, occasion: WriteOccasion
+        self, call: Call, sent: Body, context: ServerWriteContext
     ) -> tuple[Fields, str, bool]:
         kind, new = call.kind, sent.hub
         generated = not metadata_of(new).get("name")
-        fill_in_create(kind, new, call.target.namespace, occasion.now, self._occasions.ids)
+        fill_in_create(kind, new, call.target.namespace, context.now, self._contexts.ids)
         if kind.has_status and not kind.status_on_create:
             new.pop("status", None)
         name = new["metadata"].get("name") or ""
         if call.target.verb != "create":
-            _require_create_right(call, occasion)
-        self._occasions.require_namespace(call, occasion, name)
-        await call.seat.do(lambda: kind.rules.prepare_create(new, occasion))
+            _require_create_right(call, context)
+        self._contexts.require_namespace(call, context, name)
+        await call.seat.do(lambda: kind.rules.prepare_create(new, context))
         await self._admission.admit(
-            Attempt(kind, "CREATE", "", call.target.namespace, name, new, None, occasion)
+            Attempt(kind, "CREATE", "", call.target.namespace, name, new, None, context)
         )
-        validate = lambda: [*check_metadata(kind, new, None), *kind.rules.validate_create(new, occasion)]  # noqa: E731
-        refuse(kind, name, await _judged(call, occasion, validate))
-        await call.seat.do(lambda: self._finish(call, sent, None, new, occasion))
+        validate = lambda: [*check_metadata(kind, new, None), *kind.rules.validate_create(new, context)]  # noqa: E731
+        refuse(kind, name, await _judged(call, context, validate))
+        await call.seat.do(lambda: self._finish(call, sent, None, new, context))
         return new, key_of(kind, call.target.namespace, name), generated
 
     async def update(self, call: Call) -> Outcome:
-        return await self.change(call, lambda old, occasion: read_body(call, occasion.now, old.fields))
+        return await self.change(call, lambda old, context: read_body(call, context.now, old.fields))
 
     async def change(self, call: Call, build: Build, missing: Callable[[], Body] | None = None) -> Outcome:
         """Replace the stored object by what `build` makes of it.
@@ -162,13 +162,13 @@ class Writer:
                 return await self.create_from(call, missing)
             if await call.settle(len(found.object.stored)):
                 continue  # that took a while: read anew
-            occasion = await self._occasions.open(call, [], fresh=attempt > 0)
+            context = await self._contexts.open(call, [], fresh=attempt > 0)
             try:
-                sent = await call.seat.do(partial(build, found.object, occasion))
-                occasion.warnings += sent.warnings
-                outcome = await self._replace(call, found, sent, occasion)
+                sent = await call.seat.do(partial(build, found.object, context))
+                context.warnings += sent.warnings
+                outcome = await self._replace(call, found, sent, context)
             except errors.ApiError:
-                if attempt == 0 and await self._occasions.is_outdated(occasion):
+                if attempt == 0 and await self._contexts.is_outdated(context):
                     continue
                 raise
             if isinstance(outcome, Outcome):
@@ -179,36 +179,36 @@ class Writer:
         raise conflict(kind, target.name)
 
     async def _replace(
-        self, call: Call, found: Found, sent: Body, occasion: WriteOccasion
+        self, call: Call, found: Found, sent: Body, context: ServerWriteContext
     ) -> Outcome | Refused:
         assert found.object is not None
         current = found.object
         old, new = cast(Fields, current.fields), sent.hub
-        await self._prepare_change(call, current, old, new, sent, occasion)
+        await self._prepare_change(call, current, old, new, sent, context)
         gone = _let_go(call.kind, new)
         if not gone and await call.seat.do(partial(equal, new, old)):
-            return Outcome(current, False, occasion.warnings)
+            return Outcome(current, False, context.warnings)
         target = call.target
         this = Attempt(
-            call.kind, "UPDATE", target.subresource, target.namespace, target.name, new, old, occasion
+            call.kind, "UPDATE", target.subresource, target.namespace, target.name, new, old, context
         )
         stored = await call.seat.do(partial(stored_form, new))
         async with await self._quotas.charged(this):
-            self._guard.guard(call.kind, old, None if gone else new, occasion)
+            self._guard.guard(call.kind, old, None if gone else new, context)
             if call.dry_run:
-                await self._repository.rehearse(occasion.extra_writes)
-                return Outcome(_rehearsed(found.key, new, current), False, occasion.warnings)
+                await self._repository.rehearse(context.extra_writes)
+                return Outcome(_rehearsed(found.key, new, current), False, context.warnings)
             write = Delete(found.key) if gone else Put(found.key, stored)
-            outcome = await self._commit(occasion, found.compare, write, most_bytes_of(current))
+            outcome = await self._commit(context, found.compare, write, most_bytes_of(current))
         if isinstance(outcome, Refused):
             return outcome
         if gone:
-            return Outcome(Object(stored, outcome.revision), False, occasion.warnings)
+            return Outcome(Object(stored, outcome.revision), False, context.warnings)
         written = self._repository.recent.written(found.key, stored, outcome.revision, new)
-        return Outcome(written, False, occasion.warnings)
+        return Outcome(written, False, context.warnings)
 
     async def _prepare_change(
-        self, call: Call, current: Object, old: Fields, new: Fields, sent: Body, occasion: WriteOccasion
+        self, call: Call, current: Object, old: Fields, new: Fields, sent: Body, context: ServerWriteContext
     ) -> None:
         kind, target = call.kind, call.target
         metadata = metadata_of(new)
@@ -217,24 +217,24 @@ class Writer:
         carry_over_update(new, old)
         metadata["resourceVersion"] = current.resource_version
         if sent.trusted:
-            await call.seat.do(lambda: sent.own(self._ownership, call, old, new, occasion))
+            await call.seat.do(lambda: sent.own(self._ownership, call, old, new, context))
             return
-        await call.seat.do(lambda: _prepare(kind, target.subresource, new, old, occasion))
+        await call.seat.do(lambda: _prepare(kind, target.subresource, new, old, context))
         await self._admission.admit(
-            Attempt(kind, "UPDATE", target.subresource, target.namespace, target.name, new, old, occasion)
+            Attempt(kind, "UPDATE", target.subresource, target.namespace, target.name, new, old, context)
         )
         rules = kind.rules.validate_status if target.subresource == "status" else kind.rules.validate_update
-        validate = lambda: [*check_metadata(kind, new, old), *rules(new, old, occasion)]  # noqa: E731
-        refuse(kind, target.name, await _judged(call, occasion, validate))
-        await call.seat.do(lambda: self._finish(call, sent, old, new, occasion))
+        validate = lambda: [*check_metadata(kind, new, old), *rules(new, old, context)]  # noqa: E731
+        refuse(kind, target.name, await _judged(call, context, validate))
+        await call.seat.do(lambda: self._finish(call, sent, old, new, context))
 
     def _finish(
-        self, call: Call, sent: Body, old: Fields | None, new: Fields, occasion: WriteOccasion
+        self, call: Call, sent: Body, old: Fields | None, new: Fields, context: ServerWriteContext
     ) -> None:
-        occasion.warnings += call.kind.rules.warnings(new, old)
+        context.warnings += call.kind.rules.warnings(new, old)
         if call.target.subresource != "status":
-            occasion.warnings += unheeded.warnings(call.kind, new, old)
-        sent.own(self._ownership, call, old, new, occasion)
+            context.warnings += unheeded.warnings(call.kind, new, old)
+        sent.own(self._ownership, call, old, new, context)
 
     def _check_preconditions(self, call: Call, metadata: Fields, current: Object, sent: Body) -> None:
         said = metadata.get("resourceVersion") or ""
@@ -265,13 +265,13 @@ class Writer:
 
     async def _commit(
         self,
-        occasion: WriteOccasion,
+        context: ServerWriteContext,
         own: Compare,
         write: Put | Delete,
         most_bytes: int = OBJECT_BYTES_MAX,
     ) -> Committed | Refused:
-        others = [compare for compare in occasion.compares if compare.key != own.key]
-        changes = [write, *occasion.extra_writes]
+        others = [compare for compare in context.compares if compare.key != own.key]
+        changes = [write, *context.extra_writes]
         outcome = await self._repository.commit([own, *others], changes, most_bytes)
         if isinstance(outcome, Refused):
             await self._guard.catch_up(outcome)
@@ -286,7 +286,7 @@ def _rehearsed(key: str, new: Fields, current: Object | None = None) -> Object:
 
 
 async def _judged(
-    call: Call, occasion: WriteOccasion, validate: Callable[[], list[field.FieldError]]
+    call: Call, context: ServerWriteContext, validate: Callable[[], list[field.FieldError]]
 ) -> list[field.FieldError]:
     """What is wrong with an object, its expressions included.
 
@@ -295,27 +295,27 @@ async def _judged(
     """
     while True:
         problems = await call.seat.do(validate)
-        if occasion.judging.is_complete:
+        if context.judging.is_complete:
             return problems
-        await occasion.judging.judge(call.seat)
+        await context.judging.judge(call.seat)
 
 
-def _prepare(kind: Kind, subresource: str, new: Fields, old: Fields, occasion: WriteOccasion) -> None:
+def _prepare(kind: Kind, subresource: str, new: Fields, old: Fields, context: ServerWriteContext) -> None:
     if subresource == "status":
         _keep_all_but_status(kind, new, old)
-        kind.rules.prepare_status(new, old, occasion)
+        kind.rules.prepare_status(new, old, context)
         return
     if kind.has_status:
         _keep(new, old, "status")
-    kind.rules.prepare_update(new, old, occasion)
+    kind.rules.prepare_update(new, old, context)
     if kind.counts_generation and _spec_changed(new, old):
         metadata_of(new)["generation"] = old["metadata"].get("generation", 0) + 1
 
 
-def _require_create_right(call: Call, occasion: WriteOccasion) -> None:
+def _require_create_right(call: Call, context: ServerWriteContext) -> None:
     """A right to patch is not a right to create what is not there."""
     action = replace(call.target.action(), verb="create")
-    decision = occasion.authorize(action)
+    decision = context.authorize(action)
     if not decision.allowed:
         raise refusal(call.user, action, decision)
 

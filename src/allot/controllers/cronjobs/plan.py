@@ -25,7 +25,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CronJobPlan:
     due: datetime | None = None  # a job for this time is to be made
     replace: tuple[Object, ...] = ()  # before that, these go
     forget: tuple[Object, ...] = ()  # beyond the history that is kept
@@ -33,18 +33,18 @@ class Plan:
     again_s: float | None = None
 
 
-def plan(cron_job: Object, jobs: Sequence[Object], now: datetime) -> Plan:
+def plan(cron_job: Object, jobs: Sequence[Object], now: datetime) -> CronJobPlan:
     view = cron_job_of(cron_job)
     if cron_job.metadata.deletion_timestamp is not None:
-        return Plan()
+        return CronJobPlan()
     forget = (*_beyond(jobs, view.spec.successful_jobs_history_limit, succeeded=True),
               *_beyond(jobs, view.spec.failed_jobs_history_limit, succeeded=False))  # fmt: skip
     if view.spec.suspend:
-        return Plan(forget=forget)
+        return CronJobPlan(forget=forget)
     try:
         schedule = cron.parse(view.spec.schedule, zone_of(view))
     except (cron.BadSchedule, cron.UnknownZone) as wrong:
-        return Plan(forget=forget, notes=(Note(True, "UnparseableSchedule", str(wrong)),))
+        return CronJobPlan(forget=forget, notes=(Note(True, "UnparseableSchedule", str(wrong)),))
     following = schedule.next_after(now)
     again_s = None if following is None else (following - now).total_seconds()
     begin = _counting_from(view, now)
@@ -52,22 +52,22 @@ def plan(cron_job: Object, jobs: Sequence[Object], now: datetime) -> Plan:
     if due is None:
         if isinstance(first := schedule.next_after(begin), datetime):
             again_s = (first - now).total_seconds()
-        return Plan(forget=forget, again_s=again_s)
+        return CronJobPlan(forget=forget, again_s=again_s)
     notes = _missed(schedule, begin, now)
     deadline_s = view.spec.starting_deadline_seconds
     if deadline_s is not None and (now - due).total_seconds() > deadline_s:
         text = f"the job for {age.timestamp(due)} was not started in time"
         late = Note(True, "MissSchedule", text)
-        return Plan(forget=forget, notes=(*notes, late), again_s=again_s)
+        return CronJobPlan(forget=forget, notes=(*notes, late), again_s=again_s)
     if any(one.name == name_for(cron_job, due) for one in jobs):
-        return Plan(due, forget=forget, notes=notes, again_s=again_s)  # made, and not yet recorded
+        return CronJobPlan(due, forget=forget, notes=notes, again_s=again_s)  # made, and not yet recorded
     active = [one for one in jobs if not job_of(one).is_finished]
     if active and view.spec.concurrency_policy == "Forbid":
         busy = Note(False, "JobAlreadyActive", f"not started while {active[0].name} runs")
-        return Plan(forget=forget, notes=(*notes, busy), again_s=again_s)
+        return CronJobPlan(forget=forget, notes=(*notes, busy), again_s=again_s)
     running = tuple(one for one in active if one.metadata.deletion_timestamp is None)
     replace = running if view.spec.concurrency_policy == "Replace" else ()
-    return Plan(due, replace, forget, notes, again_s)
+    return CronJobPlan(due, replace, forget, notes, again_s)
 
 
 def zone_of(view: CronJob) -> tzinfo:

@@ -7,7 +7,7 @@ from allot.informers import Again, Change, Key, Reconciler, ResourceId, Updated
 
 from ..controller import Loop, World
 from ..workloads import POD_LABEL, History, Keeper, hash_of, later, pod_from, slow_start
-from .plan import Plan, look_again_s, plan, situation, status
+from .plan import DaemonSetPlan, look_again_s, plan, situation, status
 from .suiting import for_node
 from .views import history_rules, set_of
 
@@ -77,7 +77,7 @@ class Daemons:
         found = await self._history.settle(daemon_set, lambda one: _hash_in(one) in used)
         return _hash_in(found) or hash_of(daemon_set, collisions)
 
-    async def _act(self, daemon_set: Object, mark: str, steps: Plan) -> None:
+    async def _act(self, daemon_set: Object, mark: str, steps: DaemonSetPlan) -> None:
         template = daemon_set.fields["spec"].get("template") or {}
         metadata = template.get("metadata") or {}
         marked = {**metadata, "labels": {**(metadata.get("labels") or {}), POD_LABEL: mark}}

@@ -20,7 +20,7 @@ BURST = 250
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class DaemonSetPlan:
     create: tuple[str, ...] = ()  # nodes
     delete: tuple[Object, ...] = ()
 
@@ -56,10 +56,10 @@ def situation(
     return Situation(wish, hash, fits, by_node, now)
 
 
-def plan(here: Situation, leaving: Sequence[Object]) -> Plan:
+def plan(here: Situation, leaving: Sequence[Object]) -> DaemonSetPlan:
     """`leaving` are pods that are told to end: a node waits for its old pod before it gets the next."""
     if here.wish.metadata.deletion_timestamp:
-        return Plan()
+        return DaemonSetPlan()
     busy = {node_of(pod) for pod in leaving}
     create, delete = [], []
     for node, fit in here.fits.items():
@@ -78,7 +78,7 @@ def plan(here: Situation, leaving: Sequence[Object]) -> Plan:
     if here.wish.spec.update_strategy.type == "RollingUpdate":
         more = _update(here, {pod.uid for pod in delete}, busy)
         create, delete = create + list(more.create), delete + list(more.delete)
-    return Plan(tuple(create[:BURST]), tuple(delete[:BURST]))
+    return DaemonSetPlan(tuple(create[:BURST]), tuple(delete[:BURST]))
 
 
 def _doubles(here: Situation, running: Sequence[Object]) -> list[Object]:
@@ -90,7 +90,7 @@ def _doubles(here: Situation, running: Sequence[Object]) -> list[Object]:
     return [pod for pod in running if pod not in kept]
 
 
-def _update(here: Situation, going: set[str], busy: set[str]) -> Plan:
+def _update(here: Situation, going: set[str], busy: set[str]) -> DaemonSetPlan:
     """The next old pods to replace."""
     nodes = [node for node, fit in here.fits.items() if fit is not Suits.NO]
     surge, unavailable = here.wish.surge(len(nodes)), here.wish.unavailable(len(nodes))
@@ -101,7 +101,9 @@ def _update(here: Situation, going: set[str], busy: set[str]) -> Plan:
     down = sum(not any(map(here.is_available, standing[n])) for n in nodes if here.fits[n] is Suits.YES)
     sick = [n for n in outdated if not any(map(here.is_available, standing[n]))]
     well = [n for n in outdated if n not in sick][: max(0, unavailable - down)]
-    return Plan(delete=tuple(pod for n in (*sick, *well) for pod in standing[n] if not here.is_new(pod)))
+    return DaemonSetPlan(
+        delete=tuple(pod for n in (*sick, *well) for pod in standing[n] if not here.is_new(pod))
+    )
 
 
 def _surged(
@@ -110,7 +112,7 @@ def _surged(
     standing: Mapping[str, Sequence[Object]],
     surge: int,
     busy: set[str],
-) -> Plan:
+) -> DaemonSetPlan:
     """The new pod comes beside the old one, which goes once the new one is available."""
     create, delete, doubled = [], [], 0
     for node in outdated:
@@ -126,7 +128,7 @@ def _surged(
         if len(standing[node]) == 1 and here.fits[node] is Suits.YES and node not in busy:
             create.append(node)
             doubled += 1
-    return Plan(tuple(create), tuple(delete))
+    return DaemonSetPlan(tuple(create), tuple(delete))
 
 
 def status(daemon_set: Object, here: Situation) -> dict[str, Any] | None:

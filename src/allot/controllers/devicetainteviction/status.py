@@ -43,7 +43,7 @@ def condition(
     """The condition to write, or None when the rule has it. `prospect` is needed for effect None alone."""
     if rule.spec.taint.effect == NO_EFFECT and prospect is None:
         return None
-    reason, sentences = _told(rule.spec.taint.effect, progress, prospect)
+    reason, sentences = _reason_and_sentences(rule.spec.taint.effect, progress, prospect)
     if progress.evicted:
         sentences.append(f"{_pods(progress.evicted)} evicted since starting the controller.")
     status = "True" if reason == "PodsPendingEviction" else "False"
@@ -64,7 +64,9 @@ def condition(
     }
 
 
-def _told(effect: str, progress: Progress, prospect: Prospect | None) -> tuple[str, list[str]]:
+def _reason_and_sentences(
+    effect: str, progress: Progress, prospect: Prospect | None
+) -> tuple[str, list[str]]:
     if effect == NO_EXECUTE:
         if progress.pending:
             need = "needs" if progress.pending == 1 else "need"

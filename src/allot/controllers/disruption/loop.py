@@ -9,7 +9,7 @@ from allot.informers import WARNING, Again, Change, Key, Reconciler, ResourceId,
 from ..controller import Loop, World
 from ..workloads import PODS, later
 from .owners import FOLLOWED, Owners
-from .plan import asks_owners, budget_of, covered, look_again_s, matters, standing, status
+from .plan import asks_owners, budget_of, count, covered, look_again_s, matters, status
 
 BUDGETS = ResourceId("policy", "v1", "poddisruptionbudgets")
 NEEDS = (BUDGETS, PODS, *FOLLOWED.values())
@@ -54,7 +54,7 @@ class Budgeting:
         is_current = self._pods.has_heard(found.resource_version)
         wanted = await self._owners.wanted(pods) if asks_owners(budget.spec) else len(pods)
         now = self._world.clock.now()
-        stands = standing(budget, pods, wanted, now, is_current=is_current)
+        stands = count(budget, pods, wanted, now, is_current=is_current)
         due = status(found, stands, now)
         if due is not None:
             with contextlib.suppress(errors.NotFound):

@@ -22,7 +22,7 @@ class Uncounted:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class BudgetCount:
     """The numbers of a budget, and whom it takes to be going."""
 
     expected: int
@@ -52,14 +52,14 @@ def asks_owners(spec: core.PodDisruptionBudgetSpec) -> bool:
     return spec.max_unavailable is not None or isinstance(spec.min_available, str)
 
 
-def standing(
+def count(
     budget: core.PodDisruptionBudget,
     pods: Sequence[Object],
     wanted: int | Uncounted,
     now: datetime,
     *,
     is_current: bool = True,
-) -> Standing:
+) -> BudgetCount:
     """`pods` are those it covers; `wanted` is what their owners want, where it asks them.
     `is_current`: the pods are at least as new as the budget, so that one that is not there is gone."""
     found = _counted(budget, pods, wanted, now, is_current)
@@ -74,19 +74,19 @@ def _counted(
     wanted: int | Uncounted,
     now: datetime,
     is_current: bool,
-) -> Standing:
+) -> BudgetCount:
     going = _going(budget.status.disrupted_pods, pods, now, is_current)
     healthy = sum(is_active(pod) and is_ready(pod) and pod.name not in going for pod in pods)
     spec = budget.spec
     if isinstance(wanted, Uncounted):
-        return Standing(0, 0, healthy, going, wanted.why)
+        return BudgetCount(0, 0, healthy, going, wanted.why)
     if spec.max_unavailable is not None:
-        return Standing(wanted, max(0, wanted - count_of(spec.max_unavailable, wanted)), healthy, going)
+        return BudgetCount(wanted, max(0, wanted - count_of(spec.max_unavailable, wanted)), healthy, going)
     if isinstance(spec.min_available, str):
-        return Standing(wanted, count_of(spec.min_available, wanted), healthy, going)
+        return BudgetCount(wanted, count_of(spec.min_available, wanted), healthy, going)
     if spec.min_available is not None:
-        return Standing(len(pods), spec.min_available, healthy, going)
-    return Standing(0, 0, healthy, going)
+        return BudgetCount(len(pods), spec.min_available, healthy, going)
+    return BudgetCount(0, 0, healthy, going)
 
 
 def _why_nobody(spec: core.PodDisruptionBudgetSpec, pods: Sequence[Object]) -> str:
@@ -97,7 +97,7 @@ def _why_nobody(spec: core.PodDisruptionBudgetSpec, pods: Sequence[Object]) -> s
     return "its pods have no controller that says how many there should be"
 
 
-def status(budget: Object, stands: Standing, now: datetime) -> Any:
+def status(budget: Object, stands: BudgetCount, now: datetime) -> Any:
     """The status as it should be, or None when it already is."""
     generation = budget_of(budget).metadata.generation
     wanted = {
@@ -115,7 +115,7 @@ def status(budget: Object, stands: Standing, now: datetime) -> Any:
     return {name: value for name, value in wanted.items() if value != {}}
 
 
-def look_again_s(stands: Standing, now: datetime) -> float | None:
+def look_again_s(stands: BudgetCount, now: datetime) -> float | None:
     """When the next of those that were to go is taken to stay."""
     return min((_left_s(at, now) for at in stands.going.values()), default=None)
 
@@ -152,7 +152,7 @@ def _left_s(noted: str, now: datetime) -> float:
     return (at - now).total_seconds() + DELETED_WITHIN_S
 
 
-def _conditions(budget: Object, stands: Standing, generation: int, now: str) -> list[Any]:
+def _conditions(budget: Object, stands: BudgetCount, generation: int, now: str) -> list[Any]:
     shown = list((budget.fields.get("status") or {}).get("conditions") or ())
     said = "True" if stands.allowed > 0 else "False"
     before: Mapping[str, Any] = next((one for one in shown if one.get("type") == _ALLOWED), {})
@@ -169,7 +169,7 @@ def _conditions(budget: Object, stands: Standing, generation: int, now: str) -> 
     return [*(one for one in shown if one.get("type") != _ALLOWED), condition]
 
 
-def _reason(stands: Standing) -> str:
+def _reason(stands: BudgetCount) -> str:
     if stands.problem:
         return "SyncFailed"
     return "SufficientPods" if stands.allowed > 0 else "InsufficientPods"

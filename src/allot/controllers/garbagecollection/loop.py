@@ -12,7 +12,7 @@ from allot.informers import WARNING, Again, Reconciler, ResourceId
 from ..controller import Loop, World
 from .graph import FOREGROUND, ORPHAN, Graph, Member
 from .monitors import Monitors
-from .plan import Delete, Disown, Standing, decide, unblocked, without_finalizer, without_owners
+from .plan import Delete, Disown, OwnerState, decide, unblocked, without_finalizer, without_owners
 
 _NOT_SYNCED_S = 0.5
 _UNSEEN_OWNER_S = 30.0
@@ -68,8 +68,8 @@ class Collector:
         if live is None or self.monitors.catalogue is None:
             return None
         now = Member.of(live, member.what, member.kind)
-        standings = [await self._standing(now, owner, live) for owner in now.owners]
-        action = decide(now, standings, self.graph.dependents(now.uid))
+        states = [await self._state(now, owner, live) for owner in now.owners]
+        action = decide(now, states, self.graph.dependents(now.uid))
         match action:
             case Disown(uids):
                 await self._patch(now, without_owners(live, uids))
@@ -84,51 +84,51 @@ class Collector:
                     propagation=propagation,
                 )
         unseen = any(
-            standing is Standing.THERE and self.graph.owner(owner, now) is None
-            for owner, standing in zip(now.owners, standings, strict=True)
+            state is OwnerState.THERE and self.graph.owner(owner, now) is None
+            for owner, state in zip(now.owners, states, strict=True)
         )
         return Again(_UNSEEN_OWNER_S) if unseen else None
 
-    async def _standing(self, member: Member, reference: meta.OwnerReference, live: Object) -> Standing:
+    async def _state(self, member: Member, reference: meta.OwnerReference, live: Object) -> OwnerState:
         """How an owner stands: by the caches if it is there, by the server's word if it is not."""
         known = self.graph.owner(reference, member)
         if known is not None and not known.is_waiting:
-            return Standing.THERE
+            return OwnerState.THERE
         assert self.monitors.catalogue is not None
         served = self.monitors.catalogue.of_kind(reference.api_version, reference.kind)
         if served is None:
-            return Standing.UNKNOWN
+            return OwnerState.UNKNOWN
         if served.what.namespaced and not member.namespace:
             self._complain(live, reference, "is in a namespace, and this object is not")
-            return Standing.UNKNOWN
+            return OwnerState.UNKNOWN
         namespace = member.namespace if served.what.namespaced else ""
         owner = Owner(served.what, namespace, reference.name, reference.uid)
-        standing = await self._ask(owner)
+        state = await self._ask(owner)
         elsewhere = self.graph.get(reference.uid)
-        if standing is Standing.GONE and elsewhere is not None and elsewhere.namespace != namespace:
+        if state is OwnerState.GONE and elsewhere is not None and elsewhere.namespace != namespace:
             self._complain(live, reference, f"does not exist in namespace {namespace!r}")
-        return standing
+        return state
 
-    async def _ask(self, owner: Owner) -> Standing:
+    async def _ask(self, owner: Owner) -> OwnerState:
         if owner in self._gone:
-            return Standing.GONE
+            return OwnerState.GONE
         try:
             live = await self._resource(owner.what).get(owner.name, owner.namespace)
         except errors.NotFound as missing:
             if missing.name != owner.name:  # not the object is missing but the resource
                 self.monitors.ask()
-                return Standing.UNKNOWN
+                return OwnerState.UNKNOWN
             return self._note_gone(owner)
         if live.uid != owner.uid:
             return self._note_gone(owner)
         is_waiting = Member.of(live, owner.what, live.kind).is_waiting
-        return Standing.WAITING if is_waiting else Standing.THERE
+        return OwnerState.WAITING if is_waiting else OwnerState.THERE
 
-    def _note_gone(self, owner: Owner) -> Standing:
+    def _note_gone(self, owner: Owner) -> OwnerState:
         self._gone[owner] = None
         while len(self._gone) > _GONE_MAX:
             self._gone.popitem(last=False)
-        return Standing.GONE
+        return OwnerState.GONE
 
     def _complain(self, about: Object, reference: meta.OwnerReference, why: str) -> None:
         named = f"{reference.api_version} {reference.kind} {reference.name} (uid {reference.uid})"

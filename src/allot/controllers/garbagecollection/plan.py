@@ -4,7 +4,7 @@
     every owner is gone                     the object goes
     no owner stays, one waits for it        the object goes, its own dependents first
 
-An owner whose standing cannot be known counts as one that is there: keeping garbage
+An owner whose state cannot be known counts as one that is there: keeping garbage
 for a while does less harm than deleting what somebody needs.
 """
 
@@ -19,7 +19,7 @@ from allot.client import Propagation
 from .graph import FOREGROUND, ORPHAN, Member
 
 
-class Standing(Enum):
+class OwnerState(Enum):
     THERE = "there"
     GONE = "gone"  # the server has said so, of this uid
     WAITING = "waiting"  # it is being deleted and waits for its dependents
@@ -48,18 +48,18 @@ class Delete:
 Action = Nothing | Disown | Delete
 
 
-def decide(member: Member, standings: Sequence[Standing], dependents: Sequence[Member]) -> Action:
-    """`standings` go with `member.owners`, one by one."""
+def decide(member: Member, states: Sequence[OwnerState], dependents: Sequence[Member]) -> Action:
+    """`states` go with `member.owners`, one by one."""
     if member.is_deleting or not member.owners:
         return Nothing()
     leaving = tuple(
         owner.uid
-        for owner, standing in zip(member.owners, standings, strict=True)
-        if standing in (Standing.GONE, Standing.WAITING)
+        for owner, state in zip(member.owners, states, strict=True)
+        if state in (OwnerState.GONE, OwnerState.WAITING)
     )
     if len(leaving) < len(member.owners):
         return Disown(leaving) if leaving else Nothing()
-    if Standing.WAITING in standings and dependents:
+    if OwnerState.WAITING in states and dependents:
         return Delete(Propagation.FOREGROUND, any(one.is_waiting for one in dependents))
     return Delete(_own_wish(member))
 

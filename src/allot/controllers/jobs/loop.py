@@ -20,7 +20,7 @@ from allot.informers import (
 from ..controller import Loop, World
 from ..workloads import PODS, Keeper, later, pod_from, slow_start
 from .counting import hangs_on_pods
-from .plan import Plan, plan
+from .plan import JobPlan, plan
 from .views import INDEX, NAME_LABEL, TRACKING, has_ended, is_tracked, job_of
 
 JOBS = ResourceId("batch", "v1", "jobs")
@@ -102,7 +102,7 @@ class Jobs:
         pages = self._keeper.writing.pages(job.namespace, label_selector=labels)
         return [pod async for page in pages for pod in page.objects if job.uid in owner_uids(pod)]
 
-    async def _act(self, job: Object, steps: Plan) -> None:
+    async def _act(self, job: Object, steps: JobPlan) -> None:
         async def create(index: int | None) -> None:
             await self._keeper.create(job, _pod(job, index, self._world.ids.suffix(_SUFFIX)))
 

@@ -18,7 +18,7 @@ BURST = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class JobPlan:
     status: dict[str, Any] | None = None
     create: tuple[int | None, ...] = ()  # an index each, where the job is indexed
     delete: tuple[Object, ...] = ()
@@ -62,15 +62,15 @@ KnownFor = Callable[[Object], float]
 
 def plan(
     object: Object, pods: Sequence[Object], now: datetime, known_for_s: KnownFor = lambda pod: 0.0
-) -> Plan:
+) -> JobPlan:
     job, found = job_of(object), tally(job_of(object), pods)
     active = [pod for pod in pods if is_active(pod)]
     if job.is_finished:
         status = _status(object, job, found, active, pods, _draft(object, job, now))
-        return Plan(status, delete=tuple(active), release=found.release)
+        return JobPlan(status, delete=tuple(active), release=found.release)
     if job.metadata.deletion_timestamp:
         status = _status(object, job, found, active, pods, _draft(object, job, now))
-        return Plan(status, release=found.release)
+        return JobPlan(status, release=found.release)
     draft = _draft(object, job, now)
     verdict = judge(job, found, active, now)
     create: tuple[int | None, ...] = ()
@@ -90,7 +90,7 @@ def plan(
         create, delete, again_s = _pods(job, found, active, pods, now, known_for_s)
         again_s = _soonest(again_s, _deadline_in_s(job, now))
     status = _status(object, job, found, active, pods, draft)
-    return Plan(status, create, delete, found.release, again_s)
+    return JobPlan(status, create, delete, found.release, again_s)
 
 
 def judge(job: Job, found: Tally, active: Sequence[Object], now: datetime) -> Verdict | None:

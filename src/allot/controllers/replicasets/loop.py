@@ -7,7 +7,7 @@ from allot.informers import OWNER_INDEX, Again, Key, Reconciler, ResourceId, con
 
 from ..controller import Loop, World
 from ..workloads import Keeper, later, pod_from, slow_start
-from .plan import Failure, Plan, look_again_s, plan, status
+from .plan import Failure, ReplicaSetPlan, look_again_s, plan, status
 from .views import set_of
 
 REPLICA_SETS = ResourceId("apps", "v1", "replicasets")
@@ -56,7 +56,7 @@ class Replication:
         sets = self._siblings[controller.uid] if controller is not None else (replica_set,)
         return [pod for one in sets for pod in self._keeper.cached(one.uid)]
 
-    async def _act(self, replica_set: Object, steps: Plan) -> None:
+    async def _act(self, replica_set: Object, steps: ReplicaSetPlan) -> None:
         template = replica_set.fields["spec"].get("template") or {}
 
         async def create(suffix: str) -> None:

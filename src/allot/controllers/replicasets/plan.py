@@ -15,23 +15,23 @@ BURST = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ReplicaSetPlan:
     create: int = 0
     delete: tuple[Object, ...] = ()
 
 
-def plan(replica_set: Object, pods: Sequence[Object], related: Sequence[Object]) -> Plan:
+def plan(replica_set: Object, pods: Sequence[Object], related: Sequence[Object]) -> ReplicaSetPlan:
     """`pods` are those it owns; `related` those of every set with the same owner, its own included."""
     if replica_set.metadata.deletion_timestamp is not None:
-        return Plan()
+        return ReplicaSetPlan()
     active = [pod for pod in pods if is_active(pod)]
     lacking = set_of(replica_set).spec.replicas - len(active)
     if lacking >= 0:
-        return Plan(create=min(lacking, BURST))
+        return ReplicaSetPlan(create=min(lacking, BURST))
     count = min(-lacking, BURST)
     if count == len(active):
-        return Plan(delete=tuple(active))
-    return Plan(delete=tuple(deletion_order(active, related)[:count]))
+        return ReplicaSetPlan(delete=tuple(active))
+    return ReplicaSetPlan(delete=tuple(deletion_order(active, related)[:count]))
 
 
 @dataclass(frozen=True, slots=True)

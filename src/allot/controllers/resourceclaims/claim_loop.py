@@ -8,7 +8,7 @@ from ..controller import World
 from . import releasing
 from .memory import Gone
 from .released import Releases
-from .releasing import OwnerStanding, Plan, Verdict
+from .releasing import OwnerStanding, ReleasePlan, Verdict
 from .views import Pod, claim_of, pod_of
 
 WAIT_FOR_NODE_S = 300.0
@@ -103,7 +103,7 @@ class ClaimLoop:
 
     # -- writing --------------------------------------------------------------------------------
 
-    async def _carry_out(self, claim: Object, plan: Plan) -> None:
+    async def _carry_out(self, claim: Object, plan: ReleasePlan) -> None:
         """Status first, finalizer second (C1); each only if nobody wrote in between."""
         if plan.status is not None:
             claim = await self._write.patch(

@@ -39,7 +39,7 @@ def judge(consumer: resource.ResourceClaimConsumerReference, pod: Pod | None, is
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ReleasePlan:
     """What to write. Where it `lets_go`, the node's word comes first (N2)."""
 
     status: dict[str, Any] | None = None
@@ -48,7 +48,7 @@ class Plan:
     is_unreserved: bool = False  # nobody holds a reservation once this is written
 
 
-def plan(claim: Object, gone: Collection[str]) -> Plan:
+def plan(claim: Object, gone: Collection[str]) -> ReleasePlan:
     """`gone` are the uids of consumers that leave. Whoever deallocates the claim, its last reservation tells
     them that nobody uses it: so that, too, waits for the node."""
     view = claim_of(claim)
@@ -57,15 +57,17 @@ def plan(claim: Object, gone: Collection[str]) -> Plan:
     is_protected = resource.lifecycle.is_protected(view)
     is_allocated = view.status.allocation is not None
     if kept:
-        return Plan({"reservedFor": _entries_without(claim, gone)} if len(kept) < len(reserved) else None)
+        return ReleasePlan(
+            {"reservedFor": _entries_without(claim, gone)} if len(kept) < len(reserved) else None
+        )
     if reserved:
         status: dict[str, Any] = {"reservedFor": None}
         if resource.lifecycle.of(view).on_last is Ending.CLEAR:
-            return Plan({**status, "allocation": None}, True, is_protected, True)
-        return Plan(status, True, False, True)
+            return ReleasePlan({**status, "allocation": None}, True, is_protected, True)
+        return ReleasePlan(status, True, False, True)
     if view.metadata.deletion_timestamp and is_protected:
-        return Plan({"allocation": None} if is_allocated else None, is_allocated, True, True)
-    return Plan(is_unreserved=True)
+        return ReleasePlan({"allocation": None} if is_allocated else None, is_allocated, True, True)
+    return ReleasePlan(is_unreserved=True)
 
 
 def _entries_without(claim: Object, gone: Collection[str]) -> list[dict[str, Any]]:

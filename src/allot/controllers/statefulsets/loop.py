@@ -8,7 +8,7 @@ from allot.informers import Again, Key, Reconciler, ResourceId
 from ..controller import Loop, World
 from ..workloads import History, Keeper, later, slow_start, template_in
 from .identity import is_member, pod_for, revision_of
-from .plan import Plan, Situation, look_again_s, plan, situation, status
+from .plan import Situation, StatefulSetPlan, look_again_s, plan, situation, status
 from .views import history_rules, set_of
 
 STATEFUL_SETS = ResourceId("apps", "v1", "statefulsets")
@@ -73,7 +73,7 @@ class StatefulSets:
         return await self._history.settle(stateful_set, lambda one: one.name in used)
 
     async def _act(
-        self, stateful_set: Object, here: Situation, steps: Plan, revisions: dict[str, Object]
+        self, stateful_set: Object, here: Situation, steps: StatefulSetPlan, revisions: dict[str, Object]
     ) -> None:
         async def create(ordinal: int) -> None:
             revision = revisions[here.revision_for(ordinal)]

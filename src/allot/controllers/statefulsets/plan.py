@@ -26,7 +26,7 @@ BURST = 250
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class StatefulSetPlan:
     create: tuple[int, ...] = ()  # ordinals
     delete: tuple[Object, ...] = ()
 
@@ -72,13 +72,13 @@ def situation(
     return Situation(set_of(stateful_set), current, update, by_ordinal, leaving | ending, now)
 
 
-def plan(here: Situation) -> Plan:
+def plan(here: Situation) -> StatefulSetPlan:
     steps = [*islice(_steps(here), 1 if here.wish.is_ordered else None)]
     create = [ordinal for ordinal in steps if isinstance(ordinal, int)]
     delete = [pod for pod in steps if isinstance(pod, Object)]
     if not steps or not here.wish.is_ordered:
         delete += _update(here, {pod.uid for pod in delete})
-    return Plan(tuple(create[:BURST]), tuple(delete[:BURST]))
+    return StatefulSetPlan(tuple(create[:BURST]), tuple(delete[:BURST]))
 
 
 _WAIT = None

@@ -16,17 +16,15 @@ async def disrupt(
     False if it was gone already."""
     try:
         if not view_of(pod).is_finished:
-            await pods.patch(
-                pod.name, _told(pod, age.timestamp(clock.now()), reason, message, at_once), pod.namespace,
-                subresource="status",
-            )  # fmt: skip
+            why = _disrupted_status(pod, age.timestamp(clock.now()), reason, message, at_once)
+            await pods.patch(pod.name, why, pod.namespace, subresource="status")
         await pods.delete(pod.name, pod.namespace, uid=pod.uid, grace_period_s=0 if at_once else None)
     except errors.NotFound:
         return False
     return True
 
 
-def _told(pod: Object, now: str, reason: str, message: str, is_over: bool) -> dict[str, Any]:
+def _disrupted_status(pod: Object, now: str, reason: str, message: str, is_over: bool) -> dict[str, Any]:
     before = (pod.fields.get("status") or {}).get("conditions") or []
     target = {
         "type": "DisruptionTarget",

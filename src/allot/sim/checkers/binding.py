@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 
 from ..recording import Seen
+from .live import LiveObjects
 from .reading import allocation, claim_names, node_of, reserved
-from .standing import Standing
 
 
 class Binding:
     follows = ("pods", "resourceclaims")
 
     def __init__(self) -> None:
-        self._now = Standing(*self.follows)
+        self._now = LiveObjects(*self.follows)
 
     def see(self, seen: Seen) -> Iterator[str]:
         before = self._now.see(seen)

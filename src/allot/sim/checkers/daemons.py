@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..recording import Seen
+from .live import LiveObjects
 from .reading import Fields, is_active, is_leaving, is_ready, name_of, node_of
-from .standing import Standing
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -14,7 +14,7 @@ class Daemons:
     follows = ("daemonsets", "pods", "nodes")
 
     def __init__(self) -> None:
-        self._now = Standing(*self.follows)
+        self._now = LiveObjects(*self.follows)
 
     def see(self, seen: Seen) -> Iterator[str]:
         self._now.see(seen)

@@ -9,6 +9,7 @@ P1  A pod is bound only when its status names that claim, which is allocated and
 from collections.abc import Iterator
 
 from ..recording import Seen
+from .live import LiveObjects
 from .reading import (
     allocation,
     asks_for_extended,
@@ -20,14 +21,13 @@ from .reading import (
     others_listed,
     reserved,
 )
-from .standing import Standing
 
 
 class ExtendedClaims:
     follows = ("pods", "resourceclaims")
 
     def __init__(self, *, only_devices: bool = False) -> None:
-        self._now = Standing(*self.follows)
+        self._now = LiveObjects(*self.follows)
         self._only_devices = only_devices
 
     def see(self, seen: Seen) -> Iterator[str]:

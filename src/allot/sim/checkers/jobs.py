@@ -11,8 +11,8 @@ import math
 from collections.abc import Iterator
 
 from ..recording import Seen
+from .live import LiveObjects
 from .reading import Fields, controller, is_active, is_leaving, name_of
-from .standing import Standing
 
 LATE_S = 60.0
 BACKOFF_S, BACKOFF_S_MAX = 10.0, 600.0
@@ -25,7 +25,7 @@ class Jobs:
     def __init__(self, until_s: float = math.inf) -> None:
         """`until_s` is when the history ended."""
         self._until_s = until_s
-        self._now = Standing(*self.follows)
+        self._now = LiveObjects(*self.follows)
         self._succeeded: dict[str, dict[str, str]] = {}  # job uid -> pod uid -> its index, or itself
         self._told: set[str] = set()  # uids of pods that were told to end before
         self._failed_at_s: dict[str, dict[str, float]] = {}  # job uid -> pod uid -> when that was heard

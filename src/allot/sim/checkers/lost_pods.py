@@ -7,8 +7,8 @@ LOST2  No pod is taken for lost while its node is there, and has been for longer
 from collections.abc import Iterator
 
 from ..recording import Seen
+from .live import LiveObjects
 from .reading import Fields, is_leaving, name_of, node_of
-from .standing import Standing
 
 LATE_S = 45.0
 
@@ -17,7 +17,7 @@ class LostPods:
     follows = ("pods", "nodes")
 
     def __init__(self) -> None:
-        self._now = Standing(*self.follows)
+        self._now = LiveObjects(*self.follows)
         self._since_s: dict[str, float] = {}  # nodes
 
     def see(self, seen: Seen) -> Iterator[str]:

@@ -7,8 +7,8 @@ NSEND2  Nothing new comes in meanwhile.
 from collections.abc import Iterator
 
 from ..recording import Seen
+from .live import LiveObjects
 from .reading import is_leaving, name_of
-from .standing import Standing
 
 
 class Namespaces:
@@ -29,7 +29,7 @@ class Namespaces:
     )
 
     def __init__(self) -> None:
-        self._now = Standing(*self.follows)
+        self._now = LiveObjects(*self.follows)
 
     def see(self, seen: Seen) -> Iterator[str]:
         self._now.see(seen)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from ..recording import Seen
+from .live import LiveObjects
 from .reading import (
     POD_CLAIM_NAME,
     controller,
@@ -14,14 +15,13 @@ from .reading import (
     recorded_claims,
     reserved,
 )
-from .standing import Standing
 
 
 class NothingLeaks:
     follows = ("pods", "resourceclaims", "resourceclaimtemplates", "resourcequotas")
 
     def __init__(self) -> None:
-        self._now = Standing(*self.follows)
+        self._now = LiveObjects(*self.follows)
 
     def see(self, seen: Seen) -> Iterator[str]:
         self._now.see(seen)

@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 
 from ..recording import Seen
+from .live import LiveObjects
 from .reading import Fields, is_active, is_leaving, is_ready, name_of
-from .standing import Standing
 
 
 class Ordinals:
     follows = ("statefulsets", "pods")
 
     def __init__(self) -> None:
-        self._now = Standing(*self.follows)
+        self._now = LiveObjects(*self.follows)
 
     def see(self, seen: Seen) -> Iterator[str]:
         self._now.see(seen)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from ..recording import Seen
+from .live import LiveObjects
 from .reading import (
     POD_CLAIM_NAME,
     Fields,
@@ -13,14 +14,13 @@ from .reading import (
     recorded_claims,
     reserved,
 )
-from .standing import Standing
 
 
 class OwnClaims:
     follows = ("pods", "resourceclaims", "namespaces")
 
     def __init__(self) -> None:
-        self._now = Standing(*self.follows)
+        self._now = LiveObjects(*self.follows)
         self._made: dict[str, str] = {}  # name of a claim that a pod's status names -> uid of the pod
 
     def see(self, seen: Seen) -> Iterator[str]:

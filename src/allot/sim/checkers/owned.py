@@ -13,8 +13,8 @@ OWNED3 and OWNED4 speak of dependents that are older than that.
 from collections.abc import Iterator
 
 from ..recording import Seen
+from .live import LiveObjects
 from .reading import Fields, is_leaving, name_of, others_listed, owners
-from .standing import Standing
 
 KEPT = "sim.allot.dev/kept"
 OLD_S = 300.0
@@ -37,7 +37,7 @@ class Owned:
     )
 
     def __init__(self) -> None:
-        self._now = Standing(*self.follows)
+        self._now = LiveObjects(*self.follows)
         self._since_s: dict[str, float] = {}
         self._orphans: dict[str, str] = {}  # uid -> name of the owner that left it
 

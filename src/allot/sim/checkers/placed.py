@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 
 from ..recording import Seen
+from .live import LiveObjects
 from .reading import (
     Fields,
     asks_for_extended,
@@ -24,7 +25,6 @@ from .reading import (
     place_of,
     results,
 )
-from .standing import Standing
 from .tainted import taints
 
 CLASS, DRIVER = "gpu", "gpu.example.com"
@@ -35,7 +35,7 @@ class Placed:
     follows = ("pods", "nodes", "resourceclaims", "resourceslices", "devicetaintrules")
 
     def __init__(self) -> None:
-        self._now = Standing(*self.follows)
+        self._now = LiveObjects(*self.follows)
 
     def see(self, seen: Seen) -> Iterator[str]:
         self._now.see(seen)

@@ -15,8 +15,8 @@ not at once.
 from collections.abc import Iterator, Mapping
 
 from ..recording import Seen
+from .live import LiveObjects
 from .reading import Fields, controller, is_finished, name_of, place_of
-from .standing import Standing
 
 _DEVICES = ".deviceclass.resource.k8s.io/devices"
 _REQUESTS = "requests."
@@ -29,7 +29,7 @@ class QuotaKept:
     follows = ("resourcequotas", "pods", "resourceclaims", "configmaps", "deviceclasses")
 
     def __init__(self) -> None:
-        self._now = Standing(*self.follows)
+        self._now = LiveObjects(*self.follows)
         self._names_then: dict[str, Names] = {}  # by uid of what was admitted
 
     def see(self, seen: Seen) -> Iterator[str]:

@@ -6,15 +6,15 @@ Where a quota holds it may have fewer.
 from collections.abc import Iterator
 
 from ..recording import Seen
+from .live import LiveObjects
 from .reading import is_active, is_leaving, name_of, place_of
-from .standing import Standing
 
 
 class Replicas:
     follows = ("replicasets", "pods", "resourcequotas")
 
     def __init__(self) -> None:
-        self._now = Standing(*self.follows)
+        self._now = LiveObjects(*self.follows)
 
     def see(self, seen: Seen) -> Iterator[str]:
         self._now.see(seen)

@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..recording import Seen
+from .live import LiveObjects
 from .reading import Fields, is_active, is_leaving, is_ready, name_of
-from .standing import Standing
 
 
 class Rollouts:
     follows = ("deployments", "replicasets", "pods")
 
     def __init__(self) -> None:
-        self._now = Standing(*self.follows)
+        self._now = LiveObjects(*self.follows)
 
     def see(self, seen: Seen) -> Iterator[str]:
         self._now.see(seen)

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..recording import Seen
+from .live import LiveObjects
 from .reading import Fields, allocation, name_of, results
-from .standing import Standing
 
 OLD_S = 300.0
 DRIVER, SHARING = "gpu.example.com", "shared.example.com"
@@ -41,7 +41,7 @@ class Satisfied:
     follows = ("resourceclaims", "resourceslices", "deviceclasses")
 
     def __init__(self) -> None:
-        self._now = Standing(*self.follows)
+        self._now = LiveObjects(*self.follows)
         self._offered: dict[Device, Any] = {}  # the device and its node, as now on offer
         self._until: dict[Device, tuple[float, Any]] = {}  # no longer: until when, and as what
 

@@ -4,15 +4,15 @@ else is listed as its user."""
 from collections.abc import Iterator
 
 from ..recording import Seen
+from .live import LiveObjects
 from .reading import Fields, allocation, controller, is_finished, is_leaving, is_special, node_of, reserved
-from .standing import Standing
 
 
 class SpecialClaims:
     follows = ("pods", "resourceclaims")
 
     def __init__(self) -> None:
-        self._now = Standing(*self.follows)
+        self._now = LiveObjects(*self.follows)
 
     def see(self, seen: Seen) -> Iterator[str]:
         before = self._now.see(seen)

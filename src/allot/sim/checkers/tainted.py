@@ -10,8 +10,8 @@ In made-up worlds taints come from rules, and nobody tolerates any.
 from collections.abc import Iterator
 
 from ..recording import Seen
+from .live import LiveObjects
 from .reading import Fields, allocation, is_active, name_of, node_of, reserved, results
-from .standing import Standing
 
 OLD_S = 300.0
 Device = tuple[str, str, str]
@@ -32,7 +32,7 @@ class Tainted:
     follows = ("pods", "resourceclaims", "devicetaintrules")
 
     def __init__(self) -> None:
-        self._now = Standing(*self.follows)
+        self._now = LiveObjects(*self.follows)
         self._since: dict[str, float] = {}  # by uid of the rule
 
     def see(self, seen: Seen) -> Iterator[str]:

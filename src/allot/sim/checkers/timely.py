@@ -7,8 +7,8 @@ CRON2: No job comes for a cron job that was suspended or deleted well before.
 from collections.abc import Iterator
 
 from ..recording import Seen
+from .live import LiveObjects
 from .reading import controller, is_leaving
-from .standing import Standing
 
 SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 LATE_S = 120.0
@@ -19,7 +19,7 @@ class Timely:
     follows = ("cronjobs", "jobs")
 
     def __init__(self) -> None:
-        self._now = Standing(*self.follows)
+        self._now = LiveObjects(*self.follows)
         self._made: dict[tuple[str, str], str] = {}  # uid of the cron job, time -> uid of the job
         self._stopped_at_s: dict[str, float] = {}  # uid of the cron job
 

@@ -13,8 +13,8 @@ from typing import Any
 from allot.api import Quantity
 
 from ..recording import Seen
+from .live import LiveObjects
 from .reading import allocation, results
-from .standing import Standing
 
 Place = tuple[str, str, str]  # driver, pool, and a counter set or a device
 
@@ -23,7 +23,7 @@ class Within:
     follows = ("resourceclaims", "resourceslices")
 
     def __init__(self) -> None:
-        self._now = Standing(*self.follows)
+        self._now = LiveObjects(*self.follows)
         self._draws: dict[Place, list[Any]] = {}  # of a device, from counter sets
         self._most: dict[tuple[Place, str], Fraction] = {}  # of a counter, or of a capacity
 

@@ -160,7 +160,7 @@ class Connection:
         try:
             answer: Answer = await call(request, timeout=within_s, metadata=metadata)
         except grpc.aio.AioRpcError as error:
-            raise self._told(error, member) from error
+            raise self._as_store_error(error, member) from error
         if method in LINEARIZABLE and not self.origin.is_ours(answer, before):
             if method is TXN:
                 raise OutcomeUnknown(self.origin.lost)
@@ -170,7 +170,7 @@ class Connection:
             log.warning("etcd answers again")
         return answer
 
-    def _told(self, error: grpc.aio.AioRpcError, member: int) -> Exception:
+    def _as_store_error(self, error: grpc.aio.AioRpcError, member: int) -> Exception:
         """The failure in our words; calls go to the next member if this one seems unwell."""
         text = error.details() or str(error.code())
         meaning = verdict(error.code(), text)
@@ -250,7 +250,7 @@ class Connection:
         try:
             answer = await call(who, timeout=ATTEMPT_S)
         except grpc.aio.AioRpcError as error:
-            told = self._told(error, member)
+            told = self._as_store_error(error, member)
             raise NotDone(str(told)) if isinstance(told, Lost) else told from error
         return str(answer.token)
 

@@ -98,8 +98,8 @@ DAEMON_SET = Kind(
     has_status=True,
     counts_generation=True,
     rules=Rules(
-        validate_create=lambda new, occasion: _validate(new),
-        validate_update=lambda new, old, occasion: [
+        validate_create=lambda new, context: _validate(new),
+        validate_update=lambda new, old, context: [
             *_validate(new),
             *validate_unchanged(new, old, ("selector",)),
         ],

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from ...field import FieldError, forbidden, invalid, required, unsupported
-from ...kind import Column, Fields, Kind, Occasion, Rules, Scale, Version
+from ...kind import Column, Fields, Kind, Rules, Scale, Version, WriteContext
 from ..numbers import is_zero, validate_at_most_all, validate_int_or_percent, validate_not_negative
 from ..podspec import default_template
 from ..reading import default, obj, section
@@ -83,7 +83,7 @@ def _validate_strategy(strategy: Fields) -> list[FieldError]:
     return found
 
 
-def _validate_update(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
+def _validate_update(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
     return [*_validate(new), *validate_unchanged(new, old, ("selector",))]
 
 
@@ -112,9 +112,9 @@ DEPLOYMENT = Kind(
     scale=Scale(selector="spec.selector"),
     counts_generation=True,
     rules=Rules(
-        validate_create=lambda new, occasion: _validate(new),
+        validate_create=lambda new, context: _validate(new),
         validate_update=_validate_update,
-        validate_status=lambda new, old, occasion: validate_counts(new, old, COUNTS),
+        validate_status=lambda new, old, context: validate_counts(new, old, COUNTS),
     ),
     columns=(
         NAME,

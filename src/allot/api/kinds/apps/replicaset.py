@@ -78,12 +78,12 @@ REPLICA_SET = Kind(
     scale=Scale(selector="spec.selector"),
     counts_generation=True,
     rules=Rules(
-        validate_create=lambda new, occasion: _validate(new),
-        validate_update=lambda new, old, occasion: [
+        validate_create=lambda new, context: _validate(new),
+        validate_update=lambda new, old, context: [
             *_validate(new),
             *validate_unchanged(new, old, ("selector",)),
         ],
-        validate_status=lambda new, old, occasion: validate_counts(new, old, COUNTS),
+        validate_status=lambda new, old, context: validate_counts(new, old, COUNTS),
     ),
     columns=REPLICA_COLUMNS,
     cells=lambda fields, age: [*replica_cells(fields, age), *wide_cells(fields)],

@@ -35,8 +35,8 @@ CONTROLLER_REVISION = Kind(
     versions=(Version("v1", "io.k8s.api.apps.v1.ControllerRevision"),),
     hub="v1",
     rules=Rules(
-        validate_create=lambda new, occasion: _validate(new),
-        validate_update=lambda new, old, occasion: _validate_update(new, old),
+        validate_create=lambda new, context: _validate(new),
+        validate_update=lambda new, old, context: _validate_update(new, old),
     ),
     columns=(
         NAME,

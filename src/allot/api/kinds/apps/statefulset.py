@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from ...field import FieldError, forbidden, invalid, unsupported
-from ...kind import Column, Fields, Kind, Occasion, Rules, Scale, Version
+from ...kind import Column, Fields, Kind, Rules, Scale, Version, WriteContext
 from ..core.volume import default_claim_spec
 from ..numbers import validate_at_most_all, validate_int_or_percent, validate_not_negative
 from ..podspec import default_template
@@ -110,7 +110,7 @@ def _validate_rolling(strategy: Fields) -> list[FieldError]:
     return found
 
 
-def _validate_update(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
+def _validate_update(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
     fixed = [{k: v for k, v in obj(f, "spec").items() if k not in MOVABLE} for f in (new, old)]
     found = [] if fixed[0] == fixed[1] else [forbidden(SPEC, _ONLY_THESE)]
     return [*_validate(new), *found]
@@ -139,9 +139,9 @@ STATEFUL_SET = Kind(
     scale=Scale(selector="spec.selector"),
     counts_generation=True,
     rules=Rules(
-        validate_create=lambda new, occasion: _validate(new),
+        validate_create=lambda new, context: _validate(new),
         validate_update=_validate_update,
-        validate_status=lambda new, old, occasion: validate_counts(new, old, COUNTS),
+        validate_status=lambda new, old, context: validate_counts(new, old, COUNTS),
     ),
     columns=(
         NAME,

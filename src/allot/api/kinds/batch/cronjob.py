@@ -108,8 +108,8 @@ CRON_JOB = Kind(
     has_status=True,
     counts_generation=True,
     rules=Rules(
-        validate_create=lambda new, occasion: [*_validate_name(new), *_validate(new)],
-        validate_update=lambda new, old, occasion: _validate(new),
+        validate_create=lambda new, context: [*_validate_name(new), *_validate(new)],
+        validate_update=lambda new, old, context: _validate(new),
     ),
     columns=(
         NAME,

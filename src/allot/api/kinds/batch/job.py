@@ -7,7 +7,7 @@ from typing import Any
 from ... import names
 from ...age import human_duration, moment, since
 from ...field import FieldError, Path, forbidden, invalid, required, too_long, unsupported
-from ...kind import Column, Fields, Kind, Occasion, Rules, Version
+from ...kind import Column, Fields, Kind, Rules, Version, WriteContext
 from ..labels import matches, validate_selector
 from ..numbers import validate_not_negative
 from ..podspec import default_template, validate_template
@@ -61,7 +61,7 @@ def _default(job: Fields, now: datetime) -> None:
     default_template(section(spec, "template"))
 
 
-def _prepare_create(job: Fields, occasion: Occasion) -> None:
+def _prepare_create(job: Fields, context: WriteContext) -> None:
     """Unless told otherwise, a job finds its pods by its own uid."""
     spec = section(job, "spec")
     if spec.get("manualSelector"):
@@ -155,7 +155,7 @@ def _validate(job: Fields) -> list[FieldError]:
     return found
 
 
-def _validate_update(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
+def _validate_update(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
     spec, before = obj(new, "spec"), obj(old, "spec")
     fixed = [*_FIXED]
     elastic = (
@@ -186,7 +186,7 @@ def _template_that_stays(new: Fields, old: Fields) -> Fields:
     return {**template, "metadata": obj(before, "metadata"), "spec": pod}
 
 
-def _validate_status(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
+def _validate_status(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
     path, status = Path("status"), obj(new, "status")
     found = validate_not_negative(status, ("active", "succeeded", "failed", "ready", "terminating"), path)
     if text(old, "status", "completionTime") and not status.get("completionTime"):
@@ -253,7 +253,7 @@ JOB = Kind(
     counts_generation=True,
     rules=Rules(
         prepare_create=_prepare_create,
-        validate_create=lambda new, occasion: _validate(new),
+        validate_create=lambda new, context: _validate(new),
         validate_update=_validate_update,
         validate_status=_validate_status,
     ),

@@ -9,7 +9,7 @@ from typing import Any
 
 from ... import names
 from ...field import FieldError, Path, forbidden, invalid, required, too_long
-from ...kind import Column, Fields, Kind, Occasion, Rules, Version
+from ...kind import Column, Fields, Kind, Rules, Version, WriteContext
 from ..reading import default, obj, text
 
 DATA_BYTES_MAX = 1024 * 1024
@@ -61,8 +61,8 @@ CONFIG_MAP = Kind(
     versions=(Version("v1", "io.k8s.api.core.v1.ConfigMap"),),
     hub="v1",
     rules=Rules(
-        validate_create=lambda new, occasion: _validate_config_map(new),
-        validate_update=lambda new, old, occasion: [
+        validate_create=lambda new, context: _validate_config_map(new),
+        validate_update=lambda new, old, context: [
             *_validate_frozen(new, old, ("data", "binaryData")),
             *_validate_config_map(new),
         ],
@@ -137,7 +137,7 @@ def _is_json(encoded: bytes) -> bool:
     return True
 
 
-def _validate_secret_update(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
+def _validate_secret_update(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
     found = _validate_frozen(new, old, ("data",))
     if new.get("type") != old.get("type"):
         found.append(invalid(Path("type"), new.get("type"), "field is immutable"))
@@ -152,7 +152,7 @@ SECRET = Kind(
     versions=(Version("v1", "io.k8s.api.core.v1.Secret", default=_default_secret),),
     hub="v1",
     rules=Rules(
-        validate_create=lambda new, occasion: _validate_secret(new),
+        validate_create=lambda new, context: _validate_secret(new),
         validate_update=_validate_secret_update,
     ),
     columns=(

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from ... import names
 from ...field import FieldError, Path, invalid
-from ...kind import Column, Fields, Kind, Occasion, Rules, Version
+from ...kind import Column, Fields, Kind, Rules, Version, WriteContext
 from ..reading import items, section, text
 
 NAME_LABEL = "kubernetes.io/metadata.name"
@@ -24,15 +24,15 @@ def _default(namespace: Fields, now: datetime) -> None:
         section(metadata, "labels")[NAME_LABEL] = metadata["name"]
 
 
-def _prepare_create(namespace: Fields, occasion: Occasion) -> None:
-    _default(namespace, occasion.now)
+def _prepare_create(namespace: Fields, context: WriteContext) -> None:
+    _default(namespace, context.now)
     namespace["status"] = {"phase": "Active"}
     finalizers = items(namespace, "spec", "finalizers")
     if FINALIZER not in finalizers:
         section(namespace, "spec")["finalizers"] = [*finalizers, FINALIZER]
 
 
-def _prepare_update(new: Fields, old: Fields, occasion: Occasion) -> None:
+def _prepare_update(new: Fields, old: Fields, context: WriteContext) -> None:
     """Only the finalize subresource takes finalizers off."""
     section(new, "spec")["finalizers"] = items(old, "spec", "finalizers")
 
@@ -49,15 +49,15 @@ def _validate_finalizers(namespace: Fields) -> list[FieldError]:
     return found
 
 
-def _validate_create(namespace: Fields, occasion: Occasion) -> list[FieldError]:
+def _validate_create(namespace: Fields, context: WriteContext) -> list[FieldError]:
     return _validate_finalizers(namespace)
 
 
-def _validate_update(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
+def _validate_update(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
     return _validate_finalizers(new)
 
 
-def _validate_status(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
+def _validate_status(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
     phase = text(new, "status", "phase")
     going = bool(new["metadata"].get("deletionTimestamp"))
     if not going and phase not in ("", "Active"):

@@ -10,7 +10,7 @@ from typing import Any
 
 from ... import names
 from ...field import FieldError, Path, duplicate, forbidden, invalid, required, unsupported
-from ...kind import Column, Fields, Kind, Occasion, Rules, Version
+from ...kind import Column, Fields, Kind, Rules, Version, WriteContext
 from ..amounts import validate_amount
 from ..labels import validate_labels
 from ..reading import items, obj, section
@@ -68,7 +68,7 @@ def _validate_addresses(node: Fields) -> list[FieldError]:
     return found
 
 
-def _validate_create(node: Fields, occasion: Occasion) -> list[FieldError]:
+def _validate_create(node: Fields, context: WriteContext) -> list[FieldError]:
     return [
         *validate_labels(obj(node, "metadata", "labels"), Path("metadata.labels")),
         *validate_taints(items(node, "spec", "taints"), _SPEC / "taints"),
@@ -85,7 +85,7 @@ def _validate_cidrs(node: Fields) -> list[FieldError]:
     return []
 
 
-def _validate_update(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
+def _validate_update(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
     found = validate_taints(items(new, "spec", "taints"), _SPEC / "taints")
     was, now = obj(old, "spec"), obj(new, "spec")
     if was.get("providerID") and was.get("providerID") != now.get("providerID"):
@@ -106,7 +106,7 @@ def _without(spec: Mapping[str, Any], keys: set[str]) -> dict[str, Any]:
     return {key: value for key, value in spec.items() if key not in keys and value is not None}
 
 
-def _validate_status(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
+def _validate_status(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
     return [*_validate_status_amounts(new), *_validate_addresses(new)]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ... import names
 from ...field import FieldError, Path, forbidden, invalid
-from ...kind import Fields, Kind, Occasion, Rules, Version
+from ...kind import Fields, Kind, Rules, Version, WriteContext
 from ...resource import pods as claims
 from ..podspec import default_pod, merge_label_keys, qos_class, validate_pod_update, validate_spec
 from ..reading import items, obj, section, text
@@ -28,23 +28,23 @@ _SPEC = Path("spec")
 _STATUS = Path("status")
 
 
-def _prepare_create(pod: Fields, occasion: Occasion) -> None:
+def _prepare_create(pod: Fields, context: WriteContext) -> None:
     spec = section(pod, "spec")
     status = pod["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}
     if items(spec, "schedulingGates"):
         status["conditions"] = [dict(GATED)]
     merge_label_keys(pod)
-    claims.drop_gated(pod, None, occasion.gates)
+    claims.drop_gated(pod, None, context.gates)
 
 
-def _prepare_update(new: Fields, old: Fields, occasion: Occasion) -> None:
-    claims.drop_gated(new, old, occasion.gates)
+def _prepare_update(new: Fields, old: Fields, context: WriteContext) -> None:
+    claims.drop_gated(new, old, context.gates)
 
 
-def _prepare_status(new: Fields, old: Fields, occasion: Occasion) -> None:
+def _prepare_status(new: Fields, old: Fields, context: WriteContext) -> None:
     status = section(new, "status")
     claims.keep_unsaid_status(new, old)
-    claims.drop_gated(new, old, occasion.gates)
+    claims.drop_gated(new, old, context.gates)
     if not status.get("qosClass"):
         status["qosClass"] = text(old, "status", "qosClass") or qos_class(obj(new, "spec"))
     for one, many in (("podIP", "podIPs"), ("hostIP", "hostIPs")):
@@ -54,7 +54,7 @@ def _prepare_status(new: Fields, old: Fields, occasion: Occasion) -> None:
             status[one] = status[many][0].get("ip")
 
 
-def _validate_create(pod: Fields, occasion: Occasion) -> list[FieldError]:
+def _validate_create(pod: Fields, context: WriteContext) -> list[FieldError]:
     spec = obj(pod, "spec")
     found = validate_spec(spec, _SPEC, obj(pod, "metadata", "annotations"))
     if items(spec, "ephemeralContainers"):
@@ -62,7 +62,7 @@ def _validate_create(pod: Fields, occasion: Occasion) -> list[FieldError]:
     return found
 
 
-def _validate_update(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
+def _validate_update(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
     return [*_validate_mirror(new, old), *validate_pod_update(new, old)]
 
 
@@ -76,7 +76,7 @@ def _validate_mirror(new: Fields, old: Fields) -> list[FieldError]:
     return [forbidden((_METADATA / "annotations")[key], f"may not {change} the annotation of mirror pods")]
 
 
-def _validate_status(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
+def _validate_status(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
     found = [*_validate_mirror(new, old), *claims.status_errors(new)]
     was, now = text(old, "status", "qosClass"), text(new, "status", "qosClass")
     if was and now != was:

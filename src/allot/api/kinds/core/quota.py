@@ -6,7 +6,7 @@ from typing import Any
 
 from ... import names
 from ...field import FieldError, Path, duplicate, invalid, required, unsupported
-from ...kind import Column, Fields, Kind, Occasion, Rules, Version
+from ...kind import Column, Fields, Kind, Rules, Version, WriteContext
 from ..amounts import parse, validate_amount, validate_resource_name
 from ..reading import items, obj, section
 from ..workloads import AGE, NAME
@@ -21,7 +21,7 @@ _OPPOSITES = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating")
 _SPEC = Path("spec")
 
 
-def _validate(quota: Fields, occasion: Occasion) -> list[FieldError]:
+def _validate(quota: Fields, context: WriteContext) -> list[FieldError]:
     spec = obj(quota, "spec")
     return [*_validate_amounts(obj(spec, "hard"), _SPEC / "hard"), *_validate_scopes(spec)]
 
@@ -65,14 +65,14 @@ def _validate_scope_need(need: Fields, path: Path) -> list[FieldError]:
     return found
 
 
-def _validate_update(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
-    found = _validate(new, occasion)
+def _validate_update(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
+    found = _validate(new, context)
     if items(new, "spec", "scopes") != items(old, "spec", "scopes"):
         found.append(invalid(_SPEC / "scopes", items(new, "spec", "scopes"), "field is immutable"))
     return found
 
 
-def _validate_status(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
+def _validate_status(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
     path = Path("status")
     return [
         *_validate_amounts(obj(new, "status", "hard"), path / "hard"),
@@ -169,8 +169,8 @@ LIMIT_RANGE = Kind(
     versions=(Version("v1", "io.k8s.api.core.v1.LimitRange", default=_default_limits),),
     hub="v1",
     rules=Rules(
-        validate_create=lambda new, occasion: _validate_limits(new),
-        validate_update=lambda new, old, occasion: _validate_limits(new),
+        validate_create=lambda new, context: _validate_limits(new),
+        validate_update=lambda new, old, context: _validate_limits(new),
     ),
     columns=(NAME, Column("Created At", description="When the object was created.")),
     cells=lambda fields, age: [

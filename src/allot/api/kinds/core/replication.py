@@ -88,9 +88,9 @@ REPLICATION_CONTROLLER = Kind(
     scale=Scale(selector="spec.selector"),
     counts_generation=True,
     rules=Rules(
-        validate_create=lambda new, occasion: _validate(new),
-        validate_update=lambda new, old, occasion: _validate(new),
-        validate_status=lambda new, old, occasion: validate_counts(new, old, COUNTS),
+        validate_create=lambda new, context: _validate(new),
+        validate_update=lambda new, old, context: _validate(new),
+        validate_status=lambda new, old, context: validate_counts(new, old, COUNTS),
     ),
     columns=(
         NAME,
@@ -127,8 +127,8 @@ POD_TEMPLATE = Kind(
     hub="v1",
     counts_generation=True,
     rules=Rules(
-        validate_create=lambda new, occasion: validate_template(obj(new, "template"), Path("template")),
-        validate_update=lambda new, old, occasion: validate_template(obj(new, "template"), Path("template")),
+        validate_create=lambda new, context: validate_template(obj(new, "template"), Path("template")),
+        validate_update=lambda new, old, context: validate_template(obj(new, "template"), Path("template")),
     ),
     columns=(
         NAME,

@@ -6,7 +6,7 @@ from typing import Any
 
 from ... import names
 from ...field import FieldError, Path, duplicate, invalid, required, unsupported
-from ...kind import Column, Fields, Kind, Occasion, Rules, Version
+from ...kind import Column, Fields, Kind, Rules, Version, WriteContext
 from ..labels import validate_labels
 from ..podspec.probes import validate_port
 from ..reading import default, items, obj, section, text
@@ -34,7 +34,7 @@ def _default(service: Fields, now: datetime) -> None:
         spec["allocateLoadBalancerNodePorts"] = True
 
 
-def _prepare_create(service: Fields, occasion: Occasion) -> None:
+def _prepare_create(service: Fields, context: WriteContext) -> None:
     service["status"] = {"loadBalancer": {}}
 
 
@@ -121,8 +121,8 @@ SERVICE = Kind(
     name_rule="label1035",
     rules=Rules(
         prepare_create=_prepare_create,
-        validate_create=lambda new, occasion: _validate(new),
-        validate_update=lambda new, old, occasion: _validate(new),
+        validate_create=lambda new, context: _validate(new),
+        validate_update=lambda new, old, context: _validate(new),
     ),
     columns=(
         NAME,

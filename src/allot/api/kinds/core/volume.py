@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from ...field import FieldError, Path, invalid, required, unsupported
-from ...kind import Column, Fields, Kind, Occasion, Rules, Version
+from ...kind import Column, Fields, Kind, Rules, Version, WriteContext
 from ..amounts import validate_amount
 from ..reading import default, items, obj, section, text
 from ..workloads import AGE, NAME
@@ -44,7 +44,7 @@ def _default_volume(volume: Fields, now: datetime) -> None:
         host_path["type"] = ""
 
 
-def _pending(fields: Fields, occasion: Occasion) -> None:
+def _pending(fields: Fields, context: WriteContext) -> None:
     fields["status"] = {"phase": "Pending"}
 
 
@@ -70,13 +70,13 @@ def _validate_storage(amounts: Mapping[str, Any], path: Path) -> list[FieldError
     return validate_amount("storage", amounts["storage"], path["storage"])
 
 
-def _validate_claim(claim: Fields, occasion: Occasion) -> list[FieldError]:
+def _validate_claim(claim: Fields, context: WriteContext) -> list[FieldError]:
     spec = obj(claim, "spec")
     wanted = obj(spec, "resources", "requests")
     return [*_validate_common(spec), *_validate_storage(wanted, _SPEC / "resources")]
 
 
-def _validate_claim_update(new: Fields, old: Fields, occasion: Occasion) -> list[FieldError]:
+def _validate_claim_update(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
     """Once made, a claim may be bound and may grow."""
     movable = ("resources", "volumeName", "volumeAttributesClassName", "storageClassName")
     changed = [
@@ -88,14 +88,14 @@ def _validate_claim_update(new: Fields, old: Fields, occasion: Occasion) -> list
         was = obj(old, "spec").get(name)
         if was and was != obj(new, "spec").get(name):
             changed.append(name)
-    found = _validate_claim(new, occasion)
+    found = _validate_claim(new, context)
     if changed:
         text = "is immutable after creation except resources.requests and volumeAttributesClassName"
         found.append(invalid(_SPEC, ", ".join(sorted(changed)), text))
     return found
 
 
-def _validate_volume(volume: Fields, occasion: Occasion) -> list[FieldError]:
+def _validate_volume(volume: Fields, context: WriteContext) -> list[FieldError]:
     spec = obj(volume, "spec")
     found = [*_validate_common(spec), *_validate_storage(obj(spec, "capacity"), _SPEC / "capacity")]
     if spec.get("persistentVolumeReclaimPolicy") not in RECLAIM_POLICIES:
@@ -159,7 +159,7 @@ PERSISTENT_VOLUME = Kind(
     rules=Rules(
         prepare_create=_pending,
         validate_create=_validate_volume,
-        validate_update=lambda new, old, occasion: _validate_volume(new, occasion),
+        validate_update=lambda new, old, context: _validate_volume(new, context),
     ),
     columns=(
         Column("Name", format="name", description="Name must be unique within a cluster."),

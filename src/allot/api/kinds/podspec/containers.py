@@ -22,21 +22,21 @@ _SIDECARS_ONLY = "may not be set for init containers without restartPolicy=Alway
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class RestOfPod:
     """What the rest of the pod means for a container."""
 
     volumes: Mapping[str, Mapping[str, Any]]
     host_network: bool = False
 
     @classmethod
-    def of(cls, spec: Mapping[str, Any]) -> "Surroundings":
+    def of(cls, spec: Mapping[str, Any]) -> "RestOfPod":
         volumes = {volume.get("name") or "": volume for volume in items(spec, "volumes")}
         return cls(volumes, bool(spec.get("hostNetwork")))
 
 
 def validate_all(spec: Mapping[str, Any], path: Path) -> list[FieldError]:
     """Containers and init containers of a spec. Names are unique among all of them."""
-    around = Surroundings.of(spec)
+    around = RestOfPod.of(spec)
     found: list[FieldError] = []
     if not items(spec, "containers"):
         found.append(required(path / "containers"))
@@ -62,7 +62,7 @@ def _validate_name(container: Mapping[str, Any], path: Path, seen: set[str]) -> 
     return [invalid(path / "name", name, wrong) for wrong in names.label_name(name)]
 
 
-def validate_container(container: Mapping[str, Any], path: Path, around: Surroundings) -> list[FieldError]:
+def validate_container(container: Mapping[str, Any], path: Path, around: RestOfPod) -> list[FieldError]:
     found = validate_image(container.get("image") or "", path / "image")
     for name, known in (
         ("imagePullPolicy", PULL_POLICIES),
@@ -97,7 +97,7 @@ def _validate_init(container: Mapping[str, Any], path: Path) -> list[FieldError]
     ]
 
 
-def _validate_ports(ports: Sequence[Mapping[str, Any]], path: Path, around: Surroundings) -> list[FieldError]:
+def _validate_ports(ports: Sequence[Mapping[str, Any]], path: Path, around: RestOfPod) -> list[FieldError]:
     found: list[FieldError] = []
     seen: set[str] = set()
     for index, port in enumerate(ports):
@@ -139,7 +139,7 @@ def _validate_host_ports(containers: Sequence[Mapping[str, Any]], path: Path) ->
     return found
 
 
-def _validate_mounts(container: Mapping[str, Any], path: Path, around: Surroundings) -> list[FieldError]:
+def _validate_mounts(container: Mapping[str, Any], path: Path, around: RestOfPod) -> list[FieldError]:
     found: list[FieldError] = []
     places: set[str] = set()
     for index, mount in enumerate(items(container, "volumeMounts")):
@@ -170,7 +170,7 @@ def _validate_mounts(container: Mapping[str, Any], path: Path, around: Surroundi
     return found
 
 
-def _validate_volume_name(use: Mapping[str, Any], path: Path, around: Surroundings) -> list[FieldError]:
+def _validate_volume_name(use: Mapping[str, Any], path: Path, around: RestOfPod) -> list[FieldError]:
     name = use.get("name") or ""
     if not name:
         return [required(path / "name")]
@@ -194,7 +194,7 @@ def _validate_sub_path(mount: Mapping[str, Any], path: Path) -> list[FieldError]
     return found
 
 
-_CHECKS: Mapping[str, Callable[[Any, Path, Surroundings], list[FieldError]]] = {
+_CHECKS: Mapping[str, Callable[[Any, Path, RestOfPod], list[FieldError]]] = {
     "restartPolicy": lambda value, path, around: (
         [] if value in RESTART_POLICIES else [unsupported(path, value, RESTART_POLICIES)]
     ),

@@ -104,7 +104,7 @@ async def pod_security(attempt: Attempt) -> None:
         return
     if attempt.old is not None and _said(attempt, attempt.old) == _said(attempt, new):
         return  # nothing that is judged has changed
-    namespace = attempt.occasion.namespace()
+    namespace = attempt.context.namespace()
     labels = ((namespace or {}).get("metadata") or {}).get("labels") or {}
     if not any(label.startswith(_PREFIX) for label in labels):
         return
@@ -121,7 +121,7 @@ async def pod_security(attempt: Attempt) -> None:
         )
     warned = modes["warn"]
     if wrong := warned.complaints(template):
-        attempt.occasion.warnings.append(f'would violate PodSecurity "{warned}": {", ".join(wrong)}')
+        attempt.context.warnings.append(f'would violate PodSecurity "{warned}": {", ".join(wrong)}')
 
 
 def _said(attempt: Attempt, fields: Fields) -> Mapping[str, Any]:
@@ -148,11 +148,11 @@ def labels_of_namespaces(pods: Pods) -> Plugin:
         if wrong:
             raise field.refusal("", "Namespace", attempt.name, wrong)
         if modes["audit"].level != "privileged":
-            attempt.occasion.warnings.append(f"{_PREFIX}audit: the audit log does not record violations")
+            attempt.context.warnings.append(f"{_PREFIX}audit: the audit log does not record violations")
         before = policies(_labels(attempt.old or {}))[0]["enforce"]
         if attempt.old is None or modes["enforce"] == before or modes["enforce"].level == "privileged":
             return
-        attempt.occasion.warnings += _about(modes["enforce"], attempt.name, await pods(attempt.name))
+        attempt.context.warnings += _about(modes["enforce"], attempt.name, await pods(attempt.name))
 
     return admit
 

@@ -72,9 +72,9 @@ class Policies:
 
     async def judge(self, attempt: Attempt) -> None:
         """A plugin for every write."""
-        if not self._bindings or attempt.kind.group == GROUP or attempt.occasion.user == self._server:
+        if not self._bindings or attempt.kind.group == GROUP or attempt.context.user == self._server:
             return
-        namespace = attempt.occasion.namespace() if attempt.kind.namespaced else None
+        namespace = attempt.context.namespace() if attempt.kind.namespaced else None
         for name, binding in sorted(self._bindings.items()):
             policy = self._policies.get(binding.policy_name)
             if policy is None or not matching.matches(policy.spec.match_constraints, attempt, namespace):
@@ -121,7 +121,7 @@ class Policies:
 
     def _act(self, attempt: Attempt, policy: str, binding: str, spec: BindingSpec, denied: Denied) -> None:
         if "Warn" in spec.validation_actions:
-            attempt.occasion.warnings.append(
+            attempt.context.warnings.append(
                 f"Validation failed for ValidatingAdmissionPolicy '{policy}' with binding '{binding}': "
                 f"{denied.message}"
             )
@@ -136,7 +136,7 @@ class Policies:
 
 
 def _values(attempt: Attempt, namespace: Mapping[str, Any] | None) -> dict[str, Any]:
-    kind, version = attempt.kind, attempt.occasion.version
+    kind, version = attempt.kind, attempt.context.version
     request = {
         "kind": {"group": kind.group, "version": version, "kind": kind.kind},
         "resource": {"group": kind.group, "version": version, "resource": kind.plural},
@@ -144,7 +144,7 @@ def _values(attempt: Attempt, namespace: Mapping[str, Any] | None) -> dict[str, 
         "name": attempt.name,
         "namespace": attempt.namespace,
         "operation": attempt.operation,
-        "userInfo": user_info(attempt.occasion.user),
+        "userInfo": user_info(attempt.context.user),
     }
     return {
         "object": attempt.new,

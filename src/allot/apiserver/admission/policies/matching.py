@@ -60,7 +60,7 @@ def _covers(rule: ResourceRule, attempt: Attempt, exact: bool) -> bool:
     kind = attempt.kind
     return (
         _is_in(kind.group, rule.api_groups)
-        and (not exact or _is_in(attempt.occasion.version, rule.api_versions))
+        and (not exact or _is_in(attempt.context.version, rule.api_versions))
         and _is_in(attempt.operation, rule.operations)
         and (rule.scope == "*" or (rule.scope == "Namespaced") == kind.namespaced)
         and (not rule.resource_names or attempt.name in rule.resource_names)

@@ -6,7 +6,7 @@ from ..recording import Seen
 from .reading import Fields, controller
 
 
-class Standing:
+class LiveObjects:
     def __init__(self, *resources: str) -> None:
         self._objects: dict[str, dict[str, Fields]] = {resource: {} for resource in resources}
 

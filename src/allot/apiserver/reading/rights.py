@@ -12,7 +12,7 @@ from allot.api import Action, User
 from ..security.authorizer import Authorizer
 
 
-class Standing:
+class WatchRights:
     __slots__ = ("_authorizer", "_needs", "_revision", "_was_lost")
 
     def __init__(self, authorizer: Authorizer, needs: Sequence[tuple[User, Action]]) -> None:

@@ -10,7 +10,7 @@ NOW = datetime(2026, 11, 15, 8, 0, 0, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class FakeOccasion:
+class FakeContext:
     """Everything is allowed unless `permits` says what is; selectors are wrong when they say so."""
 
     user: User = field(default_factory=lambda: User("alice"))
