@@ -24,7 +24,8 @@ from allot.base import RandomIds
 from allot.informers import Added, Updated
 from allot.scheduler.cycle import Cycle, Placed
 from allot.scheduler.framework import CycleState
-from allot.scheduler.intake import CLAIMS, CLASSES, NODES, PODS, SLICES, Intake, News
+from allot.scheduler.intake import Intake
+from allot.scheduler.mirror import CLAIMS, CLASSES, NODES, PODS, SLICES, News
 from allot.scheduler.plugins import default, events
 from allot.scheduler.queue import Queue
 from allot.scheduler.settings import Settings

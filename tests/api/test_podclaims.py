@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allot.api import Object, core, encode, podclaims
@@ -89,6 +89,7 @@ ENTRIES = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(ENTRIES, ENTRIES, st.sampled_from([None, "", "e"]))
 def test_all_views_of_a_pod_give_the_same_answer(claims, statuses, extended):
     fields = pod(claims, statuses, extended)

@@ -11,7 +11,8 @@ from allot.base import RandomIds
 from allot.informers import Added, Change, Deleted, Key, ResourceId, Updated
 from allot.scheduler import plugins
 from allot.scheduler.cycle import Cycle
-from allot.scheduler.intake import CLAIMS, CLASSES, NODES, PODS, SLICES, Intake, News
+from allot.scheduler.intake import Intake
+from allot.scheduler.mirror import CLAIMS, CLASSES, NODES, PODS, SLICES, News
 from allot.scheduler.pod import PodInfo
 from allot.scheduler.queue import Queue, Where
 from allot.scheduler.settings import Settings

@@ -8,7 +8,7 @@ import pytest
 from allot.allocation import DeviceId, PoolId, taken_by
 from allot.api import meta, resource
 from allot.informers import Added, Key, Updated
-from allot.scheduler.intake import BUDGETS, CLAIMS, CLASSES, NODES, PODS, SLICES, TAINT_RULES, News
+from allot.scheduler.mirror import BUDGETS, CLAIMS, CLASSES, NODES, PODS, SLICES, TAINT_RULES, News
 from allot.scheduler.queue import Where
 
 from .cluster import DRIVER, Cluster, claim_spec, slice_of, tell

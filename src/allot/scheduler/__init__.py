@@ -9,15 +9,15 @@ The cycle in five lines:
     where nothing fits, something makes room, or the pod is told why and waits for what helps
 
 Read in this order: `framework` (what a plugin is), `snapshot` (what it sees), `board` and
-`cycle` (how it is decided), `queue` (who is next), `plugins`, then `intake`, `binding`,
-`awaiting` and `loop`, which talk to the server. `reading`, `why` and `capacity` answer questions
-from outside, `simulation` those that begin with "what if".
+`cycle` (how it is decided), `queue` (who is next), `plugins`, then `mirror` and `intake` (how
+news come in), and `binding`, `awaiting` and `loop`, which talk to the server. `reading`, `why`
+and `capacity` answer questions from outside, `simulation` those that begin with "what if".
 """
 
 from .capacity import Room, room_for
 from .cycle import Cycle
-from .intake import CLAIMS, PODS
 from .loop import Scheduler, Surroundings, run
+from .mirror import CLAIMS, PODS
 from .plugins import default as default_plugins
 from .pod import PodInfo
 from .reading import Reading, Unread, read

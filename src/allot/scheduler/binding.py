@@ -38,7 +38,7 @@ from .claim import ClaimInfo
 from .claiming import RETRY_FIRST_S, RETRY_LONGEST_S, UNKNOWN, ClaimWriter, Outdated, Refusal, insist
 from .cycle import Placed
 from .extended import DeviceRequests
-from .intake import CLAIMS
+from .mirror import CLAIMS
 from .pod import PodInfo
 from .readiness import Readiness, awaited, left_s, readiness, unready
 from .writes import AllocateClaim, CreateExtendedClaim, KeepExtendedClaim, ReserveClaim

@@ -51,7 +51,8 @@ from .cycle import Aside, Cycle, Outcome, Placed, Unplaced
 from .evicting import Evictor
 from .explaining import Explainer
 from .framework import CycleState
-from .intake import NEEDS, Intake, News
+from .intake import Intake
+from .mirror import SOURCES, News
 from .pod import PodInfo
 from .queue import Queue, Queued
 from .settings import Settings
@@ -109,7 +110,7 @@ async def run(
     that is there has been read and taken in anew, and the next pod is placed at once.
     """
     informers = surroundings.informers
-    warm = [informers.use(what) for what in NEEDS]
+    warm = [informers.use(what) for what in SOURCES]
 
     async def term() -> None:
         await Scheduler(surroundings, settings or Settings()).run(leading)
@@ -173,7 +174,7 @@ class Scheduler:
         self._patient: set[str] = set()  # pods, by uid, whose binding waits for devices to be made ready
 
     async def run(self, leading: Callable[[], None] = lambda: None) -> None:
-        used = [self._informers.use(what) for what in NEEDS]
+        used = [self._informers.use(what) for what in SOURCES]
         stops = [one.handle(self._listener(one.what)) for one in used]
         try:
             await self._informers.refresh(*used)

@@ -1,7 +1,7 @@
 """What is about to change: who is on the way out, whose room it will be, who is not to be disturbed.
 
 Where it sits
-    Part of the snapshot. `intake` tells it what the server said, preemption tells it what
+    Part of the snapshot. `mirror` tells it what the server said, preemption tells it what
     was decided; preemption asks it, so that nobody is evicted for room that is coming anyway.
 
 Why pods that are gone are remembered

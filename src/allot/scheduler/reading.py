@@ -7,19 +7,20 @@ is a no, and a "yes" is not certain. What the server does not serve, and what ca
 scheduler does not see either.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from allot.allocation import Features
-from allot.api import Gates, Object, errors, resource
-from allot.base import InvariantBroken
+from allot.api import Gates, Object, errors
 from allot.client import Client
-from allot.informers import Key, ResourceId
+from allot.informers import Added, Key, ResourceId
 
-from .intake import CLAIMS, CLASSES, NODES, PODS, SLICES, TAINT_RULES
-from .node import NodeInfo
+from .mirror import BUDGETS, CLAIMS, CLASSES, NODES, PODS, SLICES, SOURCES, TAINT_RULES, Mirror, News, PodTold
 from .pod import PodInfo
 from .snapshot import Snapshot
+
+READ = tuple(what for what in SOURCES if what != BUDGETS)
+"""Nobody who asks is told of evictions, so they need not be allowed to read what prevents them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +61,13 @@ async def read(client: Client, gates: Gates, namespace: str = "") -> Reading:
     """The namespace is the one that is asked about."""
     snapshot = Snapshot(Features.from_gates(gates), extended=gates["DRAExtendedResource"])
     reader = _Reader(client, namespace)
-    await reader.take(CLASSES, lambda one: snapshot.put_class(one.view(resource.DeviceClass)))
-    await reader.take(NODES, lambda one: snapshot.put_node(NodeInfo.of(one)))
-    await reader.take(SLICES, lambda one: snapshot.inventory.apply(one.view(resource.ResourceSlice)))
-    await reader.take(
-        TAINT_RULES, lambda one: snapshot.inventory.apply_taint_rule(one.view(resource.DeviceTaintRule))
-    )
-    await reader.take(CLAIMS, snapshot.put_claim, snapshot.put_unreadable)
-    pods: list[PodInfo] = []
-    await reader.take(PODS, lambda one: pods.append(PodInfo.of(one)))
-    for pod in (one for one in pods if not one.view.is_finished):
-        if pod.spec.node_name:
-            snapshot.place(pod, pod.spec.node_name)
-        elif pod.status.nominated_node_name and not pod.is_deleting:
-            snapshot.nominate(pod, pod.status.nominated_node_name)
-    return Reading(snapshot, {pod.key: pod for pod in pods}, tuple(reader.unread))
+    mirror = Mirror(snapshot, reader)
+    pods: dict[Key, PodInfo] = {}
+    for what in READ:
+        for object in await reader.every(what):
+            told = (one for one in mirror.hear(News(what, Added(object))) if isinstance(one, PodTold))
+            pods.update((one.pod.key, one.pod) for one in told)
+    return Reading(snapshot, pods, tuple(reader.unread))
 
 
 class _Reader:
@@ -83,23 +76,12 @@ class _Reader:
         self._namespace = namespace
         self.unread: list[Unread] = []
 
-    async def take(
-        self,
-        what: ResourceId,
-        into: Callable[[Object], object],
-        otherwise: Callable[[Object], None] = lambda unreadable: None,
-    ) -> None:
-        """All objects of a resource that may be listed go `into`; those that cannot be read, `otherwise`."""
-        for one in await self._every(what):
-            try:
-                into(one)
-            except InvariantBroken:
-                raise
-            except Exception as bad:
-                self.unread.append(Unread(what, f"{what.plural} {Key.of(one)} cannot be read: {bad}"))
-                otherwise(one)
+    def misread(self, what: ResourceId, object: Object, why: Exception) -> None:
+        self.unread.append(Unread(what, f"{what.plural} {Key.of(object)} cannot be read: {why}"))
 
-    async def _every(self, what: ResourceId) -> list[Object]:
+    def well(self, what: ResourceId, object: Object) -> None: ...
+
+    async def every(self, what: ResourceId) -> list[Object]:
         try:
             return await self._listed(what)
         except errors.NotFound as absent:

@@ -1,7 +1,7 @@
 """The cluster as one cycle sees it.
 
 Where it sits
-    `intake` tells it what the server said, the cycle tells it what was decided, and
+    `mirror` tells it what the server said, the cycle tells it what was decided, and
     plugins ask it. It is owned by the scheduling task: nothing changes while a pod is
     being placed, and what is decided is visible to the next pod at once.
 

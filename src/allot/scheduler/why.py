@@ -20,7 +20,7 @@ from .claim import ClaimInfo
 from .cycle import Cycle, said
 from .extended import in_words, owner_of, read_asked
 from .framework import CycleState, Rejection
-from .intake import CLAIMS, NODES, PODS
+from .mirror import CLAIMS, NODES, PODS
 from .pod import DEFAULT_SCHEDULER, PodInfo, claims_of
 from .reach import places
 from .readiness import Readiness, awaited, readiness

@@ -1,0 +1,273 @@
+"""How each resource enters a snapshot."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from allot.allocation import DeviceId, Features
+from allot.api import Object
+from allot.informers import Added, Change, Deleted, Key, ResourceId, Updated
+from allot.scheduler.framework import Event
+from allot.scheduler.mirror import (
+    BUDGETS,
+    CLAIMS,
+    CLASSES,
+    NODES,
+    PODS,
+    SLICES,
+    SOURCES,
+    TAINT_RULES,
+    Happened,
+    Mirror,
+    News,
+    Noticed,
+    PodMisread,
+    PodTold,
+    Stands,
+)
+from allot.scheduler.snapshot import Snapshot
+
+from .cluster import DRIVER, slice_of
+from .test_intake import claim, thing
+
+ODD = {"spec": "nothing that can be read"}
+TAINT = {"key": "k", "effect": "NoSchedule"}
+ALLOCATABLE = {"allocatable": {"cpu": "4"}}
+
+
+class Follower:
+    """Somebody who follows the cluster, and is no scheduler."""
+
+    def __init__(self, *names: str) -> None:
+        self.snapshot = Snapshot(Features.of(["DeviceTaints"]))
+        self.troubles: list[str] = []
+        self._mirror = Mirror(self.snapshot, self, names)
+
+    def misread(self, what: ResourceId, object: Object, why: Exception) -> None:
+        self.troubles.append(f"{what.plural} {object.name}")
+
+    def well(self, what: ResourceId, object: Object) -> None:
+        self.troubles = [one for one in self.troubles if one != f"{what.plural} {object.name}"]
+
+    def hear(self, what: ResourceId, change: Change) -> list[Happened]:
+        return list(self._mirror.hear(News(what, change)))
+
+    def added(self, what: ResourceId, object: Object) -> list[Happened]:
+        return self.hear(what, Added(object))
+
+    def standing(self, what: ResourceId, change: Change) -> tuple[Stands, list[Event]]:
+        told, *rest = self.hear(what, change)
+        assert isinstance(told, PodTold)
+        return told.stands, [one.event for one in rest if isinstance(one, Noticed)]
+
+
+def pod(name: str = "p", version: int = 1, phase: str = "", metadata: Any = None, **parts: Any) -> Object:
+    nominated = parts.pop("nominated", "")
+    spec = {"containers": [{"name": "m", "resources": {"requests": {"cpu": "1"}}}], **parts}
+    status = {"phase": phase, "nominatedNodeName": nominated}
+    return thing(name, version, spec=spec, status=status, metadata=metadata or {})
+
+
+def node(name: str = "n", version: int = 1, **fields: Any) -> Object:
+    return thing(name, version, namespace="", status=ALLOCATABLE, **fields)
+
+
+ONE_OF_EACH = {
+    PODS: pod(nodeName="a"),
+    NODES: node("a"),
+    CLAIMS: claim(device="gpu-0"),
+    SLICES: thing("s", namespace="", spec=slice_of("a", [{"name": "gpu-0"}])["spec"]),
+    CLASSES: thing("gpu", namespace="", spec={}),
+    TAINT_RULES: thing("r", namespace="", spec={"taint": TAINT, "deviceSelector": {"driver": DRIVER}}),
+    BUDGETS: thing("b", spec={"selector": {}}),
+}
+
+
+def picture(snapshot: Snapshot) -> dict[str, Any]:
+    """What is to be seen in it."""
+    devices = (DeviceId(DRIVER, "a", f"gpu-{at}") for at in range(3))
+    inventory, nodes = snapshot.inventory, tuple(snapshot.nodes())
+    return {
+        "nodes": {one.name: (sorted(one.pods), one.used.get("cpu", 0)) for one in nodes},
+        "claims": {one.key: one.object.resource_version for one in snapshot.claims()},
+        "held": [sorted(snapshot.ledger.usage(one.pool_id)) for one in devices],
+        "devices": {
+            one.name: [(it.id, it.taints) for it in inventory.view(one.place).devices] for one in nodes
+        },
+        "classes": sorted(snapshot.classes),
+        "unreadable": sorted(snapshot.unreadable),
+        "nominated": {name: [one.uid for one in snapshot.prospects.nominees(name)] for name in ("n", "m")},
+        "budgets": sorted(key for key, _ in snapshot.prospects.budgets.items()),
+    }
+
+
+@pytest.mark.parametrize("what", SOURCES, ids=lambda what: what.plural)
+def test_what_comes_is_seen_and_what_goes_is_not(what: ResourceId):
+    follower, empty = Follower(), Follower()
+    for other in (NODES, SLICES):
+        if other != what:
+            follower.added(other, ONE_OF_EACH[other])
+            empty.added(other, ONE_OF_EACH[other])
+    before = follower.snapshot.mark()
+    follower.added(what, ONE_OF_EACH[what])
+    assert picture(follower.snapshot) != picture(empty.snapshot)
+    if what not in (CLASSES, BUDGETS):
+        assert follower.snapshot.moved_since(before) != frozenset()
+    follower.hear(what, Deleted(ONE_OF_EACH[what]))
+    assert picture(follower.snapshot) == picture(empty.snapshot)
+
+
+@pytest.mark.parametrize("what", SOURCES, ids=lambda what: what.plural)
+def test_what_cannot_be_read_is_told_until_it_can_or_is_gone(what: ResourceId):
+    """I1."""
+    follower, namespace = Follower(), "default" if what.namespaced else ""
+    odd = {"status": {"allocatable": {"cpu": "much"}}} if what == NODES else ODD
+    follower.added(what, thing("x", 1, namespace, **odd))
+    assert follower.troubles == [f"{what.plural} x"]
+    follower.hear(what, Deleted(thing("x", 1, namespace, **odd)))
+    assert not follower.troubles
+
+
+def test_what_forbids_stays_in_force_as_it_was_understood_last():
+    follower = Follower()
+    follower.added(BUDGETS, ONE_OF_EACH[BUDGETS])
+    follower.hear(BUDGETS, Updated(ONE_OF_EACH[BUDGETS], thing("b", 2, spec={"selector": "all"})))
+    assert follower.snapshot.prospects.budgets.get(Key("default", "b")) is not None
+
+
+def test_devices_of_a_claim_that_cannot_be_read_stay_held():
+    """D1."""
+    follower = Follower()
+    follower.added(CLAIMS, claim(device="gpu-0"))
+    happened = follower.added(CLAIMS, thing("c", 2, **ODD))
+    assert happened == [Noticed(Event.CLAIM_CHANGED, Key("default", "c"))]
+    assert follower.snapshot.ledger.hold("uid-of-c") is not None
+    assert follower.snapshot.claim(Key("default", "c")) is None
+
+
+# -- what happened --------------------------------------------------------------------------------
+
+
+def test_a_node_that_changes_in_nothing_that_matters_is_no_news():
+    follower = Follower()
+    assert follower.added(NODES, node()) == [Noticed(Event.NODE_ADDED)]
+    beat = thing("n", 2, namespace="", status={**ALLOCATABLE, "conditions": [{"type": "Ready"}]})
+    assert follower.hear(NODES, Updated(node(), beat)) == []
+    labelled = node(version=3, metadata={"labels": {"zone": "a"}})
+    assert follower.hear(NODES, Updated(beat, labelled)) == [Noticed(Event.NODE_CHANGED)]
+
+
+def test_a_claim_that_gives_back_says_more_than_that_it_changed():
+    follower, key = Follower(), Key("default", "c")
+    assert follower.added(CLAIMS, claim()) == [Noticed(Event.CLAIM_ADDED, key)]
+    assert follower.hear(CLAIMS, Updated(claim(), claim(version=2, device="gpu-0"))) == [
+        Noticed(Event.CLAIM_CHANGED, key)
+    ]
+    freed = [Noticed(Event.DEVICES_FREED), Noticed(Event.CLAIM_CHANGED, key)]
+    assert follower.hear(CLAIMS, Updated(claim(), claim(version=3))) == freed
+    assert follower.hear(CLAIMS, Updated(claim(), claim(version=2))) == []  # V4
+
+
+def test_how_a_pod_stands():
+    follower = Follower()
+    waits = pod()
+    assert follower.standing(PODS, Added(waits)) == (Stands.WAITING, [])
+    bound = pod(version=2, nodeName="n")
+    assert follower.standing(PODS, Updated(waits, bound)) == (Stands.BOUND, [])
+    assert follower.standing(PODS, Updated(bound, waits)) == (Stands.ON_ITS_WAY, [])
+    ended = pod(version=3, nodeName="n", phase="Succeeded")
+    assert follower.standing(PODS, Updated(bound, ended)) == (Stands.OVER, [Event.POD_GONE])
+    assert follower.standing(PODS, Deleted(ended)) == (Stands.OVER, [])
+    going = pod("q", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    assert follower.standing(PODS, Added(going)) == (Stands.OVER, [])
+
+
+def test_a_pod_that_cannot_be_read_is_told_by_its_uid_and_stays_where_it_is():
+    follower = Follower()
+    follower.added(NODES, node())
+    follower.added(PODS, pod(nodeName="n"))
+    assert follower.added(PODS, thing("p", 2, **ODD)) == [PodMisread("uid-of-p")]
+    assert follower.snapshot.place_of("uid-of-p") == "n"
+    gone = follower.hear(PODS, Deleted(thing("p", 2, **ODD)))
+    assert gone == [PodMisread("uid-of-p"), Noticed(Event.POD_GONE)]
+
+
+def test_room_is_kept_where_a_scheduler_says_so_and_freed_when_it_does_not():
+    follower, freed = Follower(), [Event.DEVICES_FREED, Event.POD_GONE]
+    assert follower.standing(PODS, Added(pod(nominated="n"))) == (Stands.WAITING, [])
+    assert follower.snapshot.prospects.nomination("uid-of-p") == "n"
+    assert follower.standing(PODS, Added(pod(version=2, nominated="m"))) == (Stands.WAITING, freed)
+    assert follower.snapshot.prospects.nomination("uid-of-p") == "m"
+    assert follower.standing(PODS, Added(pod(version=3, nodeName="m"))) == (Stands.BOUND, freed)
+    assert follower.snapshot.prospects.nomination("uid-of-p") is None
+
+
+def test_room_for_pods_of_ones_own_is_not_kept_because_the_server_says_so():
+    """What was decided since is newer."""
+    follower = Follower("default-scheduler")
+    follower.added(PODS, pod(nominated="n"))
+    follower.added(PODS, pod("q", nominated="n", schedulerName="another"))
+    nominated = {name: follower.snapshot.prospects.nomination(f"uid-of-{name}") for name in ("p", "q")}
+    assert nominated == {"p": None, "q": "n"}
+
+
+# -- to follow is to read -------------------------------------------------------------------------
+
+STATES: dict[tuple[ResourceId, str], list[dict[str, Any]]] = {
+    (PODS, "p"): [{}, {"nominated": "n"}, {"nodeName": "n"}, {"nodeName": "n", "phase": "Failed"}],
+    (PODS, "q"): [{"nodeName": "m"}, {"nominated": "m"}, {"nodeName": "m", "phase": "Running"}],
+    (CLAIMS, "c"): [{}, {"device": "gpu-0"}, {"device": "gpu-1"}],
+    (CLAIMS, "d"): [{"device": "gpu-2"}, {}],
+    (NODES, "n"): [{}, {"metadata": {"labels": {"zone": "a"}}}],
+    (NODES, "m"): [{}],
+}
+MAKE = {PODS: pod, CLAIMS: claim, NODES: node}
+SUBJECTS = sorted(STATES, key=str)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[tuple[tuple[ResourceId, str], Object | None]]:
+    """Objects that come, change and go, each in steps that a server would allow: a pod keeps its node."""
+    history, bound = [], set()
+    born: dict[tuple[ResourceId, str], int] = {}
+    for version in range(1, draw(st.integers(1, 12)) + 1):
+        subject = draw(st.sampled_from(SUBJECTS))
+        what, name = subject
+        states = STATES[subject]
+        if subject in bound:
+            states = [one for one in states if "nodeName" in one]
+        state = draw(st.sampled_from([*states, None]))
+        if state is None:
+            bound.discard(subject)
+            born.pop(subject, None)
+            history.append((subject, None))
+            continue
+        if "nodeName" in state:
+            bound.add(subject)
+        made = MAKE[what](name, version, **state)
+        uid = f"uid-of-{name}-{born.setdefault(subject, version)}"
+        history.append((subject, made.changed({"metadata": {"uid": uid}})))
+    return history
+
+
+def followed(history: Iterable[tuple[tuple[ResourceId, str], Object | None]]) -> Snapshot:
+    follower, there = Follower(), {}
+    for subject, object in history:
+        before = there.pop(subject, None)
+        if object is not None:
+            there[subject] = object
+            follower.hear(subject[0], Updated(before, object) if before is not None else Added(object))
+        elif before is not None:
+            follower.hear(subject[0], Deleted(before))
+    return follower.snapshot
+
+
+@settings(deadline=None)
+@given(histories())
+def test_whoever_followed_sees_what_somebody_sees_who_reads_it_now(history):
+    last = dict(history)
+    now = [(subject, object) for subject, object in last.items() if object is not None]
+    assert picture(followed(history)) == picture(followed(now))
