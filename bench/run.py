@@ -35,6 +35,7 @@ BENCHMARKS = {
     "write-cycle": ["write_cycle.py"],
     "deciding": ["deciding.py"],
     "scheduling-short": ["scheduling.py", "--short"],  # the long form takes an hour: bench/scheduling.py
+    "class-changes": ["class_changes.py"],
     "admission-day": ["admission_day.py"],
     "up": ["up.py"],
 }

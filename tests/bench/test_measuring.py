@@ -89,3 +89,10 @@ def test_a_component_that_ends_by_itself_ends_the_measurement():
 
     with pytest.raises(Fallen, match=r"scheduler ended by itself.*out of ideas"):
         measured("fast", broken)
+
+
+def test_a_class_that_no_pod_asks_for_changes_meanwhile_if_that_is_wanted():
+    figures = measured("empty_100nodes", nodes=2, window_s=1.0, class_changes_every_s=0.1).figures()
+    assert figures["class_changes"] >= 2
+    assert figures["pods"] and not figures["wrong"]
+    assert measured("fast").figures()["class_changes"] == 0

@@ -24,6 +24,7 @@ from allot.client import Client
 
 from . import objects
 from .cast import CASTS, Scheduler, Wanted, performing
+from .disturbing import changing_class
 from .following import Follower
 from .furnishing import allocate_before, furnish
 from .judging import CHECKERS, judge
@@ -51,6 +52,7 @@ class Settings:
     seed: int = 1
     stall_s: float = STALL_S
     profile: bool = False
+    class_changes_every_s: float = 0.0  # of a class that no pod asks for; 0: never
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ class Report:
     hold_s: float
     wrong: list[str] = field(default_factory=list)
     profile: Profile | None = None
+    class_changes: int = 0
 
     @property
     def seconds(self) -> float:
@@ -96,6 +99,7 @@ class Report:
             "controllers": [one.name for one in CASTS[settings.controllers]],
             "seed": settings.seed,
             "profiled": settings.profile,
+            "class_changes": self.class_changes,
             "checked": [*CHECKERS],
             "wrong": len(self.wrong),
         }
@@ -173,12 +177,13 @@ class _Measurement:
         watching = asyncio.create_task(watch.run(), name="loop watch")
         pods = shape.pods.at(shape.nodes)
         before, used = await served(self._admin), used_by(self._place.server_pid)
-        profiler.start()
-        if shape.steady:
-            tally = (await load.steady(pods, settings.window_s)).within(settings.window_s)
-        else:
-            tally = await load.burst(pods)
-        profile = profiler.stop()
+        async with changing_class(self._admin, settings.class_changes_every_s) as disturbance:
+            profiler.start()
+            if shape.steady:
+                tally = (await load.steady(pods, settings.window_s)).within(settings.window_s)
+            else:
+                tally = await load.burst(pods)
+            profile = profiler.stop()
         watching.cancel()
         used = {name: one.since(used[name]) for name, one in used_by(self._place.server_pid).items()}
         if not shape.steady:
@@ -186,7 +191,8 @@ class _Measurement:
         done = (await served(self._admin)).since(before)
         hold_s = max(watch.longest_s, done.longest_hold_s)
         gc.unfreeze()
-        return Report(settings, tally, done, used, profiler.gc_s, hold_s, [], profile)
+        changes = disturbance.changes
+        return Report(settings, tally, done, used, profiler.gc_s, hold_s, [], profile, changes)
 
     async def _quiet(self) -> None:
         """Until what follows from the last binding (events, statuses) has been written too."""

@@ -80,6 +80,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help=f"give up when no pod was bound for so long; default: {STALL_S:.0f}",
     )
+    parser.add_argument(
+        "--class-changes-every",
+        type=float,
+        default=0.0,
+        metavar="S",
+        help="while it is measured, change a device class that no pod asks for so often; default: never",
+    )
     parser.add_argument("--profile", action="store_true", help="say on stderr where the time goes")
 
 
@@ -100,6 +107,7 @@ def run(options: argparse.Namespace) -> int:
         options.seed,
         options.patience,
         options.profile,
+        options.class_changes_every,
     )
     try:
         return run_loop(_measure(settings))
