@@ -72,12 +72,14 @@ class Etcd:
         """The member that leads now."""
         from allot.store.etcd import Address
         from allot.store.etcd import allot_etcd_pb2 as pb
-        from allot.store.etcd.connection import STATUS, Connection
+        from allot.store.etcd.connection import Connection, Method
+
+        ask_status = Method("/etcdserverpb.Maintenance/Status", pb.StatusResponse)
 
         async def ask(member: Member) -> bool:
             connection = Connection(Address((member.client,)))
             try:
-                status = await connection.read(STATUS, pb.StatusRequest())
+                status = await connection.read(ask_status, pb.StatusRequest())
             finally:
                 await connection.close()
             return status.leader == status.header.member_id
