@@ -133,6 +133,32 @@ def test_what_a_thread_asks_is_answered_by_the_loop():
     asyncio.run(story())
 
 
+def test_a_user_judges_one_thing_at_a_time_and_keeps_the_seat_when_he_has_gone():
+    """ASIDE5: whoever sends, goes away and sends again would else fill every thread."""
+
+    async def story():
+        lanes, under_way, may_end = Aside(Metrics()), threading.Event(), threading.Event()
+
+        def judge():
+            under_way.set()
+            assert may_end.wait(60)
+
+        gone = asyncio.create_task(lanes.judged("a", judge))
+        await asyncio.to_thread(under_way.wait, 60)
+        gone.cancel()
+        await asyncio.gather(gone, return_exceptions=True)
+        again = asyncio.create_task(lanes.judged("a", lambda: "a"))
+        assert await asyncio.wait_for(lanes.judged("b", lambda: "b"), 60) == "b"
+        assert not again.done()
+        may_end.set()
+        assert await asyncio.wait_for(again, 60) == "a"
+        with pytest.raises(ZeroDivisionError):
+            await lanes.judged("a", lambda: 1 / 0)
+        lanes.close()
+
+    asyncio.run(story())
+
+
 @pytest.mark.parametrize(
     "body, media, is_small",
     [

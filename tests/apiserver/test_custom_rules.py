@@ -307,3 +307,19 @@ def test_rules_that_are_no_rules_are_refused_in_words(widgets, rules):
     spec = {"type": "object", "x-kubernetes-validations": rules}
     with pytest.raises((errors.Invalid, errors.BadRequest)):
         widgets.define(definition(spec))
+
+
+def test_rules_that_take_long_do_not_occupy_the_thread_for_large_requests(allot_server, monkeypatch):
+    """An object that is dear to judge kept every large request of others waiting for as long."""
+    widgets, where = Widgets(allot_server), []
+    numbers = {"type": "array", "maxItems": 400, "items": {"type": "integer"}}
+    widgets.define(definition(numbers, "self.spec.all(a, self.spec.all(b, a != b || a == b))"))
+    judge = rulebook.judge
+
+    def noted(*args: Any) -> Any:
+        where.append(threading.current_thread().name)
+        return judge(*args)
+
+    monkeypatch.setattr(rulebook, "judge", noted)
+    widgets.make([1, 2, 3])
+    assert where and all(name.startswith("aside-judging") for name in where)

@@ -128,7 +128,7 @@ INSIDE_THE_SERVER = """
     pages        : discovery
     reading      : registry storing requests security
     deciding     : storing requests reading
-    admission    : registry storing security reading deciding
+    admission    : registry storing requests security reading deciding
     writing      : registry storing apply patch requests security reading deciding admission
     subresources : storing requests security reading deciding writing
     reviewing    : requests security writing

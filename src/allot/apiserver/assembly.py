@@ -233,7 +233,7 @@ class ApiServer:
             podsecurity.labels_of_namespaces(self.lookups.pods_of),
         ]
         policy, binding = (self.lookups.kind(policies.GROUP, kind.plural) for kind in kinds.POLICIES)
-        judges = Policies(self.caches, self.registry, policy, binding, SERVER)
+        judges = Policies(self.caches, self.registry, policy, binding, SERVER, self.aside)
         for_kind[policies.GROUP, policy.plural] = [judges.check_policy]
         return Admission([node_restriction(self.lookups.core)], for_kind, [judges.judge])
 

@@ -1,11 +1,14 @@
 """What administrators demand of writes, as expressions."""
 
+import asyncio
 from contextlib import nullcontext
 from typing import Any
 
 import pytest
 
-from allot.api import errors
+from allot.api import User, errors
+from allot.apiserver.admission.policies.judging import Policy, Purse
+from allot.apiserver.admission.policies.views import policy_spec
 
 GROUP = "admissionregistration.k8s.io"
 PODS = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["pods"]}
@@ -312,3 +315,41 @@ def test_what_could_not_be_enforced_is_refused(cluster, wanted, text):
 def test_a_binding_that_means_nothing_is_refused(cluster, wanted, text):
     with pytest.raises(errors.Invalid, match=text):
         cluster.run(cluster.bindings.create(wanted))
+
+
+ALL_PAIRS = "object.data.all(a, object.data.all(b, a + b != 'zz'))"
+
+
+def test_writes_that_are_dear_to_judge_keep_nobody_elses_waiting(cluster, allot_server):
+    """One user's configs take a second each, and he sends forty: they took every thread that judges, and
+    whoever wrote a config meanwhile waited for all of them."""
+    cluster.enforce(policy(ALL_PAIRS))
+    mallory = allot_server.client(User("mallory", groups=("system:masters",))).resource(
+        "", "v1", "configmaps"
+    )
+    dear = {f"k{number}": "" for number in range(250)}
+
+    async def story() -> list[bool]:
+        metadata = {"generateName": "dear-", "namespace": "default"}
+        sent = [asyncio.create_task(mallory.create({"metadata": metadata, "data": dear})) for _ in range(40)]
+        await asyncio.sleep(0.2)  # they are under way
+        await cluster.configs.create(
+            {"metadata": {"name": "small", "namespace": "default"}, "data": {"a": ""}}
+        )
+        judged = [one.done() for one in sent]
+        for one in sent:
+            one.cancel()
+        await asyncio.gather(*sent, return_exceptions=True)
+        return judged
+
+    assert sum(cluster.run(story())) <= 2
+
+
+def test_many_policies_do_not_each_hold_the_loop():
+    """What a write may spend where it is, it may spend once: the next policy finds an empty purse."""
+    purse, asked = Purse(50), Policy("p", policy_spec(policy(ALL_PAIRS)))
+    asked.judge({"object": {"data": {"a": "", "b": ""}}}, purse)
+    left = purse.left
+    assert left < 50 and not purse.is_short
+    asked.judge({"object": {"data": {str(number): "" for number in range(9)}}}, purse)
+    assert purse.is_short and purse.left <= 0

@@ -22,6 +22,8 @@ from ..requests.aside import SMALL_BYTES, Seat
 from . import rulebook
 
 V = TypeVar("V")
+_Key = tuple[str, Hashable]  # what is asked, and of what
+_BROKEN = "broken"
 
 _KEPT_MAX = 2048
 _AT_ONCE_MAX = 1024
@@ -103,8 +105,8 @@ class Judging:
     def __init__(self, expressions: CelExpressions) -> None:
         self._expressions = expressions
         self._room = _AT_ONCE_MAX
-        self._found: dict[Hashable, Any] = {}
-        self._waiting: dict[Hashable, Callable[[], Any]] = {}
+        self._found: dict[_Key, Any] = {}
+        self._waiting: dict[_Key, Callable[[], Any]] = {}
 
     @property
     def is_complete(self) -> bool:
@@ -126,18 +128,16 @@ class Judging:
 
     def broken(self, shape: schema.Schema, new: Fields, old: Fields | None) -> list[FieldError]:
         now = self._expressions.is_cheap(shape)
-        return self._asked(
-            ("broken", id(new)), lambda: self._expressions.broken(shape, new, old), [], now=now
-        )
+        return self._asked((_BROKEN, id(new)), lambda: self._expressions.broken(shape, new, old), [], now=now)
 
     async def judge(self, seat: Seat) -> None:
-        """Find out what was guessed."""
+        """Find out what was guessed. A text is compiled in a moment; rules over an object may take long."""
         await seat.settle(SMALL_BYTES + 1)
         for key, judge in list(self._waiting.items()):
-            self._found[key] = await seat.do(judge)
+            self._found[key] = await (seat.judged if key[0] == _BROKEN else seat.do)(judge)
             del self._waiting[key]
 
-    def _asked(self, key: Hashable, judge: Callable[[], V], guess: V, *, now: bool) -> V:
+    def _asked(self, key: _Key, judge: Callable[[], V], guess: V, *, now: bool) -> V:
         if key in self._found:
             return self._found[key]  # type: ignore[no-any-return]
         if now:

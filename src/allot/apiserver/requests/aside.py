@@ -9,6 +9,9 @@ therefore waits for a seat, and with it the pure work on its own values is done 
             and nobody has more than his share of them. So ten requests of one user make others wait for one.
     ASIDE3  What is very large waits in a lane of its own, and never keeps what is merely large waiting.
     ASIDE4  Seats, and those who wait for one, are bounded. Beyond that the answer is 429: try again.
+    ASIDE5  Expressions of administrators over what users write cost what nobody knows before: up to a minute.
+            They have a lane of their own with two threads, of which a user has one until his work is done,
+            also when he has gone meanwhile.
 
 A seat is kept until the request is answered, since what was read of it stays in memory as long. Only
 pure work goes to a thread: it sees values of its request, and whatever else nobody changes. What
@@ -51,16 +54,19 @@ def weight_of(request: Request) -> int:
 
 
 class Lane:
-    """Some seats, and a thread that works for those who have one."""
+    """Some seats, and a thread or more that work for those who have one."""
 
-    def __init__(self, name: str, seats: int, seats_per_user: int, rejected: Counter) -> None:
+    def __init__(
+        self, name: str, seats: int, seats_per_user: int, rejected: Counter, threads: int = 1
+    ) -> None:
         self.name = name
         self._seats = seats
         self._seats_per_user = seats_per_user
         self._rejected = rejected
         self._seated: dict[str, int] = {}  # by user
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}  # by user, next one first
-        self._thread: ThreadPoolExecutor | None = None
+        self._threads = threads
+        self._workers: ThreadPoolExecutor | None = None
 
     @property
     def seated(self) -> int:
@@ -97,14 +103,14 @@ class Lane:
             del self._seated[user]
         self._seat_next()
 
-    def thread(self) -> ThreadPoolExecutor:
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"aside-{self.name}")
-        return self._thread
+    def workers(self) -> ThreadPoolExecutor:
+        if self._workers is None:
+            self._workers = ThreadPoolExecutor(self._threads, thread_name_prefix=f"aside-{self.name}")
+        return self._workers
 
     def close(self) -> None:
-        if self._thread is not None:
-            self._thread.shutdown(wait=False, cancel_futures=True)
+        if self._workers is not None:
+            self._workers.shutdown(wait=False, cancel_futures=True)
 
     def _may_sit(self, user: str) -> bool:
         return self.seated < self._seats and self._seated.get(user, 0) < self._seats_per_user
@@ -144,8 +150,9 @@ class Aside:
         )
         self._large = Lane("large", 8, 4, self.rejected)
         self._very_large = Lane("very-large", 2, 1, self.rejected)
+        self._judging = Lane("judging", 2, 1, self.rejected, threads=2)
         self._threads = threads
-        lanes = (self._large, self._very_large)
+        lanes = (self._large, self._very_large, self._judging)
         metrics.readings(
             "allot_large_requests_waiting",
             "Large requests that wait for a seat, by lane.",
@@ -168,9 +175,24 @@ class Aside:
     def seat(self, user: str) -> "Seat":
         return Seat(self, user)
 
+    async def judged(self, user: str, judge: Callable[[], T]) -> T:
+        """The value of `judge`, which is pure and may take long (ASIDE5); or what it raises."""
+        if not self._threads:
+            return judge()
+        await self._judging.enter(user)
+        doing = asyncio.get_running_loop().run_in_executor(self._judging.workers(), judge)
+
+        def leave(done: "asyncio.Future[T]") -> None:
+            self._judging.leave(user)
+            if not done.cancelled():
+                done.exception()  # nobody may be there any more to hear of it
+
+        doing.add_done_callback(leave)
+        return await asyncio.shield(doing)
+
     def close(self) -> None:
-        self._large.close()
-        self._very_large.close()
+        for lane in (self._large, self._very_large, self._judging):
+            lane.close()
 
 
 class Seat:
@@ -207,7 +229,11 @@ class Seat:
         if self._lane is None:
             return work()
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._lane.thread(), work)
+        return await loop.run_in_executor(self._lane.workers(), work)
+
+    async def judged(self, judge: Callable[[], T]) -> T:
+        """See `Aside.judged`."""
+        return judge() if self._aside is None else await self._aside.judged(self._user, judge)
 
     def on_loop(self, ask: Callable[P, T]) -> Callable[P, T]:
         """`ask`, for a caller that may be in a thread: what it looks at belongs to the event loop."""

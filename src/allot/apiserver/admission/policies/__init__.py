@@ -4,9 +4,9 @@
     matching   which writes a policy is about
     judging    its expressions, asked about one write
 
-A policy is in force where a binding names it. It is asked after everything else has changed the object, in a
-thread, since what it costs is not known before. Nobody is locked out: policies and bindings themselves are
-never judged, and neither is what the server plants when it starts.
+A policy is in force where a binding names it. It is asked after everything else has changed the object: on
+the spot if that is done in a moment, else aside, where users take turns (ASIDE5). Nobody is locked
+out: policies and bindings themselves are never judged, and neither is what the server plants when it starts.
 
 A policy counts when the server's cache has it, a moment after it was acknowledged, as upstream's do.
 """
@@ -21,12 +21,13 @@ from allot.api import field as wrong
 from ...reading.cache import Caches
 from ...reading.history import Change
 from ...registry import Registry
+from ...requests.aside import Aside
 from ...security.userinfo import user_info
 from ...storing.repository import key_of, prefix_of
 from ...storing.stored import object_of
 from .. import Attempt
 from . import matching
-from .judging import Denied, Policy, problems
+from .judging import BUDGET, BUDGET_AT_ONCE, Denied, Policy, Purse, are_few, problems
 from .views import BindingSpec, binding_spec, policy_spec
 
 GROUP = "admissionregistration.k8s.io"
@@ -41,8 +42,9 @@ _ERRORS: Mapping[str, type[errors.ApiError]] = {
 
 class Policies:
     def __init__(
-        self, caches: Caches, registry: Registry, policies: Kind, bindings: Kind, server: User
+        self, caches: Caches, registry: Registry, policies: Kind, bindings: Kind, server: User, aside: Aside
     ) -> None:
+        self._aside = aside
         self._caches = caches
         self._registry = registry
         self._server = server
@@ -75,6 +77,7 @@ class Policies:
         if not self._bindings or attempt.kind.group == GROUP or attempt.context.user == self._server:
             return
         namespace = attempt.context.namespace() if attempt.kind.namespaced else None
+        purse = Purse(BUDGET_AT_ONCE)
         for name, binding in sorted(self._bindings.items()):
             policy = self._policies.get(binding.policy_name)
             if policy is None or not matching.matches(policy.spec.match_constraints, attempt, namespace):
@@ -82,12 +85,18 @@ class Policies:
             if not matching.is_narrowed_to(binding.match_resources, attempt, namespace):
                 continue
             values = _values(attempt, namespace)
-            for denied in await self._asked(policy, binding, values, attempt):
+            for denied in await self._asked(policy, binding, values, attempt, purse):
                 self._act(attempt, policy.name, name, binding, denied)
 
     async def _asked(
-        self, policy: Policy, binding: BindingSpec, values: Mapping[str, Any], attempt: Attempt
+        self,
+        policy: Policy,
+        binding: BindingSpec,
+        values: Mapping[str, Any],
+        attempt: Attempt,
+        purse: Purse,
     ) -> list[Denied]:
+        """`purse`: what this write may still spend where it is."""
         parameters: Sequence[Mapping[str, Any] | None] = [None]
         if policy.spec.param_kind is not None and binding.param_ref is not None:
             parameters = await self._parameters(policy, binding, attempt)
@@ -95,9 +104,16 @@ class Policies:
                 return [Denied("no params found for policy binding with `Deny` parameterNotFoundAction")]
 
         def ask() -> list[Denied]:
-            return [one for said in parameters for one in policy.judge({**values, "params": said})]
+            return [
+                one for said in parameters for one in policy.judge({**values, "params": said}, Purse(BUDGET))
+            ]
 
-        return await asyncio.to_thread(ask)
+        if purse.left > 0 and len(parameters) == 1 and are_few([values, parameters]):
+            denied = policy.judge({**values, "params": parameters[0]}, purse)
+            if not purse.is_short:
+                return denied
+            purse.left = 0
+        return await self._aside.judged(attempt.context.user.name, ask)
 
     async def _parameters(
         self, policy: Policy, binding: BindingSpec, attempt: Attempt

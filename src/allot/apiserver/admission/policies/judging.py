@@ -17,6 +17,9 @@ from .views import PolicySpec, Validation
 
 BUDGET: Final = 10_000_000
 BUDGET_OF_ONE: Final = 1_000_000
+BUDGET_AT_ONCE: Final = 1_000
+VALUES_AT_ONCE: Final = 1_000
+"""What may be spent where the write is, and on how many values: some milliseconds' worth."""
 _NAMES = ("object", "oldObject", "request", "params", "namespaceObject", "variables")
 _DECLARED = cel.Declared(dict.fromkeys(_NAMES, cel.DYN))
 _SPEC = Path("spec")
@@ -33,6 +36,14 @@ class Judged:
     validation: Validation
     rule: cel.Rule
     message_rule: cel.Rule | None
+
+
+@dataclass(slots=True)
+class Purse:
+    """What may be spent on expressions."""
+
+    left: int
+    is_short: bool = False  # an expression wanted more than there was
 
 
 class Policy:
@@ -55,10 +66,12 @@ class Policy:
             for one in spec.validations
         ]
 
-    def judge(self, values: Mapping[str, Any]) -> Iterator[Denied]:
+    def judge(self, values: Mapping[str, Any], purse: Purse) -> list[Denied]:
         """Everything that the write breaks. What cannot be worked out counts as broken, unless the policy
         says that failures are ignored."""
-        run = _Run(self._variables, values)
+        return list(self._denials(_Run(self._variables, values, purse)))
+
+    def _denials(self, run: "_Run") -> Iterator[Denied]:
         for name, rule in self._conditions:
             try:
                 if run.value(rule) is not True:
@@ -78,21 +91,35 @@ class Policy:
             yield Denied(run.message(one), one.validation.reason)
 
 
-class _Run:
-    """One policy and one write: what was spent, and which variables are known."""
+def are_few(values: Any) -> bool:
+    """Whether an operation over them is done in a moment: it may read all that it is given."""
+    waiting, left = [values], VALUES_AT_ONCE
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict | list):
+            left -= len(one)
+            if left < 0:
+                return False
+            waiting.extend(one.values() if isinstance(one, dict) else one)
+    return True
 
-    def __init__(self, variables: Mapping[str, cel.Rule], values: Mapping[str, Any]) -> None:
-        self._left = BUDGET
+
+class _Run:
+    """One policy and one write: what is spent, and which variables are known."""
+
+    def __init__(self, variables: Mapping[str, cel.Rule], values: Mapping[str, Any], purse: Purse) -> None:
+        self._purse = purse
         self._values = {**values, "variables": cel.later(variables.keys(), self._variable)}
         self._variables = variables
 
     def value(self, rule: cel.Rule) -> Any:
-        most = min(self._left, BUDGET_OF_ONE)
+        most = min(self._purse.left, BUDGET_OF_ONE)
         meter = cel.Meter(most)
         try:
             return rule.run(self._values, meter)
         finally:
-            self._left -= most - max(meter.left, 0)
+            self._purse.left -= most - max(meter.left, 0)
+            self._purse.is_short |= meter.left < 0
 
     def _variable(self, name: str) -> Any:
         return self.value(self._variables[name])
