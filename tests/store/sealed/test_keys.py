@@ -47,6 +47,9 @@ def test_a_file_that_others_can_read_is_refused(tmp_path):
 def test_what_is_no_file_is_refused_at_once(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_keys(tmp_path / "nowhere")
+    with pytest.raises(IsADirectoryError) as wrong:
+        read_keys(tmp_path)
+    assert wrong.value.filename == str(tmp_path)  # it was the number of the open file
     os.mkfifo(tmp_path / "pipe", 0o600)
     with pytest.raises(BadKeys, match="is not a regular file"):
         read_keys(tmp_path / "pipe")

@@ -23,9 +23,8 @@ class BadKeys(ValueError):
 
 def read_keys(path: Path) -> Sequence[bytes]:
     """Raises BadKeys, and OSError where there is no file."""
-    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    with os.fdopen(file, "rb") as opened:
-        mode = os.fstat(file).st_mode
+    with open(path, "rb", opener=_open_at_once) as opened:
+        mode = os.fstat(opened.fileno()).st_mode
         if not stat.S_ISREG(mode):
             raise BadKeys(f"{path} is not a regular file")
         if mode & 0o077:
@@ -46,6 +45,11 @@ def read_keys(path: Path) -> Sequence[bytes]:
     if len(keys) > KEYS_MAX:
         raise BadKeys(f"{path} has {len(keys)} keys: at most {KEYS_MAX}")
     return keys
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """A pipe is not waited for."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _key(text: bytes, where: str) -> bytes:
