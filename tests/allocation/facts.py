@@ -2,7 +2,7 @@
 
 The checker and the oracle both read a problem through this file; nothing under
 src/allot/allocation does, and this file imports nothing from there. Every rule is
-written down as the digest states it, one function each, with no thought of speed.
+written down as KEP-4381 and its successors state it, one function each, with no thought of speed.
 
 Amounts are whole numbers of nano units. A `Fatal` is an error of the problem:
 upstream gives up on the pod when it meets one.

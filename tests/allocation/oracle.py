@@ -1,6 +1,6 @@
 """What upstream would answer, found the slow way.
 
-The search is the one the digest describes in 4.3 and nothing else: claims in order,
+The search is upstream's and nothing else: claims in order,
 requests in order, alternatives in order, devices in published order, depth first,
 the first complete choice wins. There are no bounds, no memory and no cleverness.
 State is rebuilt from the list of picks at every step, so there is nothing to undo.

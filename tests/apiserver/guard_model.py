@@ -1,6 +1,6 @@
 """What may be held in a pool, written down a second time and without a word of the guard.
 
-From the digest (4.3, 12.10), the invariants D1 and D2, and docs/differences.md. It knows nothing of
+From the invariants D1 and D2, upstream's rules of allocation, and docs/differences.md. It knows nothing of
 records, revisions or quantities: amounts are whole numbers, and it keeps who holds what as a list.
 Where the guard looks at what changes, this looks at the whole pool as it would be.
 """

@@ -58,7 +58,6 @@ def test_what_fits_is_made_and_counted_with_it(api):
 
 
 def test_what_does_not_fit_is_refused_in_upstreams_words(api):
-    """Digest 2.6."""
     quota(api, {DEVICES: "1"}, {DEVICES: "82"})
     refused = api("POST", CLAIMS, claim("x"))
     assert (refused.status, refused.body["reason"]) == (403, "Forbidden")
@@ -93,7 +92,7 @@ def test_other_namespaces_are_not_concerned(api):
 
 
 def test_claims_are_counted_by_class(api):
-    """Digest 6.4: charged when the claim is made, in upstream's words where it does not fit."""
+    """Rule 6.4: charged when the claim is made, in upstream's words where it does not fit."""
     quota(api, {DEVICES: "40", "count/resourceclaims.resource.k8s.io": "2"})
     assert api("POST", CLAIMS, claim("three", count=3)).status == 201
     assert api("POST", CLAIMS, claim("all", allocationMode="All")).status == 201
@@ -103,7 +102,7 @@ def test_claims_are_counted_by_class(api):
 
 
 def test_a_claim_is_charged_when_it_is_made_and_not_when_it_is_allocated(api):
-    """5004-QUOTA-12: Digest 6.4: the charge follows from the spec, which cannot change."""
+    """5004-QUOTA-12: Rule 6.4: the charge follows from the spec, which cannot change."""
     quota(api, {DEVICES: "3", "count/resourceclaims.resource.k8s.io": "1"})
     assert api("POST", CLAIMS, claim("c", count=3)).status == 201
     charged = used(api)
@@ -142,7 +141,7 @@ def test_a_claim_is_charged_under_the_names_of_its_class(api):
 
 
 def test_the_claim_of_a_pods_extended_resources_is_not_charged_twice(api):
-    """Digest 6.4: what the pod was charged is subtracted from what its claim pays."""
+    """Rule 6.4: what the pod was charged is subtracted from what its claim pays."""
     extended = "requests.example.com/gpu"
     quota(api, {extended: "2", DEVICES: "2"})
     mapped = {"metadata": {"name": "gpu.example.com"}, "spec": {"extendedResourceName": "example.com/gpu"}}

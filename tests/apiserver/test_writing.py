@@ -102,7 +102,7 @@ def test_another_uid_is_another_object(api):
 @pytest.mark.parametrize("kind", ["merge-patch", "strategic-merge-patch"])
 @pytest.mark.parametrize("path", [f"{PODS}/web", f"{PODS}/web/status"])
 def test_a_patch_for_another_uid_is_refused(api, kind, path):
-    """Digest 2.6: 422, not 409. A pod of the same name that came later is not the one that was meant."""
+    """422, not 409. A pod of the same name that came later is not the one that was meant."""
     first = api("POST", PODS, POD).body
     patch = {"metadata": {"uid": "another", "labels": {"a": "b"}}, "status": {"phase": "Running"}}
     answer = api("PATCH", path, patch, media=f"application/{kind}+json")

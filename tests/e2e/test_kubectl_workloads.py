@@ -211,7 +211,7 @@ def reads(path: str, value: str = "") -> str:
 
 
 def test_an_administrator_asks_what_a_taint_would_do_and_then_does_it(kubectl):
-    """Digest 6.2, from outside: the dry run, the eviction, and what both leave to read."""
+    """From outside: the dry run, the eviction, and what both leave to read."""
     kubectl("create", "-f", "-", stdin=HELD)
     uid = kubectl("get", "pod", "training", "-o", "jsonpath={.metadata.uid}")
     result = {"request": "r", "driver": "gpu.example.com", "pool": "shelf", "device": "gpu-0"}

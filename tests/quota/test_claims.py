@@ -1,4 +1,4 @@
-"""Claims are charged by class, and the names of one class agree. Digest 6.4, KEP-5004 "Resource Quota"."""
+"""Claims are charged by class, and the names of one class agree. Rule 6.4, KEP-5004 "Resource Quota"."""
 
 import pytest
 from hypothesis import given
@@ -10,23 +10,23 @@ from quota.objects import DEVICES, EXTENDED, GPU, IMPLICIT, MAPPED, asking, clai
 
 
 def test_a_claim_is_charged_for_each_device_that_it_asks_for():
-    """Digest 6.4: `count/resourceclaims.resource.k8s.io`, and the count under the names of the class."""
+    """Rule 6.4: `count/resourceclaims.resource.k8s.io`, and the count under the names of the class."""
     found = used(claim({"exactly": exactly(2)}, {"exactly": exactly(3)}))
     assert found == {"count/resourceclaims.resource.k8s.io": "1", DEVICES: "5", IMPLICIT: "5"}
 
 
 def test_all_counts_as_the_most_that_one_claim_can_hold():
-    """5004-QUOTA-10: Digest 6.4: 32 for All."""
+    """5004-QUOTA-10: Rule 6.4: 32 for All."""
     assert used(claim({"exactly": exactly(mode="All")}))[DEVICES] == "32"
 
 
 def test_admin_access_is_charged_too():
-    """5004-QUOTA-10: Digest 6.4: adminAccess is not exempt."""
+    """5004-QUOTA-10: Rule 6.4: adminAccess is not exempt."""
     assert used(claim({"exactly": exactly(1, adminAccess=True)}))[DEVICES] == "1"
 
 
 def test_of_alternatives_the_largest_in_each_class_is_charged():
-    """5004-QUOTA-10: Digest 6.4: firstAvailable counts the maximum over its subrequests in each class, and
+    """5004-QUOTA-10: Rule 6.4: firstAvailable counts the maximum over its subrequests in each class, and
     the sum over classes: alternatives in different classes are each charged."""
     options = [exactly(4), exactly(1), exactly(2, "nic.example.com")]
     found = used(claim({"firstAvailable": options}, {"exactly": exactly(1)}))
@@ -34,13 +34,13 @@ def test_of_alternatives_the_largest_in_each_class_is_charged():
 
 
 def test_capacity_that_is_shared_is_not_charged():
-    """5004-QUOTA-10: Digest 6.4: there is no quota on consumable capacity; a share counts as a device."""
+    """5004-QUOTA-10: Rule 6.4: there is no quota on consumable capacity; a share counts as a device."""
     shared = exactly(1, capacity={"requests": {"memory": "10Gi"}})
     assert used(claim({"exactly": shared})) == used(claim({"exactly": exactly(1)}))
 
 
 def test_an_ordinary_claim_is_charged_under_the_extended_name_of_its_class():
-    """Digest 6.4: `requests.<extendedResourceName>` and the implicit name too."""
+    """Rule 6.4: `requests.<extendedResourceName>` and the implicit name too."""
     found = used(claim({"exactly": exactly(2)}), MAPPED)
     assert (found[DEVICES], found[IMPLICIT], found[EXTENDED]) == ("2", "2", "2")
 
@@ -50,7 +50,7 @@ def owned(subject, *claims):
 
 
 def test_the_claim_of_a_pod_does_not_pay_again_what_the_pod_has_paid():
-    """Digest 6.4: what the owning pod was charged is subtracted; here it was charged under every name."""
+    """Rule 6.4: what the owning pod was charged is subtracted; here it was charged under every name."""
     asker = pod(asking({"example.com/gpu": "2"}))
     made = special(asker, {"exactly": exactly(3)})
     found = used(made, owned(asker))
@@ -95,7 +95,7 @@ def test_claims_of_a_class_that_does_not_serve_its_name_do_not_count_under_it():
 
 
 def test_without_extended_resources_by_claims_each_view_stands_for_itself():
-    """5004-QUOTA-15: Digest 6.4: the `requests.*` names of a class exist with DRAExtendedResource alone."""
+    """5004-QUOTA-15: Rule 6.4: the `requests.*` names of a class exist with DRAExtendedResource alone."""
     off = Context(None)
     assert used(claim({"exactly": exactly(2)}), off) == {
         "count/resourceclaims.resource.k8s.io": "1",
@@ -105,7 +105,7 @@ def test_without_extended_resources_by_claims_each_view_stands_for_itself():
 
 
 def test_a_claim_that_only_looks_like_the_pods_pays():
-    """5004-QUOTA-11: Digest 6.4: the owner's uid is verified before anything is subtracted."""
+    """5004-QUOTA-11: Rule 6.4: the owner's uid is verified before anything is subtracted."""
     asker = pod(asking({"example.com/gpu": "2"}))
     other = pod(asking({"example.com/gpu": "2"}), uid="another")
     assert used(special(other, {"exactly": exactly(2)}), owned(asker))[EXTENDED] == "2"
@@ -116,7 +116,7 @@ def test_a_claim_that_only_looks_like_the_pods_pays():
 
 
 def test_of_two_claims_for_one_pod_one_is_paid_for():
-    """5004-QUOTA-11: Digest 6.4: the claim that pod.status names, else the oldest. A scheduler that started
+    """5004-QUOTA-11: Rule 6.4: the claim that pod.status names, else the oldest. A scheduler that started
     over left the older one; later the pod says which one it has."""
     asker = pod(asking({"example.com/gpu": "2"}))
     old = special(asker, {"exactly": exactly(2)}, name="old", made="t1")

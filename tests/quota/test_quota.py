@@ -74,7 +74,6 @@ def test_a_quota_without_scopes_looks_at_everything_and_counts_its_own_names():
 
 
 def test_the_refusal_names_what_is_exceeded_and_nothing_else():
-    """Digest 2.6."""
     hard, used = q(pods="2", requests_cpu="1", memory="1Gi"), q(pods="2", requests_cpu="700m")
     text = exceeded("q", hard, used, q(pods="1", requests_cpu="500m", memory="1Mi"))
     assert text == (

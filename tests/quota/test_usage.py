@@ -69,7 +69,7 @@ def test_a_finished_pod_is_an_object_and_uses_nothing(phase):
 
 
 def test_extended_resources_count_as_requests_and_never_as_limits():
-    """Digest 6.4: pods count under `requests.<extended resource>`, the implicit names included."""
+    """Rule 6.4: pods count under `requests.<extended resource>`, the implicit names included."""
     name = "deviceclass.resource.kubernetes.io/gpu.example.com"
     found = used(pod(asking({"example.com/nic": "2", name: "1"})))
     assert found == {

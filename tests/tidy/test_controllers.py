@@ -36,7 +36,7 @@ def test_each_behaviour_is_shown_by_tests_that_cite_it(number):
         for name in names:
             assert name in there, f"no test is called {name}"
         cited = any(
-            re.search(rf"Digest (?:\d+\.\d+ and )?{re.escape(number)}\b", there[name]) for name in names
+            re.search(rf"Rule (?:\d+\.\d+ and )?{re.escape(number)}\b", there[name]) for name in names
         )
         assert cited, f"{names} do not cite {number}"
 

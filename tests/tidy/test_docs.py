@@ -48,6 +48,43 @@ def test_paths_that_are_named_exist(document):
             assert found or "NAME" in text, f"{document.name} names {text}"
 
 
+MENTIONED = re.compile(r"(?<![\w./-])(?:\.\./)*((?:[\w-]+/)*[\w-]+\.md)\b")
+
+
+def cites() -> list[Path]:
+    """Documents, and code, whose docstrings cite documents."""
+    code = [path for folder in ("src", "tests", "bench", "tools") for path in ROOT.glob(f"{folder}/**/*.py")]
+    return [*documents(), *(path for path in code if path.parent.name != "tidy")]
+
+
+def test_no_text_cites_a_document_that_is_not_in_the_repository():
+    """A reader has nothing else: what is only in somebody's notes is no source."""
+    folders = [ROOT, ROOT / "docs", ROOT / "docs" / "decisions", ROOT / "changes"]
+    missing = {
+        f"{path.relative_to(ROOT)} cites {name}"
+        for path in cites()
+        for name in MENTIONED.findall(path.read_text())
+        if not any((folder / name).exists() for folder in folders)
+    }
+    assert not missing, "\n".join(sorted(missing))
+
+
+def test_each_word_has_one_row():
+    """One word, one meaning; two meanings say of what they are: `gate (of a pod)`."""
+    rows = first_column(section(ROOT / "ARCHITECTURE.md", "## The words"))
+    words = [word for row in rows for word in re.split(r", (?![^(]*\))", row)]
+    assert words and {word for word in words if words.count(word) > 1} == set()
+
+
+def test_modules_that_the_map_names_exist():
+    """`apiserver.writing.guard` is a module, a package, or a name in one."""
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    packages = {path.parent.name for path in ROOT.glob("src/allot/*/__init__.py")}
+    for name in re.findall(r"`([a-z_]+(?:\.[a-z_]+)+)`", text):
+        if name.split(".")[0] in packages:
+            assert [*ROOT.glob(f"src/allot/{name.replace('.', '/')}*")], f"ARCHITECTURE.md names {name}"
+
+
 @each_document
 def test_make_targets_that_are_named_exist(document):
     targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M)

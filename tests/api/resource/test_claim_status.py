@@ -1,4 +1,4 @@
-"""What may be written into a claim's status, and by whom. Digest 2.4, 2.6, 12."""
+"""What may be written into a claim's status, and by whom."""
 
 import pytest
 

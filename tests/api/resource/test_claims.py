@@ -1,4 +1,4 @@
-"""What claims and templates may ask for. Rows cite digest 2.4 unless they say more."""
+"""What claims and templates may ask for."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""DeviceClass and DeviceTaintRule. Digest 2.5, 2.6; KEP-5004 for names of extended resources."""
+"""DeviceClass and DeviceTaintRule. KEP-5004 for names of extended resources."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What `kubectl get` shows. Digest 2.1."""
+"""What `kubectl get` shows."""
 
 from allot.api import resource
 from api.context import NOW

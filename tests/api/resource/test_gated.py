@@ -1,4 +1,4 @@
-"""Fields behind gates that are off are dropped in silence, unless they are in use. Digest 1."""
+"""Fields behind gates that are off are dropped in silence, unless they are in use."""
 
 import pytest
 
@@ -76,7 +76,7 @@ def test_request_policies_go_with_consumable_capacity():
 
 
 def test_an_attribute_with_only_a_list_is_left_empty_and_then_refused():
-    """The exception that digest 1 names."""
+    """The exception that upstream makes."""
     body = slice_(device(attributes={"a": {"ints": [1]}}))
     written = create(resource.RESOURCE_SLICE, body)
     assert written.causes == ["spec.devices[0].attributes[a] invalid"]

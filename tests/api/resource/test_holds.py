@@ -134,7 +134,7 @@ def test_the_domain_of_the_driver_may_be_left_out(published, named):
 
 
 def test_two_capacities_that_differ_in_the_domain_alone_are_two():
-    """Digest 4.3: capacity names are matched letter by letter where both are there."""
+    """Capacity names are matched letter by letter where both are there."""
     capacity = {"memory": {"value": "10"}, "d.example.com/memory": {"value": "5"}}
     pool = stock(slice_(device("a", capacity=capacity, allowMultipleAllocations=True)))
     all_of_it = {"memory": "10", "d.example.com/memory": "5"}
@@ -294,7 +294,7 @@ def test_counters_that_grow_are_used():
 
 
 def test_who_draws_nothing_more_is_not_stopped_by_counters_that_shrank():
-    """Digest 4.3: a further share of a device that is in use draws nothing."""
+    """A further share of a device that is in use draws nothing."""
     many = [{**one, "allowMultipleAllocations": True} for one in HALVES]
     record = hold(EMPTY, "first", results(result("half-0", shareID=SHARES[0])), counted(*many))
     shrunk = counted(*many, device("plain"), drawing("zero", "0"), total="10Gi", generation=2)
@@ -321,7 +321,6 @@ def test_a_draw_from_counters_that_no_slice_has_is_refused():
 
 
 def test_a_device_draws_once_however_many_share_it():
-    """Digest 12.10."""
     pool = counted(*({**one, "allowMultipleAllocations": True} for one in HALVES))
     record = hold(EMPTY, "first", results(result("half-0", shareID=SHARES[0])), pool)
     record = hold(record, "second", results(result("half-0", shareID=SHARES[1])), pool)

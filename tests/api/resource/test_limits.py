@@ -1,4 +1,4 @@
-"""Every limit of digest 2.2 from both sides: the last that fits, and the first that does not."""
+"""Every limit of resource.k8s.io from both sides: the last that fits, and the first that does not."""
 
 from dataclasses import dataclass
 from typing import Any

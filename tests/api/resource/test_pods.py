@@ -1,4 +1,4 @@
-"""The pod's side of claims. Digest 3."""
+"""The pod's side of claims."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`kubectl get resourcepoolstatusrequests`. Digest 2.1."""
+"""`kubectl get resourcepoolstatusrequests`."""
 
 from datetime import UTC, datetime
 
@@ -9,7 +9,7 @@ KIND = resource.RESOURCE_POOL_STATUS_REQUEST
 
 
 def test_the_columns_tell_the_sums_and_how_far_the_answer_is():
-    """Digest 2.1: NAME DRIVER TOTAL AVAILABLE ALLOCATED UNAVAILABLE ERRORS POOLS STATUS COMPLETED."""
+    """NAME DRIVER TOTAL AVAILABLE ALLOCATED UNAVAILABLE ERRORS POOLS STATUS COMPLETED."""
     assert [column.name.upper() for column in KIND.columns] == [
         "NAME", "DRIVER", "TOTAL", "AVAILABLE", "ALLOCATED", "UNAVAILABLE", "ERRORS", "POOLS", "STATUS",
         "COMPLETED",

@@ -1,4 +1,4 @@
-"""resource.k8s.io through the real API server: codes, reasons, causes, warnings. Digest 2."""
+"""resource.k8s.io through the real API server: codes, reasons, causes, warnings."""
 
 import asyncio
 import json

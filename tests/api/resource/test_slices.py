@@ -1,4 +1,4 @@
-"""Every rule of ResourceSlice. Each row cites what it holds us to: digest 2.3 unless it says more."""
+"""Every rule of ResourceSlice."""
 
 import pytest
 

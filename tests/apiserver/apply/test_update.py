@@ -70,7 +70,7 @@ def test_a_creator_owns_all_it_said_and_nothing_the_server_writes():
 
 
 def test_an_object_that_says_nothing_has_no_owner():
-    """digest 2.6: managedFields are absent if the object sets no fields."""
+    """managedFields are absent if the object sets no fields."""
     claim = {"kind": "ResourceClaim", "metadata": {"name": "c"}, "spec": {}, "status": {}}
     assert track_update(None, claim, Author("x", "resource.k8s.io/v1"), "t", CLAIM) == []
 

@@ -56,7 +56,6 @@ def test_anybody_known_may_discover_and_ask_about_themselves_and_nothing_else(cl
 
 
 def test_the_scheduler_places_and_allocates(cluster):
-    """Digest 2.4, item 3."""
     scheduler = identities.SCHEDULER
     for verb in ("get", "list", "watch", "update", "patch", "create", "delete"):
         assert may(cluster, scheduler, verb, CLAIMS, "dev")

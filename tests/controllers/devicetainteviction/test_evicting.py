@@ -87,7 +87,7 @@ async def retaint(here: World, name: str, *devices: dict[str, Any]) -> None:
 
 @story
 async def test_a_driver_taints_a_device_and_its_pod_goes(here: World) -> None:
-    """Digest 6.2: Event DeviceTaintManagerEviction, condition DisruptionTarget, then DELETE."""
+    """Event DeviceTaintManagerEviction, condition DisruptionTarget, then DELETE."""
     await slices(here).create(slice_("s", device("d0"), device("d1")))
     await running(here, "p", "d0")
     await running(here, "other", "d1")
@@ -110,7 +110,7 @@ async def test_a_driver_taints_a_device_and_its_pod_goes(here: World) -> None:
 
 @story
 async def test_the_delete_names_the_pod_it_was_decided_on(here: World) -> None:
-    """Digest 6.2: DELETE with UID precondition; and each deletion is counted once."""
+    """DELETE with UID precondition; and each deletion is counted once."""
     await slices(here).create(slice_("s", device("d0", taint())))
     made = await running(here)
     await leaving(here)
@@ -124,7 +124,7 @@ async def test_the_delete_names_the_pod_it_was_decided_on(here: World) -> None:
 
 @story
 async def test_a_newer_generation_without_the_taint_saves_the_pod(here: World) -> None:
-    """Digest 6.2: max generation only. The older slice still has the taint, and nobody cares."""
+    """Max generation only. The older slice still has the taint, and nobody cares."""
     await slices(here).create(slice_("new", device("d1"), generation=2))
     await slices(here).create(slice_("old", device("d0", taint())))
     await running(here)
@@ -135,7 +135,7 @@ async def test_a_newer_generation_without_the_taint_saves_the_pod(here: World) -
 
 @story
 async def test_a_pod_that_tolerates_for_a_while_goes_when_that_is_over(here: World) -> None:
-    """Digest 6.2: timeAdded + tolerationSeconds, from the allocation's result."""
+    """timeAdded + tolerationSeconds, from the allocation's result."""
     await running(here, "p", "d0", SHORTLY)
     await running(here, "patient", "d1", tolerates())
     since = in_s(0)
@@ -172,7 +172,7 @@ async def test_a_pod_that_comes_to_a_tainted_device_is_driven_away_too(here: Wor
 
 @story
 async def test_claims_for_extended_resources_are_honoured(here: World) -> None:
-    """Digest 6.2: upstream forgets them; a pod whose only claim is one goes like any other."""
+    """Upstream forgets them; a pod whose only claim is one goes like any other."""
     await slices(here).create(slice_("s", device("d0", taint())))
     wanted = pod("p", claim=None)
     amount = {"example.com/gpu": "1"}
@@ -191,7 +191,7 @@ async def test_claims_for_extended_resources_are_honoured(here: World) -> None:
 
 @story
 async def test_a_rule_evicts_and_says_so(here: World) -> None:
-    """Digest 6.2: PodsPendingEviction, then Completed, by server-side apply."""
+    """PodsPendingEviction, then Completed, by server-side apply."""
     await running(here, "p", "d0")
     await running(here, "q", "d1", SHORTLY)
     await running(here, "r", "elsewhere")
@@ -220,7 +220,7 @@ async def test_a_rule_evicts_and_says_so(here: World) -> None:
 
 @story
 async def test_a_rule_that_finds_nobody_says_so_and_other_effects_do_too(here: World) -> None:
-    """Digest 6.2: NotStarted, OtherEffect. Digest 2.5: without a selector nothing is selected."""
+    """NotStarted, OtherEffect. Without a selector nothing is selected."""
     await running(here)
     await rules(here).create(rule("elsewhere", {"pool": "other"}))
     await rules(here).create(rule("nothing", None))
@@ -233,7 +233,7 @@ async def test_a_rule_that_finds_nobody_says_so_and_other_effects_do_too(here: W
 
 @story
 async def test_a_rule_without_effect_is_a_dry_run_that_happens_once(here: World) -> None:
-    """Digest 6.2: one-shot simulation, repeated only after a spec change."""
+    """One-shot simulation, repeated only after a spec change."""
     await slices(here).create(slice_("s", device("d0"), device("d1")))
     await running(here)
     await here.quiet()  # the forecast is made once, of what the controller has heard by then
@@ -264,7 +264,7 @@ async def test_a_rule_without_effect_is_a_dry_run_that_happens_once(here: World)
 
 @story
 async def test_a_status_is_written_at_most_once_in_a_period(here: World) -> None:
-    """Digest 6.2: at most every 10 s; here the period is shorter, the evictions are many."""
+    """At most every 10 s; here the period is shorter, the evictions are many."""
     await rules(here).create(rule("all", {}))
     await says(here, "all", "NotStarted")
     began = asyncio.get_running_loop().time()
@@ -400,7 +400,7 @@ def test_an_idle_cluster_makes_no_calls():
 
 
 def test_with_the_gate_for_taints_off_nobody_is_evicted():
-    """Digest 1: DRADeviceTaints; DRADeviceTaintRules alone stops rules, not slices."""
+    """DRADeviceTaints; DRADeviceTaintRules alone stops rules, not slices."""
 
     async def tale(here: World) -> None:
         here.gates = Gates({"DRADeviceTaints": False, "DRADeviceTaintRules": False})

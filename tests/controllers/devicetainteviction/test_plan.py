@@ -45,14 +45,14 @@ def due(*tolerations, **of_taint):
 
 
 def test_a_taint_that_is_not_tolerated_drives_away_from_the_moment_it_was_added():
-    """Digest 6.2: eviction time = timeAdded of an untolerated NoExecute taint."""
+    """Eviction time = timeAdded of an untolerated NoExecute taint."""
     assert due() == SINCE
     assert due(toleration(key="other")) == SINCE
     assert due(toleration(operator="Equal", key="broken", value="x"), value="y") == SINCE
 
 
 def test_a_toleration_with_seconds_delays_and_one_without_holds_for_ever():
-    """Digest 6.2: + tolerationSeconds, negative = 0; nil seconds = tolerate for ever."""
+    """+ tolerationSeconds, negative = 0; nil seconds = tolerate for ever."""
     assert due(toleration(tolerationSeconds=30)) == SINCE + timedelta(seconds=30)
     assert due(toleration(tolerationSeconds=-5)) == SINCE
     assert due(toleration()) is None
@@ -60,20 +60,20 @@ def test_a_toleration_with_seconds_delays_and_one_without_holds_for_ever():
 
 
 def test_of_several_fitting_tolerations_the_least_patient_counts():
-    """Digest 6.2: min tolerationSeconds of matching tolerations."""
+    """Min tolerationSeconds of matching tolerations."""
     both = toleration(tolerationSeconds=60), toleration(key="broken", tolerationSeconds=20)
     assert due(*both) == SINCE + timedelta(seconds=20)
     assert due(toleration(), toleration(tolerationSeconds=20)) == SINCE + timedelta(seconds=20)
 
 
 def test_only_tolerations_for_exactly_no_execute_let_a_pod_stay():
-    """Digest 6.2 and 12.15: an empty effect lets pods be scheduled, not stay."""
+    """An empty effect lets pods be scheduled, not stay."""
     assert due(toleration(effect="")) == SINCE
     assert due(toleration(effect="NoSchedule")) == SINCE
 
 
 def test_other_effects_drive_nobody_away():
-    """Digest 12.15: None, NoSchedule and effects that nobody knows do not evict."""
+    """None, NoSchedule and effects that nobody knows do not evict."""
     for effect in ("None", "NoSchedule", "Whatever"):
         assert due(effect=effect) is None
 
@@ -86,7 +86,7 @@ def test_a_taint_without_a_time_has_always_been_there():
 
 
 def test_the_earliest_taint_of_all_devices_decides():
-    """Digest 6.2: earliest of all untolerated taints, over every device of every claim."""
+    """Earliest of all untolerated taints, over every device of every claim."""
     claims = (
         claim_value(result("d0", toleration(tolerationSeconds=50)), name="a"),
         claim_value(result("d1", toleration(tolerationSeconds=20)), name="b"),
@@ -98,7 +98,7 @@ def test_the_earliest_taint_of_all_devices_decides():
 
 
 def test_what_is_tolerated_is_read_from_the_allocation():
-    """Digest 6.2: from the result, not from the spec: the spec may say anything."""
+    """From the result, not from the spec: the spec may say anything."""
     held = claim_value(result("d0"))
     spec = {"devices": {"requests": [{"name": "r", "exactly": {"tolerations": [toleration()]}}]}}
     both = meta.view(
@@ -109,7 +109,7 @@ def test_what_is_tolerated_is_read_from_the_allocation():
 
 
 def test_only_pods_on_a_node_that_hold_the_device_and_go_on_are_driven_away():
-    """Digest 6.2: bound, claim reserved for it, not already deleting."""
+    """Bound, claim reserved for it, not already deleting."""
     held, where = claim_value(result("d0")), tainted(read_taint())
     assert eviction(pod_value(), (held,), where) is not None
     assert eviction(pod_value(spec={"nodeName": ""}), (held,), where) is None
@@ -122,7 +122,7 @@ def test_only_pods_on_a_node_that_hold_the_device_and_go_on_are_driven_away():
 
 
 def test_a_pod_holds_what_it_names_what_was_generated_and_its_extended_resources():
-    """Digest 6.2: upstream looks at spec.resourceClaims alone; extended resources count here."""
+    """Upstream looks at spec.resourceClaims alone; extended resources count here."""
     statuses = [{"name": "gen", "resourceClaimName": "made"}, {"name": "none"}]
     status = {
         "resourceClaimStatuses": statuses,
@@ -143,7 +143,7 @@ def test_a_pod_holds_what_it_names_what_was_generated_and_its_extended_resources
 
 
 def test_an_empty_selector_selects_everything_and_none_selects_nothing():
-    """Digest 2.5 and 12.15: nil deviceSelector matches nothing for the eviction controller."""
+    """Nil deviceSelector matches nothing for the eviction controller."""
     here = DeviceId(DRIVER, "pool", "d0")
     assert selects(rule_value(selector={}), here)
     without = meta.view(resource.DeviceTaintRule, {"spec": {"taint": taint()}})

@@ -14,7 +14,7 @@ def keys(pools, name, pool="pool"):
 
 
 def test_only_the_newest_generation_counts():
-    """Digest 6.2: own pool view, max generation only, complete or not."""
+    """Own pool view, max generation only, complete or not."""
     pools = Pools()
     pools.put(slice_value("old", device("d0", taint("old"))))
     assert keys(pools, "d0") == [("old", "old")]

@@ -37,7 +37,7 @@ def known(status, reason, message, *, effect="NoExecute", generation=3, observed
 
 
 def test_pods_that_have_yet_to_leave_are_counted():
-    """Digest 6.2: EvictionInProgress True, PodsPendingEviction."""
+    """EvictionInProgress True, PodsPendingEviction."""
     wanted = "True", "PodsPendingEviction"
     assert says(Progress(1, 1)) == (*wanted, "1 pod needs to be evicted in 1 namespace.")
     assert says(Progress(2, 2, 1)) == (
@@ -47,7 +47,7 @@ def test_pods_that_have_yet_to_leave_are_counted():
 
 
 def test_what_was_done_is_counted_since_the_controller_started():
-    """Digest 6.2: Completed; NotStarted where there was nothing to do."""
+    """Completed; NotStarted where there was nothing to do."""
     assert says(Progress(evicted=5)) == (
         "False",
         "Completed",
@@ -57,7 +57,7 @@ def test_what_was_done_is_counted_since_the_controller_started():
 
 
 def test_a_rule_without_effect_is_told_what_it_would_do():
-    """Digest 6.2: NoEffect, in upstream's words."""
+    """NoEffect, in upstream's words."""
     assert says(prospect=Prospect(41, 14, 5, 1), effect="None") == (
         "False",
         "NoEffect",
@@ -71,7 +71,7 @@ def test_a_rule_without_effect_is_told_what_it_would_do():
 
 
 def test_every_other_effect_evicts_nobody():
-    """Digest 6.2 and 12.15: OtherEffect, for effects that nobody knows too."""
+    """OtherEffect, for effects that nobody knows too."""
     wanted = ("False", "OtherEffect", "Eviction only happens for the NoExecute effect.")
     assert says(effect="NoSchedule") == says(effect="Whatever") == wanted
 
@@ -85,7 +85,7 @@ def test_what_is_already_said_is_not_said_again():
 
 
 def test_the_dry_run_is_made_once_for_a_spec():
-    """Digest 6.2: one-shot, repeated only after a spec change."""
+    """One-shot, repeated only after a spec change."""
     assert wants_prospect(rule_value(which=taint(effect="None")))
     assert not wants_prospect(rule_value())
     assert not wants_prospect(known("False", "NoEffect", "", effect="None"))
@@ -95,7 +95,7 @@ def test_the_dry_run_is_made_once_for_a_spec():
 
 
 def test_the_dry_run_counts_devices_and_the_pods_that_would_have_to_leave():
-    """Digest 6.2. Tolerations count as they would; pods that are on no node do not leave."""
+    """Tolerations count as they would; pods that are on no node do not leave."""
     pods = {"a": pod_value("a"), "b": pod_value("b"), "waiting": pod_value("waiting", spec={"nodeName": ""})}
     forecast = Forecast(
         rule_value(selector={"pool": "pool"}, which=taint(effect="None")), lambda k: pods.get(k.name)

@@ -1,4 +1,4 @@
-"""What garbage collection does for devices: claims go with their pod, slices with their node. Digest 6.5."""
+"""What garbage collection does for devices: claims go with their pod, slices with their node. Rule 6.5."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ BOTH = (garbagecollection.CONTROLLER, resourceclaims.CONTROLLER)
 
 
 def test_a_generated_claim_goes_with_its_pod():
-    """Digest 6.5: generated claims are deleted by owner when the pod goes away."""
+    """Rule 6.5: generated claims are deleted by owner when the pod goes away."""
 
     async def story(here: World) -> None:
         made = await here.pods.create(pod(claims=[]))
@@ -37,7 +37,7 @@ def test_a_generated_claim_goes_with_its_pod():
 
 
 def test_the_claim_for_extended_resources_goes_with_its_pod():
-    """Digest 6.5: so are the claims that a scheduler made for extended resources."""
+    """Rule 6.5: so are the claims that a scheduler made for extended resources."""
 
     async def story(here: World) -> None:
         made = await here.pods.create(pod(claims=[]))
@@ -51,7 +51,7 @@ def test_the_claim_for_extended_resources_goes_with_its_pod():
 
 
 def test_an_allocated_claim_is_held_by_its_finalizer_until_the_claim_controller_lets_go():
-    """Digest 6.5: delete-protection holds a claim until its consumers have been removed."""
+    """Rule 6.5: delete-protection holds a claim until its consumers have been removed."""
 
     async def alone(here: World) -> None:
         made = await here.pods.create(pod(claims=[]))
@@ -83,7 +83,7 @@ def test_an_allocated_claim_is_held_by_its_finalizer_until_the_claim_controller_
 
 
 def test_a_claim_in_use_by_another_pod_outlives_the_pod_it_was_made_for():
-    """Digest 6.5, C6: it is told to go and goes when the last consumer has left."""
+    """Rule 6.5, C6: it is told to go and goes when the last consumer has left."""
 
     async def story(here: World) -> None:
         made = await here.pods.create(pod(claims=[]))
@@ -108,7 +108,7 @@ def slice_of(node: Object) -> dict[str, Any]:
 
 
 def test_slices_of_a_node_go_with_it():
-    """Digest 6.5: ResourceSlices that a Node owns are collected with the Node."""
+    """Rule 6.5: ResourceSlices that a Node owns are collected with the Node."""
 
     async def story(here: World) -> None:
         nodes = here.client.resource("", "v1", "nodes", namespaced=False)

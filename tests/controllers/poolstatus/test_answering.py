@@ -1,4 +1,4 @@
-"""Requests for the status of pools, over the real server. Digest 6.3."""
+"""Requests for the status of pools, over the real server. Rule 6.3."""
 
 import pytest
 
@@ -43,7 +43,7 @@ async def answer(here: World, name: str = "q"):
 
 
 def test_a_request_is_answered_once_and_for_good():
-    """Digest 6.3: one-shot computation. What happens later does not change the answer."""
+    """Rule 6.3: one-shot computation. What happens later does not change the answer."""
 
     async def story(here: World) -> None:
         await publish(here)
@@ -79,7 +79,7 @@ def test_a_request_is_answered_once_and_for_good():
 
 
 def test_pools_that_are_still_being_published_are_waited_for():
-    """Digest 6.3: retries while pools are incomplete."""
+    """Rule 6.3: retries while pools are incomplete."""
 
     async def story(here: World) -> None:
         await publish(here, "one", 2, pool="pool")
@@ -96,7 +96,7 @@ def test_pools_that_are_still_being_published_are_waited_for():
 
 
 def test_after_five_looks_an_incomplete_pool_is_told_as_it_is():
-    """Digest 6.3: five of them."""
+    """Rule 6.3: five of them."""
 
     async def story(here: World) -> None:
         await publish(here, "one", 2, pool="pool")
@@ -115,7 +115,7 @@ def test_after_five_looks_an_incomplete_pool_is_told_as_it_is():
 
 
 def test_answers_and_questions_go_when_their_time_is_up(monkeypatch):
-    """Digest 6.3: completed and pending requests have their time to live."""
+    """Rule 6.3: completed and pending requests have their time to live."""
 
     async def story(here: World) -> None:
         await publish(here)
@@ -139,7 +139,7 @@ def test_answers_and_questions_go_when_their_time_is_up(monkeypatch):
 
 
 def test_processing_is_counted():
-    """Digest 6.3: requests_processed_total, request_processing_errors_total and
+    """Rule 6.3: requests_processed_total, request_processing_errors_total and
     request_processing_duration_seconds."""
 
     async def story(here: World) -> None:
@@ -164,7 +164,7 @@ def test_processing_is_counted():
 
 
 def test_neither_question_nor_answer_can_be_changed():
-    """Digest 2.5: the spec is immutable, and so is the status once it was written."""
+    """The spec is immutable, and so is the status once it was written."""
 
     async def story(here: World) -> None:
         await ask(here)
@@ -188,7 +188,7 @@ def test_neither_question_nor_answer_can_be_changed():
     ],
 )
 def test_a_question_that_makes_no_sense_is_refused(spec, path):
-    """Digest 2.2: limit 1 to 1000; 2.5: the driver is required."""
+    """Limit 1 to 1000; the driver is required."""
 
     async def story(here: World) -> None:
         with pytest.raises(errors.Invalid) as refused:
@@ -199,7 +199,7 @@ def test_a_question_that_makes_no_sense_is_refused(spec, path):
 
 
 def test_while_the_gate_is_off_nothing_is_served_and_nothing_runs():
-    """Digest 6.3: alpha."""
+    """Rule 6.3: alpha."""
 
     async def story(here: World) -> None:
         with pytest.raises(errors.NotFound):

@@ -1,4 +1,4 @@
-"""How pools stand, as values. Digest 6.3 and 2.5."""
+"""How pools stand, as values. Rule 6.3."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -44,7 +44,7 @@ def counts(pool):
 
 
 def test_devices_are_free_taken_or_kept_away():
-    """Digest 2.5: totalDevices, allocatedDevices, availableDevices, unavailableDevices."""
+    """totalDevices, allocatedDevices, availableDevices, unavailableDevices."""
     taint = {"key": "k", "effect": "NoExecute"}
     slices = [slice_(devices=("a", "b"), count=2), slice_(devices=("bad",), count=2, taints=[taint])]
     (pool,) = survey(slices, {(DRIVER, "p", "a"): None}, [])
@@ -67,7 +67,7 @@ def test_a_device_that_is_taken_and_tainted_counts_as_taken():
     ],
 )
 def test_taint_rules_keep_devices_away_too(selector, effect, unavailable):
-    """Digest 2.5: an empty selector selects every device, none at all selects nothing."""
+    """An empty selector selects every device, none at all selects nothing."""
     (pool,) = survey([slice_()], {}, [rule(effect, selector)])
     assert counts(pool)[3] == unavailable
 
@@ -80,7 +80,7 @@ def test_only_the_newest_generation_counts():
 
 
 def test_what_is_wrong_with_a_pool_is_told():
-    """Digest 2.5: validationError."""
+    """ValidationError."""
     (short,) = survey([slice_(count=3)], {}, [])
     assert short.written()["validationError"] == "it is incomplete: 1 of 3 slices are published"
     (twice,) = survey([slice_(count=2), slice_(count=2)], {}, [])
@@ -90,7 +90,7 @@ def test_what_is_wrong_with_a_pool_is_told():
 
 
 def test_pools_are_sorted_and_a_node_is_named_where_there_is_one():
-    """Digest 2.5: sorted by driver and pool; nodeName."""
+    """Sorted by driver and pool; nodeName."""
     slices = [slice_("b", nodeName="n"), slice_("a", allNodes=True), slice_("z", driver="a.example.com")]
     pools = survey(slices, {}, [])
     assert [(one.driver, one.name, one.node) for one in pools] == [
@@ -111,7 +111,7 @@ def test_administrators_take_nothing_away():
 
 
 def test_an_answer_shows_as_many_pools_as_were_asked_for_and_counts_all():
-    """Digest 2.5: poolCount, and pools up to the limit."""
+    """poolCount, and pools up to the limit."""
     pools = survey([slice_(f"p{n}") for n in range(5)], {}, [])
     told = plan.status(request(limit=2), pools, "2026-01-01T00:00:00Z")
     assert told["poolCount"] == 5
@@ -136,7 +136,7 @@ def test_a_request_may_be_for_one_pool():
     ],
 )
 def test_answers_are_kept_for_an_hour_and_questions_for_a_day(age_s, answered_s, wanted):
-    """Digest 6.3: one hour once completed, 24 hours while pending."""
+    """Rule 6.3: one hour once completed, 24 hours while pending."""
     answered = None if answered_s is None else NOW - timedelta(seconds=answered_s)
     made = NOW - timedelta(seconds=age_s)
     assert plan.step(request(made=made, answered=answered), NOW) == wanted

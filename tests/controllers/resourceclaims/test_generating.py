@@ -1,4 +1,4 @@
-"""Claims from templates, over the real server. Digest 6.1 (syncPod) and 12.3."""
+"""Claims from templates, over the real server. Rule 6.1 (syncPod)."""
 
 import pytest
 from hypothesis import given
@@ -30,7 +30,7 @@ from controllers.world import NS, World, tell
 
 @story
 async def test_a_pod_gets_a_claim_of_its_own_and_its_status_names_it(here: World):
-    """Digest 6.1: generateName `<pod>-<claim>-`, labels and annotations of the template and the
+    """Rule 6.1: generateName `<pod>-<claim>-`, labels and annotations of the template and the
     annotation with the pod's name for it, owned by the pod as controller, recorded by SSA."""
     await here.templates.create(template(labels={"a": "b"}, annotations={"x": "y"}))
     made = await here.pods.create(pod())
@@ -75,7 +75,7 @@ async def test_a_pod_that_leaves_or_is_done_gets_no_claim(here: World):
 
 @story
 async def test_each_entry_of_a_pod_gets_its_claim_and_a_later_record_keeps_the_earlier(here: World):
-    """Digest 6.1: the apply repeats what is recorded, for what it leaves out would be removed."""
+    """Rule 6.1: the apply repeats what is recorded, for what it leaves out would be removed."""
     await here.templates.create(template("first"))
     entries = [
         {"name": "one", "resourceClaimTemplateName": "first"},
@@ -97,7 +97,7 @@ async def test_each_entry_of_a_pod_gets_its_claim_and_a_later_record_keeps_the_e
 
 @story
 async def test_a_missing_template_is_told_on_the_pod_and_its_arrival_is_enough(here: World):
-    """Digest 6.1: event FailedResourceClaimCreation, "PodResourceClaim <name>: <error>"; counted."""
+    """Rule 6.1: event FailedResourceClaimCreation, "PodResourceClaim <name>: <error>"; counted."""
     await here.pods.create(pod())
     events = here.client.resource("", "v1", "events")
 
@@ -115,7 +115,7 @@ async def test_a_missing_template_is_told_on_the_pod_and_its_arrival_is_enough(h
 
 @story
 async def test_a_claim_that_is_refused_again_and_again_is_one_event_that_is_counted(here: World):
-    """Digest 6.1. Each attempt has a name of its own; with it every attempt would be an event of its own."""
+    """Rule 6.1. Each attempt has a name of its own; with it every attempt would be an event of its own."""
     await exhaust(here, "count/resourceclaims.resource.k8s.io")
     await here.templates.create(template())
     await here.pods.create(pod())
@@ -146,7 +146,7 @@ def test_a_template_that_arrives_wakes_the_pods_that_wait_for_it(monkeypatch):
 
 @story
 async def test_a_claim_that_was_made_and_not_recorded_is_found_again(here: World):
-    """Digest 6.1: reuse an orphan owned by the pod with the matching annotation."""
+    """Rule 6.1: reuse an orphan owned by the pod with the matching annotation."""
     made = await here.pods.create(pod())
     orphan = await here.claims.create(claim("orphan", **owned_by(made)))
     await here.claims.create(claim("other", **owned_by(made, entry="another")))
@@ -156,7 +156,7 @@ async def test_a_claim_that_was_made_and_not_recorded_is_found_again(here: World
 
 @story
 async def test_a_recorded_claim_that_vanished_is_made_again(here: World):
-    """Digest 6.1: a recorded claim that vanished is created again."""
+    """Rule 6.1: a recorded claim that vanished is created again."""
     await here.templates.create(template())
     await here.pods.create(pod())
     first = await generated(here)
@@ -173,7 +173,7 @@ async def test_a_recorded_claim_that_vanished_is_made_again(here: World):
 async def test_a_recorded_claim_that_the_cache_does_not_show_is_asked_for_before_it_is_made_again(
     here: World,
 ):
-    """Digest 6.1: falls back to a live GET."""
+    """Rule 6.1: falls back to a live GET."""
     made = await here.pods.create(pod())
     await here.quiet()
     await freeze(here, "resourceclaims")
@@ -189,7 +189,7 @@ async def test_a_recorded_claim_that_the_cache_does_not_show_is_asked_for_before
 
 @story
 async def test_a_recorded_claim_of_somebody_else_is_left_alone_and_not_used(here: World):
-    """Digest 6.1 and C4: the foreign claim stays as it is; the pod gets one of its own."""
+    """Rule 6.1 and C4: the foreign claim stays as it is; the pod gets one of its own."""
     foreign = await here.claims.create(claim("foreign"))
     await here.templates.create(template())
     made = await here.pods.create(pod(schedulingGates=[{"name": "wait"}]))
@@ -213,7 +213,7 @@ async def test_a_recorded_claim_of_somebody_else_is_left_alone_and_not_used(here
 
 @story
 async def test_a_recorded_claim_that_the_pod_owns_no_more_is_made_again(here: World):
-    """Digest 6.1: so is one that is no longer owned; it stays for whoever has it now."""
+    """Rule 6.1: so is one that is no longer owned; it stays for whoever has it now."""
     await here.templates.create(template())
     made = await here.pods.create(pod())
     first = await generated(here)
@@ -230,7 +230,7 @@ async def test_a_recorded_claim_that_the_pod_owns_no_more_is_made_again(here: Wo
 
 @story
 async def test_no_claim_is_made_where_none_is_wanted(here: World):
-    """Digest 12.3: a recorded entry without a name means that generation was skipped on purpose."""
+    """A recorded entry without a name means that generation was skipped on purpose."""
     made = await here.pods.create(pod())
     await here.pods.patch(
         "p", {"status": {"resourceClaimStatuses": [{"name": "gpu"}]}}, NS, subresource="status"
@@ -244,7 +244,7 @@ async def test_no_claim_is_made_where_none_is_wanted(here: World):
 
 @story
 async def test_a_pod_that_came_without_the_scheduler_is_reserved_once_there_is_an_allocation(here: World):
-    """Digest 6.1: adds reservedFor for claims that are already allocated; never triggers allocation."""
+    """Rule 6.1: adds reservedFor for claims that are already allocated; never triggers allocation."""
     made = await here.claims.create(claim())
     await here.pods.create(pod(claims=direct(), nodeName="n"))
     await here.quiet()
@@ -345,7 +345,7 @@ async def test_what_the_controller_does_not_know_survives_it(here: World):
     ],
 )
 def test_long_names_are_cut_in_proportion(pod_name, entry, base):
-    """Digest 6.1: `pod[:len(pod)*57/L] + "-" + claim[:len(claim)*57/L]`, no trailing dash."""
+    """Rule 6.1: `pod[:len(pod)*57/L] + "-" + claim[:len(claim)*57/L]`, no trailing dash."""
     assert base_name(pod_name, entry) == base
 
 

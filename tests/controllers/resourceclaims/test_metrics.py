@@ -1,4 +1,4 @@
-"""What the claim controller counts, under upstream's names. Digest 6.1 (metrics)."""
+"""What the claim controller counts, under upstream's names. Rule 6.1 (metrics)."""
 
 from allot.api import errors
 from controllers.resourceclaims.objects import (
@@ -31,7 +31,7 @@ def labels(allocated: str = "false", admin: str = "false", source: str = "") -> 
 
 @story
 async def test_claims_are_counted_by_allocation_and_source(here: World):
-    """Digest 6.1: the gauge has the labels allocated, admin_access and source, and follows each change."""
+    """Rule 6.1: the gauge has the labels allocated, admin_access and source, and follows each change."""
     made = await here.claims.create(claim())
     await shown(here, f"{labels()} 1")
     await allocate(here, made)
@@ -50,7 +50,7 @@ async def test_claims_are_counted_by_allocation_and_source(here: World):
 
 @story
 async def test_claims_for_administrators_are_counted_apart(here: World):
-    """Digest 6.1: admin_access."""
+    """Rule 6.1: admin_access."""
     namespaces = here.client.resource("", "v1", "namespaces", namespaced=False)
     await namespaces.patch(NS, {"metadata": {"labels": {"resource.kubernetes.io/admin-access": "true"}}})
     await here.quiet()
@@ -68,7 +68,7 @@ async def test_claims_for_administrators_are_counted_apart(here: World):
 
 @story
 async def test_claims_that_could_not_be_made_are_counted(here: World):
-    """Digest 6.1: creations are counted by how they went."""
+    """Rule 6.1: creations are counted by how they went."""
 
     async def refuse(request) -> None:
         if request.method == "POST" and request.path.endswith("/resourceclaims"):
@@ -89,7 +89,7 @@ async def test_claims_that_could_not_be_made_are_counted(here: World):
 
 @story
 async def test_the_queue_has_upstreams_name(here: World):
-    """Digest 6.1: workqueue metrics under name="resource_claim"."""
+    """Rule 6.1: workqueue metrics under name="resource_claim"."""
     await here.templates.create(template())
     await here.pods.create(pod())
     await generated(here)

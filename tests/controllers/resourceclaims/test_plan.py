@@ -63,7 +63,7 @@ def by(uid: str = "u1", **more: str) -> resource.ResourceClaimConsumerReference:
     ],
 )
 def test_a_cache_is_believed_about_what_it_has_seen_and_nothing_else(cached, gone, verdict):
-    """Digest 6.1: known deleted, replaced, terminal, deleted before scheduling; unknown is asked."""
+    """Rule 6.1: known deleted, replaced, terminal, deleted before scheduling; unknown is asked."""
     assert judge(by(), cached, gone) is verdict
 
 
@@ -148,7 +148,7 @@ def test_no_reservation_where_there_is_no_allocation_or_the_claim_goes_or_it_is_
 
 
 def test_memory_of_the_gone_is_bounded_and_keeps_the_node():
-    """Digest 6.1: upstream remembers the last 500 uids that it saw deleted; the bound is larger here."""
+    """Rule 6.1: upstream remembers the last 500 uids that it saw deleted; the bound is larger here."""
     gone = Gone()
     for n in range(GONE_MAX + 10):
         gone.add(f"u{n}", "node")
@@ -159,7 +159,7 @@ def test_memory_of_the_gone_is_bounded_and_keeps_the_node():
 
 
 def test_what_was_made_is_remembered_until_it_is_seen_and_doubted_after_a_minute():
-    """Digest 6.1: what upstream has its mutation cache for. It is emptied by what is seen, so that it
+    """Rule 6.1: what upstream has its mutation cache for. It is emptied by what is seen, so that it
     is small without a bound, and after a minute the server is asked."""
     made = Made()
     first, second = (Object(encode({"metadata": {"name": n, "uid": n}})) for n in "ab")

@@ -66,7 +66,7 @@ async def test_a_claim_waits_until_its_node_has_let_go(here: World):
 
 @story
 async def test_a_claim_that_others_deallocate_waits_for_its_node_too(here: World):
-    """Digest 6.1, N2. Others cannot see what nodes have prepared: the last reservation is their sign."""
+    """Rule 6.1, N2. Others cannot see what nodes have prepared: the last reservation is their sign."""
     made = await here.claims.create(claim())
     running = await here.pods.create(pod(claims=direct(), nodeName="n"))
     await allocate(here, made, consumer(running), protect=False)

@@ -1,4 +1,4 @@
-"""Reservations, deallocation and deletion, over the real server. Digest 6.1 (syncClaim), 12.1, 12.2."""
+"""Reservations, deallocation and deletion, over the real server. Rule 6.1 (syncClaim)."""
 
 import asyncio
 
@@ -37,7 +37,7 @@ async def deallocated(here: World, name: str = "c"):
 
 @story
 async def test_a_finished_pod_gives_its_claim_back(here: World):
-    """Digest 6.1: terminal phase; on transition to zero consumers the allocation is cleared."""
+    """Rule 6.1: terminal phase; on transition to zero consumers the allocation is cleared."""
     made = await here.claims.create(claim())
     running = await here.pods.create(pod(claims=direct()))
     await allocate(here, made, consumer(running))
@@ -59,7 +59,7 @@ async def test_a_consumer_whose_name_nothing_can_have_is_gone(here: World):
 
 @story
 async def test_reservation_and_allocation_go_in_one_write_and_the_finalizer_in_the_next(here: World):
-    """Digest 6.1 and 12.1, C1: no state that a watcher can see has an allocation without the finalizer,
+    """Rule 6.1, C1: no state that a watcher can see has an allocation without the finalizer,
     or the last reservation gone and the allocation left."""
     made = await here.claims.create(claim())
     running = await here.pods.create(pod(claims=direct()))
@@ -79,7 +79,7 @@ async def test_reservation_and_allocation_go_in_one_write_and_the_finalizer_in_t
 
 @story
 async def test_a_deleted_pod_gives_its_claim_back(here: World):
-    """Digest 6.1: known deleted."""
+    """Rule 6.1: known deleted."""
     made = await here.claims.create(claim())
     running = await here.pods.create(pod(claims=direct(), nodeName="n"))
     await allocate(here, made, consumer(running))
@@ -91,7 +91,7 @@ async def test_a_deleted_pod_gives_its_claim_back(here: World):
 
 @story
 async def test_a_reservation_of_a_pod_that_nobody_knows_is_removed_after_asking(here: World):
-    """Digest 6.1: unknown pod, live GET before removal."""
+    """Rule 6.1: unknown pod, live GET before removal."""
     made = await here.claims.create(claim())
     await allocate(here, made, {"resource": "pods", "name": "never", "uid": "was-never-here"})
     await deallocated(here)
@@ -100,7 +100,7 @@ async def test_a_reservation_of_a_pod_that_nobody_knows_is_removed_after_asking(
 
 @story
 async def test_a_reservation_of_a_pod_that_was_replaced_is_removed(here: World):
-    """Digest 6.1: the uid differs. The server is asked first: the cache may hold the older pod."""
+    """Rule 6.1: the uid differs. The server is asked first: the cache may hold the older pod."""
     made = await here.claims.create(claim())
     await here.pods.create(pod(claims=direct()))
     await allocate(here, made, {"resource": "pods", "name": "p", "uid": "of-an-earlier-pod"})
@@ -121,7 +121,7 @@ async def test_a_pod_that_holds_a_claim_without_naming_it_gives_it_back_too(here
 
 @story
 async def test_a_pod_deleted_before_it_was_scheduled_needs_nothing(here: World):
-    """Digest 6.1: deletionTimestamp without a node."""
+    """Rule 6.1: deletionTimestamp without a node."""
     made = await here.claims.create(claim())
     sent = pod(claims=direct())
     sent["metadata"]["finalizers"] = ["example.com/hold"]
@@ -145,7 +145,7 @@ async def test_a_pod_that_is_being_deleted_on_its_node_keeps_its_claim(here: Wor
 
 @story
 async def test_those_who_still_need_a_claim_keep_it(here: World):
-    """Digest 6.1: one of two consumers leaves: pruned, still allocated."""
+    """Rule 6.1: one of two consumers leaves: pruned, still allocated."""
     made = await here.claims.create(claim())
     first, second = await here.pods.create(pod("p1", direct())), await here.pods.create(pod("p2", direct()))
     await allocate(here, made, consumer(first), consumer(second))
@@ -160,7 +160,7 @@ async def test_those_who_still_need_a_claim_keep_it(here: World):
 
 @story
 async def test_consumers_that_are_not_pods_are_kept(here: World):
-    """Digest 6.1: unknown kinds of consumers are kept, and hold the allocation."""
+    """Rule 6.1: unknown kinds of consumers are kept, and hold the allocation."""
     made = await here.claims.create(claim())
     other = {"apiGroup": "example.com", "resource": "jobs", "name": "j", "uid": "u"}
     running = await here.pods.create(pod(claims=direct()))
@@ -177,7 +177,7 @@ async def test_consumers_that_are_not_pods_are_kept(here: World):
 
 @story
 async def test_without_the_finalizer_a_claim_stays_allocated(here: World):
-    """Digest 6.1: cleared only if the claim carries the finalizer."""
+    """Rule 6.1: cleared only if the claim carries the finalizer."""
     made = await here.claims.create(claim())
     running = await here.pods.create(pod(claims=direct()))
     await allocate(here, made, consumer(running), protect=False)
@@ -192,7 +192,7 @@ async def test_without_the_finalizer_a_claim_stays_allocated(here: World):
 
 @story
 async def test_an_allocated_claim_that_was_never_reserved_is_left_until_it_is_deleted(here: World):
-    """Digest 6.1: not touched unless deleted; then cleared, then the finalizer goes and so does the claim."""
+    """Rule 6.1: not touched unless deleted; then cleared, then the finalizer goes and so does the claim."""
     made = await here.claims.create(claim())
     held = await allocate(here, made)
     await here.quiet()
@@ -203,7 +203,7 @@ async def test_an_allocated_claim_that_was_never_reserved_is_left_until_it_is_de
 
 @story
 async def test_deleting_a_claim_in_use_waits_for_the_pod(here: World):
-    """Digest 6.5 and C6: the finalizer holds the claim until its consumers are gone."""
+    """Rule 6.5 and C6: the finalizer holds the claim until its consumers are gone."""
     made = await here.claims.create(claim())
     running = await here.pods.create(pod(claims=direct()))
     await allocate(here, made, consumer(running))
@@ -216,7 +216,7 @@ async def test_deleting_a_claim_in_use_waits_for_the_pod(here: World):
 
 @story
 async def test_a_generated_claim_goes_when_its_pod_is_done(here: World):
-    """Digest 6.1: DELETE right away, without waiting for the owner to go."""
+    """Rule 6.1: DELETE right away, without waiting for the owner to go."""
     await here.templates.create(template())
     running = await here.pods.create(pod())
     made = await generated(here)
@@ -257,7 +257,7 @@ async def test_a_generated_claim_stays_while_its_pod_restarts(here: World):
 
 @story
 async def test_a_claim_that_was_made_for_a_pod_and_never_recorded_goes_with_it(here: World):
-    """Digest 6.1, C3: the controller died between the two writes, and the pod has finished since."""
+    """Rule 6.1, C3: the controller died between the two writes, and the pod has finished since."""
     running = await here.pods.create(pod(claims=[]))
     await here.claims.create(claim(**owned_by(running)))
     await here.quiet()
@@ -267,7 +267,7 @@ async def test_a_claim_that_was_made_for_a_pod_and_never_recorded_goes_with_it(h
 
 @story
 async def test_a_generated_claim_of_a_pod_that_was_replaced_goes(here: World):
-    """Digest 6.1: owned by another uid than the pod of that name has."""
+    """Rule 6.1: owned by another uid than the pod of that name has."""
     await here.pods.create(pod(claims=[]))
     earlier = owned_by(await here.pods.get("p", NS))
     earlier["ownerReferences"][0]["uid"] = "of-an-earlier-pod"
@@ -277,7 +277,7 @@ async def test_a_generated_claim_of_a_pod_that_was_replaced_goes(here: World):
 
 @story
 async def test_a_generated_claim_of_a_pod_that_is_not_there_is_left_to_garbage_collection(here: World):
-    """Digest 6.1: the pod is not in the cache."""
+    """Rule 6.1: the pod is not in the cache."""
     made = await here.pods.create(pod(claims=[]))
     await here.pods.delete("p", NS, grace_period_s=0)
     await here.claims.create(claim(**owned_by(made)))
@@ -287,7 +287,7 @@ async def test_a_generated_claim_of_a_pod_that_is_not_there_is_left_to_garbage_c
 
 @story
 async def test_the_claim_for_extended_resources_is_given_back_and_deleted(here: World):
-    """Digest 6.1: found through pod.status; it is in no spec."""
+    """Rule 6.1: found through pod.status; it is in no spec."""
     sent = pod(claims=[])
     sent["spec"]["containers"][0]["resources"] = {
         "requests": {"example.com/gpu": "1"},

@@ -1,4 +1,4 @@
-"""What devices take from the node's own cpu, memory and huge pages. Digest 2.3, KEP-5517."""
+"""What devices take from the node's own cpu, memory and huge pages. KEP-5517."""
 
 from .. import field
 from ..field import Path

@@ -1,4 +1,4 @@
-"""What a ResourceClaim and a ResourceClaimTemplate may ask for. Digest 2.4, 2.6.
+"""What a ResourceClaim and a ResourceClaimTemplate may ask for.
 
 The spec of both is immutable, so an update of a claim is judged by that alone;
 the update of a template is judged in full as well, as upstream does.

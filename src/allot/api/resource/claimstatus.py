@@ -1,4 +1,4 @@
-"""What may be written into a claim's status. Digest 2.4, 2.6, 12.1, 12.2.
+"""What may be written into a claim's status.
 
 An allocation is set once and taken away whole; nothing in it ever changes.
 Entries of `reservedFor` and `devices` live only beside an allocation.

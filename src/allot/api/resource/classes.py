@@ -1,4 +1,4 @@
-"""What a DeviceClass may say. Digest 2.5, 2.6; names of extended resources: KEP-5004."""
+"""What a DeviceClass may say. Names of extended resources: KEP-5004."""
 
 from .. import names
 from ..field import FieldError, Path

@@ -1,4 +1,4 @@
-"""What `kubectl get` shows. Digest 2.1; `-o wide` of claims is our own addition.
+"""What `kubectl get` shows; `-o wide` of claims is our own addition.
 
 Upstream's table of claims stops at the state. Whoever waits for a pod wants to
 know which devices, on which node, of which class, and who uses them.

@@ -1,4 +1,4 @@
-"""What the server fills in while it reads, in the form of the request's version. Digest 2.1, 2.6.
+"""What the server fills in while it reads, in the form of the request's version.
 
 v1 and v1beta2 default every `exactly`; v1beta1 has no such member and goes by
 the class: without one the flat fields belong to nobody.

@@ -1,4 +1,4 @@
-"""What one device of a slice must look like. Digest 2.3, 2.6.
+"""What one device of a slice must look like.
 
 An update judges capacity and taints anew only when they changed: a rule that
 became stricter must not stop a driver from reporting something else.

@@ -4,7 +4,7 @@ Upstream checks twice: by hand, on the hub form, and then from declarations on
 the types of the request's version. So hand-written errors come first and always
 have v1 paths, and declared ones come after with the paths of the version that
 the client wrote in. Which rule belongs to which half is upstream's history, not
-logic; the digest (2.1) records it, and callers say `add` or `declare`.
+logic, and callers say `add` or `declare`.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Fields behind feature gates: dropped in silence while the gate is off. Digest 1.
+"""Fields behind feature gates: dropped in silence while the gate is off.
 
 A field that the stored object already uses stays, so switching a gate off does
 not make unrelated updates lose data. `*` in a path stands for every item of a

@@ -1,4 +1,4 @@
-"""The kinds of resource.k8s.io, as the server knows them. Digest 2.1, 2.6.
+"""The kinds of resource.k8s.io, as the server knows them.
 
 Everything is stored in the form of v1. Upstream serves only v1 unless asked; we
 serve v1beta2 and v1beta1 as well, with the deprecation warnings of 1.37.

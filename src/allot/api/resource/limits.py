@@ -1,4 +1,4 @@
-"""The numbers and well-known strings of resource.k8s.io. Digest 2.2."""
+"""The numbers and well-known strings of resource.k8s.io."""
 
 from typing import Final
 

@@ -1,6 +1,6 @@
 """Who may ask for administrator access, and who may write which part of a claim's status.
 
-Digest 2.4. The answers are field errors, so they surface as 422 and not as 403:
+The answers are field errors, so they surface as 422 and not as 403:
 upstream decides them during validation, and clients have learned that.
 """
 

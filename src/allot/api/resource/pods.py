@@ -1,4 +1,4 @@
-"""The rules of the pod fields that refer to claims. Digest 3.
+"""The rules of the pod fields that refer to claims.
 
 Pure functions for whoever owns the Pod kind: `spec_errors` and `status_errors`
 judge, `keep_unsaid_status` and `drop_gated` prepare.

@@ -1,4 +1,4 @@
-"""How a shareable device's capacity may be requested. Digest 2.3, KEP-5075.
+"""How a shareable device's capacity may be requested. KEP-5075.
 
 Amounts are exact. Steps are counted in whole units, each bound rounded up, as
 upstream does while its gate for fractions is off; with the gate on a fraction

@@ -1,4 +1,4 @@
-"""What a ResourcePoolStatusRequest may say. Digest 2.5.
+"""What a ResourcePoolStatusRequest may say.
 
 Somebody asks once how the pools of a driver stand; the controller answers once, in the status, and
 both are kept for a while. Neither the question nor the answer changes afterwards.

@@ -1,4 +1,4 @@
-"""What the server does to an object between reading and judging it. Digest 1, 2.4, 2.6.
+"""What the server does to an object between reading and judging it.
 
 Gated fields go, and members that upstream always shows are put in, so that the
 stored form is what v1 shows and needs no work on the way out.

@@ -1,4 +1,4 @@
-"""Which device class serves the name of an extended resource. KEP-5004, digest 5.
+"""Which device class serves the name of an extended resource. KEP-5004.
 
 Administrators should give a name to one class only. Where several have it, the one created last
 serves it; of those created in the same second, the first by name. The scheduler claims devices

@@ -1,4 +1,4 @@
-"""What a ResourceSlice must look like. Digest 2.3, 2.6."""
+"""What a ResourceSlice must look like."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a DeviceTaintRule may say. Digest 2.5."""
+"""What a DeviceTaintRule may say."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""v1beta1 and the hub form, both ways. Digest 2.1.
+"""v1beta1 and the hub form, both ways.
 
 The hub form is v1; v1beta2 is the same. v1beta1 differs in three places:
 

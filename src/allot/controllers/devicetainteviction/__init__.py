@@ -1,4 +1,4 @@
-"""Pods leave devices that are tainted with NoExecute. Digest 6.2.
+"""Pods leave devices that are tainted with NoExecute.
 
     pools      which taints the newest slices of each pool put on a device
     plan       when a pod must leave, and for which taints

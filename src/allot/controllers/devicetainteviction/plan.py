@@ -1,4 +1,4 @@
-"""When a pod must leave, and why. Pure. Digest 6.2, 12.15.
+"""When a pod must leave, and why. Pure.
 
 A pod must leave when a claim that it names and that is reserved for it holds a device
 with a NoExecute taint that the claim does not tolerate, or not for long enough. What is
@@ -115,7 +115,7 @@ def due_at(taint: resource.DeviceTaint, tolerations: Iterable[resource.DeviceTol
 
 
 def tolerates(toleration: resource.DeviceToleration, taint: resource.DeviceTaint) -> bool:
-    """May whoever has the toleration stay? Without an effect it only lets pods come (digest 12.15)."""
+    """May whoever has the toleration stay? Without an effect it only lets pods come."""
     if toleration.effect != NO_EXECUTE or toleration.key not in ("", taint.key):
         return False
     if toleration.operator == "Exists":

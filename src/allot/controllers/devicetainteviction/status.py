@@ -1,4 +1,4 @@
-"""What is written into a DeviceTaintRule. Pure. Digest 6.2."""
+"""What is written into a DeviceTaintRule. Pure."""
 
 from dataclasses import dataclass
 from typing import Any

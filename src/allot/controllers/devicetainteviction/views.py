@@ -40,7 +40,7 @@ def slice_of(object: Object) -> resource.ResourceSlice:
 
 
 def selection(rule: resource.DeviceTaintRule) -> str | None:
-    """How the rule's selector is spelled. None: no selector, which selects nothing (digest 2.5)."""
+    """How the rule's selector is spelled. None: no selector, which selects nothing."""
     selector = rule.spec.device_selector
     if selector is None:
         return None

@@ -1,4 +1,4 @@
-"""Answers how the pools of a driver stand, once for each ResourcePoolStatusRequest. Digest 6.3.
+"""Answers how the pools of a driver stand, once for each ResourcePoolStatusRequest.
 
     survey   what the caches say of the pools that were asked for: pure
     plan     what to do about a request: answer it, wait for its pools, delete it

@@ -1,6 +1,6 @@
 """Claims: made from templates, kept for who needs them, and given back.
 
-What it does, in the order of a claim's life (digest 6.1):
+What it does, in the order of a claim's life:
 
     generating   a pod that refers to a template gets a claim of its own, recorded in its status
     pod_loop     does that; reserves allocated claims for pods that came without the scheduler

@@ -1,4 +1,4 @@
-"""Which claims a pod needs, and what a generated one looks like. Digest 6.1, 12.3.
+"""Which claims a pod needs, and what a generated one looks like.
 
 Pure: what the caches say goes in, what to do comes out.
 """

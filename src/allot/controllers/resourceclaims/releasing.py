@@ -1,4 +1,4 @@
-"""Who may go from a claim's reservations, and what follows when the last one goes. Digest 6.1, 12.1.
+"""Who may go from a claim's reservations, and what follows when the last one goes.
 
 Pure. The order in which things are written keeps C1: reservation and allocation go in
 one write, the finalizer in a second.
