@@ -9,9 +9,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from allot.allocation import FIRST_FIT, Change, problem_of, solve
+from allot.allocation import FIRST_FIT, problem_of, solve
 from allot.allocation.clauses import conjuncts, without
 from allot.allocation.explanation import LINES_MAX
+from allot.allocation.remedies import Change
 
 from . import oracle, problems
 from .agreement import STEPS

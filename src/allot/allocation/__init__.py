@@ -3,8 +3,8 @@
 Nothing here knows a client, a clock or a random number. Reading order: `features`
 and `node` (what the world is like), `inventory` (what is published), `ledger`
 (what is taken), `demand` (what is asked), `question` (one demand put to one
-node), `search` (the answer), `policy` (which of many answers), `ranking` (which
-of many nodes), `explanation` (why not).
+node), `search` (the answer), `policy` (which of many answers), `outline` (the same
+for many nodes), `explanation` (why not).
 
     inventory = Inventory(features)                 # features: Features.of(["AdminAccess", ...])
     inventory.apply(slice)                          # a ResourceSlice; .remove(name) when it goes
@@ -29,96 +29,70 @@ calls can be chained without a test in between. The answer is one of
     Refused     the problem itself is wrong (`error`); `node_only` when other nodes may do
     Undecided   the step budget ran out first; never a statement about fitting
 
-`Ranker` keeps one answer per node for one demand and looks again only at the nodes
-that moved; `rank` is the same in one call. Policies: `POLICIES[name]`. Inventory and
+`Outlines` are answers for many nodes without the names: whether and how well, worked
+out once for nodes in the same situation. Policies: `POLICIES[name]`. Inventory and
 ledger can be forked (`fork()`): what-if questions pay for what they change.
 """
 
-from .answer import Answer, NoFit, Pick, Plan, Refused, Undecided
+from .answer import Answer, NoFit, Plan, Refused, Undecided
 from .budget import Budget
-from .demand import Alternative, ClaimDemand, Clause, Constraint, Demand, Request, Want, read_demand
+from .demand import Demand, read_demand
 from .explanation import Explanation, Group, RequestReport, explain
-from .features import FIELD_BY_NAME, Features
-from .inventory import Inventory, NodeView
-from .kind import BadSlice, Device, DeviceId, Kind, PoolId
-from .ledger import Hold, Ledger, Overlap, Taken, Usage, taken_by
+from .features import Features
+from .inventory import Inventory
+from .kind import BadSlice, DeviceId, PoolId
+from .ledger import Hold, Ledger, Taken, taken_by
 from .node import BadNodeSelector, Node, selects
 from .outline import Outline, Outlines
 from .policy import FIRST_FIT, LEAST_WASTE, POLICIES, SPREAD, Candidate, Cost, Policy
-from .pool import PoolView
 from .problem import BYTES_MAX as PROBLEM_BYTES_MAX
 from .problem import NotAProblem, Problem, problem_of, read_problem
-from .question import Question, Row, Standing, ask
-from .ranking import Ranked, Ranker, rank
 from .reasons import Reason
-from .remedies import Attempt, Change
-from .search import BUDGET_STEPS, allocate, answer
+from .remedies import Attempt
+from .search import BUDGET_STEPS, allocate
 from .selected import selected
 from .solving import Solved, solve
 
 __all__ = [
     "BUDGET_STEPS",
-    "FIELD_BY_NAME",
     "FIRST_FIT",
     "LEAST_WASTE",
     "POLICIES",
     "PROBLEM_BYTES_MAX",
     "SPREAD",
-    "Alternative",
     "Answer",
     "Attempt",
     "BadNodeSelector",
     "BadSlice",
     "Budget",
     "Candidate",
-    "Change",
-    "ClaimDemand",
-    "Clause",
-    "Constraint",
     "Cost",
     "Demand",
-    "Device",
     "DeviceId",
     "Explanation",
     "Features",
     "Group",
     "Hold",
     "Inventory",
-    "Kind",
     "Ledger",
     "NoFit",
     "Node",
-    "NodeView",
     "NotAProblem",
     "Outline",
     "Outlines",
-    "Overlap",
-    "Pick",
     "Plan",
     "Policy",
     "PoolId",
-    "PoolView",
     "Problem",
-    "Question",
-    "Ranked",
-    "Ranker",
     "Reason",
     "Refused",
-    "Request",
     "RequestReport",
-    "Row",
     "Solved",
-    "Standing",
     "Taken",
     "Undecided",
-    "Usage",
-    "Want",
     "allocate",
-    "answer",
-    "ask",
     "explain",
     "problem_of",
-    "rank",
     "read_demand",
     "read_problem",
     "selected",

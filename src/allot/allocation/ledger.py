@@ -172,16 +172,18 @@ class Ledger:
         """Hold devices for a claim whose allocation is not yet written.
 
         Refused, with nothing changed, when others hold one of them: the overlaps say
-        which. The plan may come from an older view; if the claim has settled since,
-        the newer truth stays and there is nothing to cancel later (L3).
+        which. A claim that the server has accepted meanwhile keeps what it has, since the
+        plan may come from an older view: there is nothing to refuse, and nothing to cancel
+        later (L3).
         """
         if self._is_settled(claim):
             return ()
-        wanted = Hold(tuple(devices), settled=False)
-        overlaps = tuple(self._conflicts(claim, wanted.devices))
-        if not overlaps:
-            self._replace(claim, wanted)
-        return overlaps
+        planned = tuple(devices)
+        refusals = tuple(self._conflicts(claim, planned))
+        if refusals:
+            return refusals
+        self._replace(claim, Hold(planned, settled=False))
+        return ()
 
     def settle(self, claim: ClaimUid, devices: Iterable[Taken]) -> None:
         """Record what the server accepted, whoever else holds it."""

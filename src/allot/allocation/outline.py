@@ -1,10 +1,10 @@
 """An answer without the names: does it fit, and how well?
 
 Nodes in the same situation are worked out once: equal devices, used equally, fit
-equally well, unless the policy cares for names (R3). `ranking` and the scheduler
-compare nodes by outlines and want the full answer for the chosen one alone. That one
-is copied where it can be: in equal situations the same plan is made, device by device,
-because nothing that decides it has a name (A4).
+equally well, unless the policy cares for names. The scheduler's boards compare nodes by
+outlines and want the full answer for the chosen one alone. That one is copied where it
+can be: in equal situations the same plan is made, device by device, because nothing that
+decides it has a name (A4).
 """
 
 from collections.abc import Sequence
