@@ -14,11 +14,12 @@ from allot.apiserver import identities
 from allot.base import Metrics, RandomIds, SystemClock
 from allot.client import Client, InProcessTransport
 from allot.fleet import fleet
-from allot.hollow import Actors, Renewing
-from allot.hollow.loop import CLAIMS, NODES, PODS, PREPARED
-from allot.hollow.pod_loop import Pods
+from allot.hollow.machine import HollowMachine
+from allot.hollow.registering import is_hollow
+from allot.hollow.settings import wished
 from allot.informers import Informer, Informers, ResourceId, Telemetry
 from allot.informers.reflector import Report
+from allot.node import FOLLOWED, Heard, Hosts, PodLoop
 from node.objects import NS
 
 from .test_pod_loop import allocate, make_claim, using
@@ -193,14 +194,15 @@ def test_nobody_is_refused_while_the_end_of_another_may_not_have_been_told_yet()
         async with world() as here:
             (machine,) = fleet("plugin", 1).members()
             await here.nodes.create(machine.node)
-            told = pods, _, nodes, _ = [Told(what) for what in (PODS, CLAIMS, NODES, PREPARED)]
+            told = pods, _, nodes, _ = [Told(what) for what in FOLLOWED]
 
             def of_node(name: str) -> Client:
                 return Client(InProcessTransport(here.server.api.handle, identities.node(name)))
 
             clock = SystemClock()
-            actors = Actors(here.client, of_node, clock, Renewing())
-            life = Pods(actors, FAST, [one.informer for one in told], Telemetry(Metrics(), clock))
+            hosts = Hosts(is_hollow, of_node, clock, Telemetry(Metrics(), clock))
+            machine = HollowMachine(clock, lambda pod: wished(pod, FAST))
+            life = PodLoop(hosts, Heard(*(one.informer for one in told)), machine)
             nodes.informer.handle(life.on_node)
             pods.informer.handle(life.on_pod)
             playing = asyncio.create_task(life.playing.run())

@@ -81,3 +81,18 @@ def test_what_is_wanted_is_what_the_pods_hold_together(moves):
             holding.hold("n", pod, wanted)
             held[pod] = wanted
     assert set(holding.wanted("n")) == set().union(*held.values())
+
+
+def test_a_claim_is_off_the_list_when_the_server_has_accepted_a_list_without_it():
+    """H2, and what another pod holds stays there without anybody waiting for it."""
+    holding: Holding[str] = Holding()
+    holding.hold("n", "p1", [A, B])
+    holding.hold("n", "p2", [B])
+    holding.said("n", ["a", "b"])
+    holding.release("n", "p1")
+    assert not holding.lacks("n", [A, B])
+    assert holding.lacks("n", [B])
+    holding.said("n", ["b"])
+    assert holding.lacks("n", [A, B])
+    holding.doubt("n")
+    assert not holding.lacks("n", [A])

@@ -4,29 +4,25 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import allot
-from allot.api import errors
+from allot.api import Object, errors
 from allot.client import level_of
 from allot.fleet import Fleet
-from allot.informers import Change, Election, Informers, ResourceId, Telemetry, lead_forever
+from allot.informers import Change, Election, Informers, Telemetry, lead_forever
+from allot.node import FOLLOWED, NODES, Heard, Hosts, LeaseLoop, PodLoop, lead, pods_by_node
 
 from .actors import Actors
-from .node_loop import Nodes
-from .pod_loop import Pods
+from .machine import HollowMachine
 from .register_loop import Registering
-from .settings import Stages
+from .registering import awake, is_awake, is_hollow
+from .settings import Stages, wished
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.2, 30.0
-
-PODS = ResourceId("", "v1", "pods")
-NODES = ResourceId("", "v1", "nodes", namespaced=False)
-CLAIMS = ResourceId("resource.k8s.io", "v1", "resourceclaims")
-PREPARED = ResourceId("node.allot.dev", "v1alpha1", "preparedclaims", namespaced=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,29 +83,34 @@ async def _term(process: Process, fleet: Fleet, stages: Stages, ready: Callable[
     """What is known is read anew at its beginning."""
     actors, informers = process.actors, process.informers
     leased = await _insist(lambda: Registering(actors, fleet, allot.__version__).run())
-    used = pods, claims, nodes, prepared = [informers.use(what) for what in (PODS, CLAIMS, NODES, PREPARED)]
+    heard = Heard(*(informers.use(what) for what in FOLLOWED))
     try:
-        await informers.refresh(*used)
-        living = Nodes(actors, nodes, process.telemetry, leased)
-        playing = Pods(actors, stages, used, process.telemetry)
-        stops = [
-            nodes.handle(living.on_node),
-            nodes.handle(playing.on_node),
-            claims.handle(playing.on_claim),
-            pods.handle(playing.on_pod),
-            prepared.handle(playing.on_prepared),
-        ]
-        ready()
+        await informers.refresh(*heard)
+        hosts = Hosts(is_hollow, actors.of_node, actors.clock, process.telemetry, "hollow")
+        machine = HollowMachine(
+            actors.clock,
+            lambda pod: wished(pod, stages),
+            pods_on=pods_by_node(heard.pods).__getitem__,
+            network_of=lambda node: _network(heard.node(node)),
+        )
+        leases = LeaseLoop(hosts, heard, actors.renewing, _awake, leased)
+        pods = PodLoop(hosts, heard, machine, patience_s=stages.patience_s)
+        stop = heard.nodes.handle(machine.on_node)
         try:
-            async with asyncio.TaskGroup() as group:
-                for work in (living.renew, living.waking.run, playing.playing.run, playing.saying.run):
-                    group.create_task(work())
+            await lead(heard, leases, pods, ready)
         finally:
-            for stop in stops:
-                stop()
+            stop()
     finally:
-        for informer in used:
+        for informer in heard:
             informers.leave(informer)
+
+
+def _awake(node: Object, now: str) -> list[dict[str, Any]] | None:
+    return None if is_awake(node) else awake(node.fields, now)
+
+
+def _network(node: Object | None) -> str:
+    return str((node.fields.get("spec") or {}).get("podCIDR") or "") if node is not None else ""
 
 
 async def _insist(work: Callable[[], Awaitable[T]]) -> T:

@@ -15,9 +15,10 @@ from typing import Any
 from allot.api import Object, age, errors, resource
 from allot.client import Client, Resource
 from allot.fleet import FLEET_LABEL, Fleet, Member
+from allot.node import LEASE_NAMESPACE, lease, owner_reference
 
-from .actors import LEASE_NAMESPACE, Actors, lease
-from .registering import owner_reference, pool_changes, registered, superfluous
+from .actors import Actors
+from .registering import pool_changes, registered, superfluous
 
 log = logging.getLogger(__name__)
 

@@ -85,10 +85,6 @@ def pool_changes(
     return resource.pools.changes([_owned(one, owner) for one in wanted], known)
 
 
-def owner_reference(node: Object) -> Fields:
-    return {"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": node.uid}
-
-
 def _owned(slice: Fields, owner: Fields | None) -> Fields:
     metadata = dict(slice["metadata"])
     if owner is not None:

@@ -11,7 +11,10 @@ such as `250ms`, `30s` or `1h30m`, except the exit code:
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
+
+from allot.api import core
 
 PREFIX = "hollow.allot.dev/"
 START, RUN, STOP, EXIT = (
@@ -33,23 +36,35 @@ class Stages:
 
 
 @dataclass(frozen=True, slots=True)
-class Renewing:
-    """A hollow node says once a minute that it is there; nobody worries for four."""
-
-    every_s: float = 60.0
-    duration_s: int = 240
-
-
-@dataclass(frozen=True, slots=True)
 class Wishes:
     start_s: float
-    run_s: float | None  # None: as long as pods of its kind run
+    run_s: float | None  # None: as long as nobody ends it
     stop_s: float
     exit_code: int
+    wrong: str = ""  # what could not be read, in words; the rest is as if nothing was wished
 
 
 class BadWish(ValueError):
     """An annotation that cannot be read. The message names it."""
+
+
+def wished(pod: core.Pod, stages: Stages) -> Wishes:
+    """Of a pod: what it says itself, and else what is usual for pods of its kind."""
+    ends = pod.spec.restart_policy in ("Never", "OnFailure")
+    usual = _usual(stages, ends)
+    annotations = pod.metadata.annotations
+    if not any(key.startswith(PREFIX) for key in annotations):
+        return usual
+    try:
+        found = wishes(annotations, stages)
+    except BadWish as bad:
+        return replace(usual, wrong=str(bad))
+    return replace(found, run_s=stages.run_s) if found.run_s is None and ends else found
+
+
+@cache
+def _usual(stages: Stages, ends: bool) -> Wishes:
+    return Wishes(stages.start_s, stages.run_s if ends else None, stages.stop_s, 0)
 
 
 def wishes(annotations: Mapping[str, str], stages: Stages) -> Wishes:

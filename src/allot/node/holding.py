@@ -49,6 +49,14 @@ class Holding(Generic[K]):
         said = self._said.get(node) or frozenset()
         return all(claim.uid in said for claim in claims)
 
+    def lacks(self, node: str, claims: Iterable[ClaimRef]) -> bool:
+        """H2, the other way round: nothing of these is on its list but what a pod holds."""
+        said = self._said.get(node, frozenset())
+        if said is None:
+            return False
+        left = [claim for claim in claims if claim.uid in said]
+        return not left or self.wanted_uids(node).issuperset(claim.uid for claim in left)
+
     def doubt(self, node: str) -> None:
         """Its word may be another than this process remembers: it has to speak again."""
         self._said[node] = None

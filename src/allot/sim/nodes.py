@@ -1,35 +1,39 @@
-"""Nodes, as simple as they can be: they say that they live, and their pods run and end.
+"""Nodes whose machines follow a script: they come and go, fall silent, and their pods run and end.
 
-A node does what the API asks of any node's agent: it starts a pod when all claims of the
-pod are allocated and reserved for it, says what it has prepared before it prepares and
-takes that back after it has unprepared (N2), reports how pods end, and removes those that
-were told to go. It has no faults of its own: it is not under test.
+A pod lives on them as on any node (`node`), with the rights of a node. How long its containers
+take to start, to run and to stop, and how they end, is decided by lot; and a machine that is lost
+takes with it whatever ran there. The nodes' way to the server has no faults: what the server
+cannot do for them is somebody's bug.
 """
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import Iterator
+import random
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-from allot.api import Object, age, core, errors, podclaims
-from allot.base import Clock
+from allot.api import Object, Request, Response, Transport, User, age, core, errors
+from allot.apiserver import identities
+from allot.base import Clock, Metrics
 from allot.client import Client
+from allot.hollow import HollowMachine, Wishes
+from allot.informers import Informers, Pace, Telemetry
+from allot.node import FOLLOWED, Heard, Hosts, LeaseLoop, PodLoop, Renewing, lead
 
 from . import things
 from .lots import Lots
-from .recording import Recorder, Seen
+from .recording import Recorder
 from .things import Fields, Things
 
 log = logging.getLogger(__name__)
 
 NODES = 5
 DEVICES_PER_NODE = 4
-FINISHED = ("Succeeded", "Failed")
-HEARTBEAT_S = 240.0
-LEASE_S = 480
+RENEWING = Renewing(every_s=240.0, duration_s=480)
 """A node that says so may be silent for ten minutes before it is given up on."""
-LEASE_NAMESPACE = "kube-node-lease"
+_PACE = Pace(first_s=0.2, longest_s=5.0, absent_s=60.0, watch_s=3600)
+_ABOUT_ITSELF = ("/leases/", "/nodes/")
 
 
 def name_of(number: int) -> str:
@@ -38,58 +42,60 @@ def name_of(number: int) -> str:
 
 class Nodes:
     def __init__(
-        self, client: Client, record: Recorder, lots: Lots, clock: Clock, *, shares: bool = False
+        self,
+        connect: Callable[[User], Transport],
+        record: Recorder,
+        lots: Lots,
+        clock: Clock,
+        *,
+        shares: bool = False,
     ) -> None:
         """With `shares` nodes have devices in parts as well, for a scheduler that knows how to."""
         self._shares = shares
-        self._things = Things(client)
+        self._connect = connect
+        self._things = Things(Client(connect(identities.ADMIN)))
         self._record = record
         self._lots = lots
         self._clock = clock
-        self._up: dict[str, asyncio.Task[None]] = {}  # heartbeats
-        self._lives: dict[str, _Life] = {}  # by uid of the pod
+        self._up: set[str] = set()
         self._silent: set[str] = set()
-        self._prepared: dict[str, dict[str, None]] = {}  # node -> uids of claims
-        self._saying: dict[str, asyncio.Lock] = {}  # by node
+        self._clients: dict[str, Client] = {}
+        self._machine = HollowMachine(clock, self._script)
         self._publishes = lots.draw("nodes publish what they prepare")[0] < 0.7
+        self._task: asyncio.Task[None] | None = None
 
     # -- coming and going -----------------------------------------------------------------------
 
     async def furnish(self) -> None:
+        listening = asyncio.Event()
+        self._task = asyncio.create_task(self._lead(listening), name="nodes")
+        self._task.add_done_callback(_tell_of_failure)
+        await listening.wait()
         for number in range(NODES):
             await self.join(name_of(number))
-        self._record.tell(self._hear)
 
     async def join(self, node: str) -> None:
         """A node comes, or comes back with nothing running."""
         if node in self._up:
             return
-        ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": age.timestamp(self._clock.now())}
+        self._up.add(node)
+        self._silent.discard(node)
         with contextlib.suppress(errors.Conflict):
-            await self._things.nodes.create(things.node(node, [ready]))
+            await self._things.nodes.create(things.node(node, [_ready(self._clock)]))
         await self.publish(node, DEVICES_PER_NODE)
         for shared in things.sharing_slices(node) if self._shares else ():
-            await self._insist(self._things.resourceslices.create(shared))
-        self._prepared[node] = {}
-        await self._say_prepared(node)
-        self._silent.discard(node)
-        self._up[node] = asyncio.create_task(self._beat(node), name=f"heartbeat {node}")
-        self._up[node].add_done_callback(_tell_of_failure)
-        for pod in self._record.all("pods"):
-            self._begin(pod)
+            await _insist(self._things.resourceslices.create(shared))
 
     async def lose(self, node: str) -> None:
         """The machine is gone, and so is its Node. What ran there runs no more."""
-        beating = self._up.pop(node, None)
-        if beating is None:
+        if node not in self._up:
             return
-        beating.cancel()
-        for uid in [uid for uid, life in self._lives.items() if life.node == node]:
-            self._lives.pop(uid).task.cancel()
-        await self._insist(self._things.nodes.delete(node))
+        self._up.discard(node)
+        self._machine.lose(node)
+        await _insist(self._things.nodes.delete(node))
         for one in self._record.all("resourceslices"):
             if one.fields["spec"]["nodeName"] == node:
-                await self._insist(self._things.resourceslices.delete(one.name))
+                await _insist(self._things.resourceslices.delete(one.name))
 
     def slices(self, node: str) -> list[Object]:
         """Of its plain devices."""
@@ -103,10 +109,10 @@ class Nodes:
         number = max(generation, least)
         for part in things.slices_of(node, devices, number, 2 if pause_s else 1):
             part["metadata"]["name"] += f"-{number}"
-            await self._insist(self._things.resourceslices.create(part))
+            await _insist(self._things.resourceslices.create(part))
             await asyncio.sleep(pause_s)
         for one in old:
-            await self._insist(self._things.resourceslices.delete(one.name))
+            await _insist(self._things.resourceslices.delete(one.name))
 
     def is_up(self, node: str) -> bool:
         return node in self._up
@@ -119,188 +125,85 @@ class Nodes:
         self._silent.discard(node)
 
     async def stop(self) -> None:
-        tasks = [*self._up.values(), *(life.task for life in self._lives.values())]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
 
-    async def _beat(self, node: str) -> None:
-        spec: Fields = {"holderIdentity": node, "leaseDurationSeconds": LEASE_S}
-        lease: Fields = {"metadata": {"name": node, "namespace": LEASE_NAMESPACE}, "spec": spec}
-        await self._insist(self._things.leases.create(lease))
-        while True:
-            await asyncio.sleep(HEARTBEAT_S * (0.8 + 0.2 * self._lots.draw(f"beat {node}")[0]))
-            if node in self._silent:
-                continue
-            renewal = {"spec": {"renewTime": age.micro_timestamp(self._clock.now())}}
-            await self._insist(self._things.leases.patch(node, renewal, LEASE_NAMESPACE))
-            await self._mend(node)
+    # -- their life -----------------------------------------------------------------------------
 
-    async def _mend(self, node: str) -> None:
-        """Who was told to be silent says that it is not."""
-        known = self._record.get("nodes", node)
-        conditions = (known.fields.get("status") or {}).get("conditions") or () if known else ()
-        if known is None or all(one["status"] == "True" for one in conditions if one["type"] == "Ready"):
-            return
-        now = age.timestamp(self._clock.now())
-        ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": now, "lastTransitionTime": now}
-        fresh = [ready, *(one for one in conditions if one["type"] != "Ready")]
-        await self._insist(
-            self._things.nodes.patch(node, {"status": {"conditions": fresh}}, subresource="status")
-        )
+    async def _lead(self, listening: asyncio.Event) -> None:
+        """All of them, as hollow nodes are led: one set of informers, and each writes as itself."""
+        rng: random.Random = self._lots.generator("nodes")
+        client = Client(self._connect(identities.HOLLOW_NODES))
+        async with Informers(client, rng, pace=_PACE) as informers:
+            heard = Heard(*(informers.use(what) for what in FOLLOWED))
+            await informers.synced()
+            telemetry = Telemetry(Metrics(), self._clock)
+            hosts = Hosts(lambda node: node.name in self._up, self._client, self._clock, telemetry)
+            leases = LeaseLoop(hosts, heard, RENEWING, _awake)
+            pods = PodLoop(hosts, heard, self._machine, publishes=self._publishes)
+            await lead(heard, leases, pods, listening.set)
 
-    # -- pods -----------------------------------------------------------------------------------
+    def _client(self, node: str) -> Client:
+        if node not in self._clients:
+            way = self._connect(identities.node(node))
+            self._clients[node] = Client(_Way(way, lambda: node in self._silent))
+        return self._clients[node]
 
-    def _hear(self, seen: Seen) -> None:
-        if seen.resource == "pods":
-            life = self._lives.get(seen.object.uid)
-            if life is not None:
-                life.pod = None if seen.type == "DELETED" else seen.object
-                life.changed.set()
-            elif seen.type != "DELETED":
-                self._begin(seen.object)
-        elif seen.resource == "resourceclaims":
-            for life in self._lives.values():
-                if life.waits:
-                    life.changed.set()
+    def _script(self, pod: core.Pod) -> Wishes:
+        """What a lot decides about a pod."""
+        metadata = pod.metadata
+        lot = self._lots.draw(f"life of {metadata.namespace}/{metadata.name} {metadata.creation_timestamp}")
+        lasts_s = None if pod.spec.restart_policy == "Always" else 5 + 600 * lot[1] ** 2
+        return Wishes(1 + 9 * lot[0], lasts_s, 20 * lot[2], int(lot[3] < 0.15))
 
-    def _begin(self, pod: Object) -> None:
-        node = pod.fields["spec"].get("nodeName") or ""
-        if node not in self._up or pod.uid in self._lives:
-            return
-        life = self._lives[pod.uid] = _Life(pod, node)
-        life.task = asyncio.create_task(self._live(life, pod), name=f"pod {pod.name}")
-        life.task.add_done_callback(_tell_of_failure)
 
-    async def _live(self, life: "_Life", pod: Object) -> None:
-        """From the moment a node hears of a pod until nothing of it is left there."""
-        lot = self._lots.draw(f"life of {pod.namespace}/{pod.name} {pod.metadata.creation_timestamp}")
-        await asyncio.sleep(1 + 9 * lot[0])
-        claims = await self._until_claims(life)
-        if claims is not None and life.may_run:
-            life.prepared = claims
-            await self._prepare(life.node, claims)
-            await self._report(life, "Running")
-            lasts_s = None if pod.fields["spec"]["restartPolicy"] == "Always" else 5 + 600 * lot[1] ** 2
-            await life.until_ended(lasts_s)
-            if not life.is_wanted:
-                await asyncio.sleep(20 * lot[2])
-            life.prepared = []
-            await self._unprepare(life.node, claims)
-            await self._report(life, FINISHED[lot[3] < 0.15])
-        while life.is_wanted:
-            await life.news()
-        if life.pod is not None:
-            await self._insist(
-                self._things.pods.delete(pod.name, pod.namespace, grace_period_s=0, uid=pod.uid)
-            )
-        self._lives.pop(pod.uid, None)
+class _Way:
+    """A node's way to the server; while it is silent, its word about itself reaches nobody."""
 
-    async def _until_claims(self, life: "_Life") -> list[str] | None:
-        """The uids of the pod's claims once it may use all of them; None if it was told to go first,
-        or has ended: it was given up on while its node was away."""
-        life.waits = True
-        while life.may_run and life.pod is not None:
-            found = list(self._claims(life.pod))
-            if all(found):
-                life.waits = False
-                return found
-            await life.news()
-        life.waits = False
+    def __init__(self, inner: Transport, is_silent: Callable[[], bool]) -> None:
+        self._inner = inner
+        self._is_silent = is_silent
+
+    async def send(self, request: Request) -> Response:
+        if self._is_silent() and any(part in request.path for part in _ABOUT_ITSELF):
+            raise errors.Unavailable("nobody hears of this node")
+        try:
+            response = await self._inner.send(request)
+        except errors.Internal as failure:
+            _failed(f"{request.method} {request.path}", failure)
+            raise
+        if response.status == errors.Internal.code:
+            _failed(f"{request.method} {request.path}", response.body)
+        return response
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+def _ready(clock: Clock) -> Fields:
+    return {"type": "Ready", "status": "True", "lastHeartbeatTime": age.timestamp(clock.now())}
+
+
+def _awake(node: Object, now: str) -> list[Fields] | None:
+    """Who was given up on says that it is there."""
+    conditions = (node.fields.get("status") or {}).get("conditions") or ()
+    if all(one["status"] == "True" for one in conditions if one["type"] == "Ready"):
         return None
+    ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": now, "lastTransitionTime": now}
+    return [ready, *(one for one in conditions if one["type"] != "Ready")]
 
-    def _claims(self, pod: Object) -> Iterator[str]:
-        """Of each claim of the pod the uid, or "" while the pod may not use it."""
-        for use in podclaims.used(pod.view(core.Pod)):
-            if use.origin is podclaims.Origin.EXTENDED:  # it may be left of an attempt at another node
-                continue
-            claim = self._record.get("resourceclaims", use.name, pod.namespace) if use.name else None
-            reserved = (claim.fields.get("status") or {}).get("reservedFor") or () if claim else ()
-            may_use = any(one["uid"] == pod.uid for one in reserved)
-            yield claim.uid if claim is not None and may_use else ""
 
-    async def _report(self, life: "_Life", phase: str) -> None:
-        pod = life.pod
-        if pod is None or _has_ended(pod):
-            return
-        now = age.timestamp(self._clock.now())
-        ready = {
-            "type": "Ready",
-            "status": "True" if phase == "Running" else "False",
-            "lastTransitionTime": now,
-        }
-        patch: Fields = {"status": {"phase": phase, "conditions": [ready]}, "metadata": {"uid": pod.uid}}
-        with contextlib.suppress(errors.Invalid):  # by now another pod has the name
-            await self._insist(self._things.pods.patch(pod.name, patch, pod.namespace, subresource="status"))
-
-    async def _prepare(self, node: str, claims: list[str]) -> None:
-        if claims:
-            self._prepared[node].update(dict.fromkeys(claims))
-            await self._say_prepared(node)
-
-    async def _unprepare(self, node: str, claims: list[str]) -> None:
-        """Except what another pod on the node still uses."""
-        used = {uid for life in self._lives.values() if life.node == node for uid in life.prepared}
-        for uid in claims:
-            if uid not in used:
-                self._prepared[node].pop(uid, None)
-        if claims:
-            await self._say_prepared(node)
-
-    async def _say_prepared(self, node: str) -> None:
-        """Each write follows the one before it, so that none is overtaken by an older list."""
-        if not self._publishes:
-            return
-        async with self._saying.setdefault(node, asyncio.Lock()):
-            status = {"claims": [{"uid": uid} for uid in self._prepared[node]]}
-            if self._record.get(things.PREPARED, node) is None:
-                with contextlib.suppress(errors.Conflict):
-                    await self._things.prepared.create({"metadata": {"name": node}, "status": status})
-                    return
-            await self._insist(self._things.prepared.patch(node, {"status": status}, subresource="status"))
-
-    @staticmethod
-    async def _insist(done: Any) -> None:
-        with contextlib.suppress(errors.Conflict, errors.NotFound, errors.Forbidden):
-            await done
+async def _insist(done: Awaitable[Any]) -> None:
+    with contextlib.suppress(errors.Conflict, errors.NotFound, errors.Forbidden):
+        await done
 
 
 def _tell_of_failure(task: "asyncio.Task[None]") -> None:
-    """What a node did not finish would look like a promise that somebody else has broken."""
     if not task.cancelled() and (failure := task.exception()) is not None:
-        log.error("the node's part for %s failed: %r", task.get_name(), failure)
+        _failed(task.get_name(), failure)
 
 
-def _has_ended(pod: Object) -> bool:
-    return (pod.fields.get("status") or {}).get("phase") in FINISHED
-
-
-class _Life:
-    """A pod on its node."""
-
-    def __init__(self, pod: Object, node: str) -> None:
-        self.pod: Object | None = pod
-        self.node = node
-        self.changed = asyncio.Event()
-        self.waits = False
-        self.prepared: list[str] = []
-        self.task: asyncio.Task[None]
-
-    @property
-    def is_wanted(self) -> bool:
-        return self.pod is not None and self.pod.metadata.deletion_timestamp is None
-
-    @property
-    def may_run(self) -> bool:
-        return self.is_wanted and self.pod is not None and not _has_ended(self.pod)
-
-    async def news(self) -> None:
-        self.changed.clear()
-        await self.changed.wait()
-
-    async def until_ended(self, at_most_s: float | None) -> None:
-        """Until the pod is told to go, is gone or given up on; or until it has run for so long."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(at_most_s):
-                while self.may_run:
-                    await self.news()
+def _failed(what: str, failure: object) -> None:
+    """What a node did not finish would look like a promise that somebody else has broken."""
+    log.error("the nodes' part in %s failed: %r", what, failure)

@@ -129,7 +129,7 @@ class World:
         record.start()
         with _Bugs() as bugs:
             shares = self._scope.real_scheduler
-            nodes = Nodes(self._client(), record, self._lots, clock, shares=shares)
+            nodes = Nodes(self._connect, record, self._lots, clock, shares=shares)
             people = People([self._client() for _ in self._servers], record, nodes)
             await people.furnish()
             await nodes.furnish()

@@ -1,0 +1,432 @@
+"""Leads the pods of its nodes through their lives: reads, asks the plan, does the deed, reads again.
+
+What is known of a pod comes from three places: the pod as heard, the node's list (`prepared_loop`)
+and the machine. A pod is admitted when it is first seen on its node, so whoever was bound first has
+the room; when a node is taken over, those that run come first, then the others by age.
+
+A pod that vanished from the API is stopped, unprepared, taken off the list and removed like any
+other; only nothing is written about it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from msgspec.structs import replace
+
+from allot.api import Object, age, core, errors, podclaims
+from allot.client import Resource
+from allot.informers import Again, Change, Deleted, Key, Reconciler
+
+from . import statuses
+from .admission import Admission, Refusal
+from .claims import ClaimRef, Lookup, NotReady, claims_of, known_claims, require_ready
+from .hosts import Heard, Hosts, node_of, pods_by_node
+from .machine import NOTHING, Found, Machine
+from .plan import PATIENCE_S, Standing, plan
+from .prepared_loop import PreparedLoop
+from .stages import (
+    Deed,
+    Delete,
+    Explain,
+    List,
+    Prepare,
+    Refuse,
+    Remove,
+    Report,
+    Rest,
+    Run,
+    Stop,
+    Unlist,
+    Unprepare,
+    Wait,
+)
+
+Fields = dict[str, Any]
+
+_SOON_S, _LATE_S = 1.0, 60.0
+_AT_ONCE_S = 0.01  # a wait that rounding made nothing would not move a clock
+
+
+@dataclass(slots=True)
+class Life:
+    pod: Object  # as last heard or written
+    view: core.Pod
+    node: str
+    standing: Standing
+    let_go: tuple[ClaimRef, ...] = ()  # no longer held, and perhaps still listed
+    denials: int = 0  # of its claims, by the server or a driver, against the cache
+
+
+Pause = Again | None
+
+
+class PodLoop:
+    def __init__(
+        self,
+        hosts: Hosts,
+        heard: Heard,
+        machine: Machine,
+        *,
+        patience_s: float = PATIENCE_S,
+        publishes: bool = True,
+    ) -> None:
+        self._hosts = hosts
+        self._heard = heard
+        self._machine = machine
+        self._patience_s = patience_s
+        self._lives: dict[str, Life] = {}  # by uid
+        self._taken_over: set[str] = set()  # nodes whose machine said what is there
+        self._admission = Admission()
+        self._on_node = pods_by_node(heard.pods)
+        self._using = heard.pods.cache.index("claims of waiting pods", _claim_keys)
+        self.playing: Reconciler[str] = Reconciler(
+            f"{hosts.name}_pods", self._play, hosts.clock, hosts.telemetry
+        )
+        self.prepared = PreparedLoop(hosts, heard, self._take_over, self.playing.add, publishes=publishes)
+        machine.changed(self.playing.add)
+
+    # -- hearing --------------------------------------------------------------------------------
+
+    def on_pod(self, change: Change) -> None:
+        pod = change.object
+        node = node_of(pod)
+        if not node:
+            return
+        if isinstance(change, Deleted):
+            self._vanished(pod)
+        elif self._is_ours(node) and self._meet(pod):
+            self.playing.add(pod.uid)
+
+    def on_claim(self, change: Change) -> None:
+        """Somebody may have waited for it. Pods that run do not mind."""
+        for pod in self._using[str(Key.of(change.object))]:
+            life = self._lives.get(pod.uid)
+            if life is not None:
+                life.standing.retry_s = None
+                self.playing.add(pod.uid)
+
+    def on_node(self, change: Change) -> None:
+        node = change.object
+        if isinstance(change, Deleted):
+            self._forget_node(node.name)
+        elif self._hosts.is_ours(node):
+            if node.name not in self._taken_over:
+                self.prepared.saying.add(node.name)
+            for pod in sorted(self._on_node[node.name], key=_place_in_line):
+                self._meet(pod)
+                self.playing.add(pod.uid)
+
+    def _meet(self, pod: Object) -> bool:
+        """Remember the pod as it is now. False if that is no news: the node wrote it."""
+        life = self._lives.get(pod.uid)
+        if life is None:
+            life = self._lives[pod.uid] = self._begun(pod)
+        elif life.pod.resource_version == pod.resource_version:
+            life.pod, life.view = pod, pod.view(core.Pod)  # those that all others share
+            return False
+        elif _is_before(pod, life.pod):
+            return False
+        life.pod, life.view, life.standing.is_gone = pod, pod.view(core.Pod), False
+        life.standing.refusal = self._admit(life)
+        return True
+
+    def _begun(self, pod: Object) -> Life:
+        """One that runs already brings its claims along.
+
+        So does one that an earlier process was about to start: that it runs may still be
+        written, late, so its claims stay on the list.
+        """
+        view, node = pod.view(core.Pod), node_of(pod)
+        life = Life(pod, view, node, Standing(self._hosts.clock.monotonic_s()))
+        claims = known_claims(view, self._lookup(pod))
+        if claims and (view.status.phase == "Running" or self._is_listed(node, claims)):
+            if view.is_finished:
+                life.let_go = claims
+            else:
+                self._hold(life, claims)
+        return life
+
+    def _is_listed(self, node: str, claims: tuple[ClaimRef, ...]) -> bool:
+        return not self.prepared.listed(node).isdisjoint(claim.uid for claim in claims)
+
+    def _vanished(self, pod: Object) -> None:
+        life = self._lives.get(pod.uid)
+        if life is None:
+            return
+        life.pod, life.view, life.standing.is_gone = pod, pod.view(core.Pod), True
+        if life.standing.is_there or life.standing.held:
+            self.playing.add(pod.uid)
+        else:
+            self._forget(life)
+
+    def _forget(self, life: Life) -> None:
+        self._admission.release(life.view)
+        self._lives.pop(life.pod.uid, None)
+
+    def _forget_node(self, node: str) -> None:
+        self.prepared.forget(node)
+        self._admission.forget(node)
+        self._taken_over.discard(node)
+        for pod in self._on_node[node]:
+            self._lives.pop(pod.uid, None)
+
+    def _is_ours(self, name: str) -> bool:
+        found = self._heard.node(name)
+        return found is not None and self._hosts.is_ours(found)
+
+    # -- reading --------------------------------------------------------------------------------
+
+    async def _play(self, uid: str) -> Pause:
+        life = self._lives.get(uid)
+        if life is None:
+            return None
+        if not self._is_ours(life.node):
+            del self._lives[uid]
+            return None
+        if life.node not in self._taken_over:
+            await self._take_over(life.node)
+        self._read(life)
+        try:
+            while self._lives.get(uid) is life:
+                now_s = self._hosts.clock.monotonic_s()
+                match plan(life.view, life.standing, now_s, self._patience_s):
+                    case Rest():
+                        if life.standing.is_gone:
+                            self._forget(life)
+                        return None
+                    case Wait(until_s):
+                        return Again(max(_AT_ONCE_S, until_s - now_s))
+                    case deed:
+                        is_done, pause = await self._do(deed, life)
+                        if not is_done:
+                            return pause
+        except errors.NotFound:
+            pass  # its end is told in a moment
+        return None
+
+    async def _take_over(self, node: str) -> None:
+        """Learn what the machine has, of pods that the API does not show any more too (N5, N8)."""
+        if node in self._taken_over:
+            return
+        for found in await self._machine.standing(node):
+            life = self._lives.get(found.pod.uid)
+            if life is None:
+                standing = Standing(self._hosts.clock.monotonic_s(), is_gone=True)
+                life = self._lives[found.pod.uid] = Life(found.pod, found.pod.view(core.Pod), node, standing)
+                self.playing.add(found.pod.uid)
+            if not life.standing.is_there:
+                self._find(life, found)
+        self._taken_over.add(node)
+
+    def _find(self, life: Life, found: Found) -> None:
+        standing = life.standing
+        standing.is_there = True
+        standing.devices = found.devices
+        standing.observed, standing.reported = found.observed, found.reported
+        if found.claims:
+            self._hold(life, found.claims)
+        standing.refusal = self._admit(life)
+
+    def _read(self, life: Life) -> None:
+        """What may have changed since the pod was last looked at; the rest is changed by deeds."""
+        standing = life.standing
+        standing.is_fresh = False
+        if not standing.observed.containers:
+            self._read_claims(life)
+        if standing.refusal is not None:
+            standing.refusal = self._admit(life)  # there may be room by now
+        standing.is_unlisted = not standing.held and self._is_unlisted(life)
+
+    def _read_claims(self, life: Life) -> None:
+        standing = life.standing
+        if standing.retry_s is not None and self._hosts.clock.monotonic_s() < standing.retry_s:
+            return
+        standing.retry_s = None
+        try:
+            standing.needs = claims_of(life.view, self._lookup(life.pod), self._offered(life.node))
+            standing.lacking = ""
+        except NotReady as why:
+            standing.needs, standing.lacking = (), str(why)
+        standing.is_listed = standing.held == standing.needs and self.prepared.says(life.node, standing.needs)
+
+    def _is_unlisted(self, life: Life) -> bool:
+        if life.let_go and self.prepared.lacks(life.node, life.let_go):
+            life.let_go = ()
+        return not life.let_go
+
+    def _admit(self, life: Life) -> Refusal | None:
+        """Whether there is room for the pod; once there was, it has it until it has ended."""
+        pod, observed = life.view, life.standing.observed
+        if pod.is_finished:
+            if not observed.runs:
+                self._admission.release(pod)
+        elif observed.containers or pod.status.phase == "Running":
+            self._admission.count(pod, self._offered(life.node))
+        elif not pod.metadata.deletion_timestamp:
+            return self._admission.admit(pod, self._offered(life.node))
+        return None
+
+    def _offered(self, name: str) -> Mapping[str, str]:
+        """What a node has for pods, device plugins included, as last told."""
+        node = self._heard.node(name)
+        return node.view(core.Node).status.allocatable if node is not None else {}
+
+    def _lookup(self, pod: Object) -> Lookup:
+        return lambda name: self._heard.claims.cache.get(name, pod.namespace)
+
+    # -- doing ----------------------------------------------------------------------------------
+
+    async def _do(self, deed: Deed, life: Life) -> tuple[bool, Pause]:
+        """Whether it is done; what is not is looked at again after the pause, or when told."""
+        standing, machine = life.standing, self._machine
+        match deed:
+            case Refuse():
+                return await self._refuse(life)
+            case Explain(reason, message):
+                said = statuses.explained(life.pod, reason, message)
+                if said is not None:
+                    await self._write(life, said)
+                standing.explained = message
+            case List():
+                return self._list(life)
+            case Prepare():
+                return await self._prepare(life)
+            case Run():
+                standing.is_there = True
+                standing.observed = await machine.run(life.node, life.pod, standing.devices or {})
+                standing.is_fresh = True
+            case Stop(grace_s):
+                standing.observed = await machine.stop(life.node, life.pod, grace_s)
+                standing.is_fresh = True
+            case Report():
+                await self._report(life)
+            case Unprepare():
+                await machine.unprepare(life.node, life.pod, standing.held)
+                standing.devices = None
+            case Unlist():
+                return self._unlist(life)
+            case Remove():
+                await machine.remove(life.node, life.pod.uid)
+                standing.observed, standing.is_there = NOTHING, False
+                self._admission.release(life.view)
+            case Delete():
+                name, namespace = life.pod.name, life.pod.namespace
+                await self._pods(life.node).delete(name, namespace, uid=life.pod.uid, grace_period_s=0)
+                return False, None  # what comes of it is heard
+            case Rest() | Wait():
+                pass
+            case _:
+                assert_never(deed)
+        return True, None
+
+    async def _refuse(self, life: Life) -> tuple[bool, Pause]:
+        """By the word of the server: nobody takes a refusal back, and a cache may be behind.
+
+        The node may have more by now. And while a list is taken over piece by piece, pods show
+        up before the end of others whose room they were given.
+        """
+        pod = life.pod
+        nodes = self._hosts.client(life.node).resource("", "v1", "nodes", namespaced=False)
+        node = await nodes.get(life.node)
+        if life.pod is not pod or not self._heard.pods.has_heard(pod.resource_version):
+            return False, Again(_SOON_S)
+        refusal = self._admission.admit(life.view, node.view(core.Node).status.allocatable)
+        if refusal is None:
+            return False, Again(_AT_ONCE_S)
+        await self._write(life, statuses.refused(refusal))
+        return True, None
+
+    def _list(self, life: Life) -> tuple[bool, Pause]:
+        standing = life.standing
+        self._hold(life, standing.needs)
+        standing.is_unlisted = False
+        standing.is_listed = self.prepared.says(life.node, standing.held)
+        if standing.is_listed:
+            return True, None
+        self.prepared.call_when_spoken(life.node, life.pod.uid)
+        return False, None
+
+    def _unlist(self, life: Life) -> tuple[bool, Pause]:
+        standing = life.standing
+        if standing.held:
+            life.let_go, standing.held = standing.held, ()
+            self.prepared.release(life.node, life.pod.uid)
+        standing.is_listed, standing.is_unlisted = False, self._is_unlisted(life)
+        if standing.is_unlisted:
+            return True, None
+        self.prepared.call_when_spoken(life.node, life.pod.uid)
+        return False, None
+
+    def _hold(self, life: Life, claims: tuple[ClaimRef, ...]) -> None:
+        life.standing.held = claims
+        self.prepared.hold(life.node, life.pod.uid, claims)
+
+    async def _prepare(self, life: Life) -> tuple[bool, Pause]:
+        try:
+            claims = await self._confirmed(life)
+            life.standing.is_there = True
+            life.standing.devices = await self._machine.prepare(life.node, life.pod, claims)
+        except NotReady as why:
+            wait_s = min(_LATE_S, _SOON_S * 2.0 ** min(life.denials, 10))
+            life.denials += 1
+            life.standing.needs, life.standing.lacking = (), str(why)
+            life.standing.retry_s = self._hosts.clock.monotonic_s() + wait_s
+        return True, None
+
+    async def _confirmed(self, life: Life) -> list[Object]:
+        """N1, by the word of the server: a cache may be behind."""
+        asking = self._hosts.client(life.node).resource("resource.k8s.io", "v1", "resourceclaims")
+        found = []
+        for claim in life.standing.held:
+            try:
+                one = await asking.get(claim.name, claim.namespace)
+            except (errors.NotFound, errors.Forbidden) as gone:
+                raise NotReady(str(gone)) from None
+            if one.uid != claim.uid:
+                raise NotReady(f"claim {claim.name} is another one now")
+            require_ready(life.view, one)
+            found.append(one)
+        return found
+
+    async def _report(self, life: Life) -> None:
+        standing = life.standing
+        observed, now = standing.observed.seen, age.timestamp(self._hosts.clock.now())
+        must_go = bool(life.view.metadata.deletion_timestamp)
+        say = statuses.ended if observed.has_ended or must_go else statuses.observed
+        await self._write(life, say(life.pod, observed, now))
+        standing.reported = observed
+
+    async def _write(self, life: Life, status: Fields) -> None:
+        pod = life.pod
+        metadata = {"uid": pod.uid, "resourceVersion": pod.resource_version}
+        patch = {"metadata": metadata, "status": status}
+        written = await self._pods(life.node).patch(pod.name, patch, pod.namespace, subresource="status")
+        if life.pod is pod or _is_before(life.pod, written):
+            phase = status.get("phase", life.view.status.phase)
+            # Nothing else was written, and reading all of it again would cost more than the rest.
+            life.pod = written
+            life.view = replace(life.view, status=replace(life.view.status, phase=phase))
+
+    def _pods(self, node: str) -> Resource:
+        return self._hosts.client(node).resource("", "v1", "pods")
+
+
+def _is_before(pod: Object, other: Object) -> bool:
+    """Of the same pod; a server that does not count its versions is believed."""
+    mine, theirs = pod.resource_version, other.resource_version
+    return mine.isdigit() and theirs.isdigit() and int(mine) < int(theirs)
+
+
+def _place_in_line(pod: Object) -> tuple[bool, str, Key]:
+    """Whoever runs, then the older one: nobody remembers in which order they were bound."""
+    view = pod.view(core.Pod)
+    return view.status.phase != "Running", view.metadata.creation_timestamp, Key.of(pod)
+
+
+def _claim_keys(pod: Object) -> tuple[str, ...]:
+    """An index function: bound pods that wait, by the claims they name."""
+    view = pod.view(core.Pod)
+    if not view.spec.node_name or view.status.phase not in ("", "Pending"):
+        return ()
+    return tuple(str(Key(pod.namespace, name)) for name in podclaims.names(view))
