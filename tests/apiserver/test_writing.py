@@ -142,6 +142,8 @@ def test_a_dry_run_changes_nothing(api):
     }
     assert api("GET", f"{CONFIGS}/a").body["data"] == {"x": "1"}
     assert api("POST", CONFIGS, config(), dryRun="some").status == 400
+    made = api("POST", CONFIGS, config("b")).body
+    assert api("PUT", f"{CONFIGS}/b", made, dryRun="some").status == 400, "also where nothing would change"
 
 
 def test_status_is_written_through_its_own_door(api):

@@ -20,6 +20,9 @@ CONFIGS = {
 }
 
 
+TRUE = {"name": "always", "expression": "true"}
+
+
 def policy(*validations: Any, rule: Any = CONFIGS, **spec: Any) -> dict[str, Any]:
     said = [one if isinstance(one, dict) else {"expression": one} for one in validations]
     match = {"resourceRules": [rule], **spec.pop("match", {})}
@@ -296,6 +299,10 @@ def test_an_expression_without_end_is_cut_off_by_its_cost(cluster):
         (policy("true", failurePolicy="Maybe"), "failurePolicy"),
         (policy("true", rule={**CONFIGS, "operations": ["READ"]}), "operations"),
         (policy("true", paramKind={"kind": "ConfigMap"}), "paramKind"),
+        (policy("true", matchConditions=[TRUE, TRUE]), r"matchConditions\[1\]\.name: Duplicate value"),
+        (policy("true", matchConditions=[{**TRUE, "name": ""}]), r"matchConditions\[0\]\.name: Required"),
+        (policy("true", matchConditions=[{**TRUE, "name": f"c{n}"} for n in range(65)]), "Too many: 65"),
+        (policy("true", variables=[TRUE, TRUE]), r"variables\[1\]\.name: Duplicate value"),
     ],
 )
 def test_what_could_not_be_enforced_is_refused(cluster, wanted, text):

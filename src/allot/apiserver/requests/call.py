@@ -28,6 +28,7 @@ class Call(msgspec.Struct, frozen=True):
 
     @property
     def dry_run(self) -> bool:
+        """Whether nothing is to be written. Raises BadRequest."""
         said = self.request.query.get("dryRun", "")
         if said not in ("", "All"):
             raise errors.BadRequest(f'dryRun: Unsupported value: "{said[:64]}": supported values: "All"')

@@ -183,6 +183,7 @@ class Writer:
     ) -> Outcome | Refused:
         assert found.object is not None
         current = found.object
+        dry_run = call.dry_run  # asked first: what cannot be meant is refused although nothing would change
         old, new = cast(Fields, current.fields), sent.hub
         await self._prepare_change(call, current, old, new, sent, context)
         gone = _let_go(call.kind, new)
@@ -195,7 +196,7 @@ class Writer:
         stored = await call.seat.do(partial(stored_form, new))
         async with await self._quotas.charged(this):
             self._guard.guard(call.kind, old, None if gone else new, context)
-            if call.dry_run:
+            if dry_run:
                 await self._repository.rehearse(context.extra_writes)
                 return Outcome(_rehearsed(found.key, new, current), False, context.warnings)
             write = Delete(found.key) if gone else Put(found.key, stored)

@@ -15,6 +15,7 @@ from allot.api import field as wrong
 
 from .views import PolicySpec, Validation
 
+MATCH_CONDITIONS_MAX: Final = 64
 BUDGET: Final = 10_000_000
 BUDGET_OF_ONE: Final = 1_000_000
 BUDGET_AT_ONCE: Final = 1_000
@@ -136,8 +137,8 @@ class _Run:
 
 
 def problems(spec: PolicySpec) -> list[FieldError]:
-    """What is wrong with the expressions of a policy."""
-    found: list[FieldError] = []
+    """What is wrong with the expressions of a policy, and with the names that some of them have."""
+    found = [*_misnamed(spec)]
     for path, text in _expressions(spec):
         try:
             rule = cel.compile_rule(text, _DECLARED)
@@ -149,6 +150,20 @@ def problems(spec: PolicySpec) -> list[FieldError]:
         if not is_variable and str(rule.type) not in (wanted, "dyn"):
             found.append(wrong.invalid(path, text, f"must evaluate to {wanted}"))
     return found
+
+
+def _misnamed(spec: PolicySpec) -> Iterator[FieldError]:
+    conditions = _SPEC / "matchConditions"
+    if len(spec.match_conditions) > MATCH_CONDITIONS_MAX:
+        yield wrong.too_many(conditions, len(spec.match_conditions), MATCH_CONDITIONS_MAX)
+    for path, listed in ((conditions, spec.match_conditions), (_SPEC / "variables", spec.variables)):
+        seen: set[str] = set()
+        for at, one in enumerate(listed):
+            if not one.name:
+                yield wrong.required(path[at] / "name")
+            elif one.name in seen:
+                yield wrong.duplicate(path[at] / "name", one.name)
+            seen.add(one.name)
 
 
 def path_ends(path: Path, names: tuple[str, ...]) -> bool:
