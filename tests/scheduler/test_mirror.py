@@ -122,7 +122,7 @@ def test_what_comes_is_seen_and_what_goes_is_not(what: ResourceId):
 
 @pytest.mark.parametrize("what", SOURCES, ids=lambda what: what.plural)
 def test_what_cannot_be_read_is_told_until_it_can_or_is_gone(what: ResourceId):
-    """I1."""
+    """MIRROR1."""
     follower, namespace = Follower(), "default" if what.namespaced else ""
     odd = {"status": {"allocatable": {"cpu": "much"}}} if what == NODES else ODD
     follower.added(what, thing("x", 1, namespace, **odd))

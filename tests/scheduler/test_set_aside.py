@@ -1,4 +1,4 @@
-"""I1: what cannot be read is set aside. It ends nothing, holds what it held, and is taken in again."""
+"""MIRROR1: what cannot be read is set aside. It ends nothing, holds what it held, and is taken in again."""
 
 import logging
 from typing import Any

@@ -6,7 +6,7 @@ Where it sits
     things became known, and no cycle sees half of a change. How news enter the snapshot is
     written in `mirror`; here is what follows for the pods that wait.
 
-An object that cannot be read (I1) is logged once and counted in the metrics while it lasts.
+An object that cannot be read (MIRROR1) is logged once and counted in the metrics while it lasts.
 """
 
 import logging

@@ -6,9 +6,9 @@ Where it sits
     follow the cluster needs one of these and no scheduler. A resource is a line in `SOURCES`.
 
 What it promises
-    I1  An object that cannot be read ends nothing and is used by nobody, and what it held
-        stays held; of taint rules and budgets, which forbid, the last that was understood
-        stays in force. The reader of the cluster is told of it, and when it reads well again.
+    MIRROR1  An object that cannot be read ends nothing and is used by nobody, and what it held
+             stays held; of taint rules and budgets, which forbid, the last that was understood
+             stays in force. The reader of the cluster is told of it, and when it reads well again.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -90,7 +90,7 @@ TAINT_RULE_CHANGED: Heard = (Noticed(Event.TAINT_RULE_CHANGED),)
 
 
 class Reader(Protocol):
-    """Who reads the cluster, and hears which objects cannot be read (I1)."""
+    """Who reads the cluster, and hears which objects cannot be read (MIRROR1)."""
 
     def misread(self, what: ResourceId, object: Object, why: Exception) -> None: ...
 
