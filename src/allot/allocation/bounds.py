@@ -12,6 +12,15 @@ Four questions, each cheaper than a search, and each a proof when the answer is 
     distinct  are there enough different values left for a distinctAttribute constraint?
 
 An answer of yes promises nothing.
+
+An example
+    A card of 8Gi is published whole and in halves, as in `state`. Three devices are asked for.
+
+    Each of them draws 4Gi at the least, 12Gi together, and there are 8: `amounts` says no, and
+    not one of the combinations is tried. Two devices pass: 8Gi suffice, and the card, which is
+    one place to `devices`, has room for two of the smallest. Once the whole card is taken the
+    remaining one of them needs 4Gi of nothing: no again, one step into the search and not after
+    all that could have followed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

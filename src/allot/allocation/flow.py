@@ -3,6 +3,29 @@
 A bipartite flow, grown one unit at a time along alternating paths. Sets of places
 are the bits of an integer, so a step looks at all of them at once. `most_usable` is
 the same question for amounts: how much of a place can be used up at all.
+
+An example
+    Two needs of one unit each. The first may have place 0 or 1, the second place 0 alone.
+    The first takes place 0; the second finds it full, and moves the first on to place 1:
+
+    >>> first, second = Need(places=0b011, units=1), Need(places=0b001, units=1)
+    >>> matchable([first, second], room=[1, 1])
+    True
+
+    Were both bound to place 0, there would be nowhere to move to, unless it had room for two:
+
+    >>> matchable([second, second], room=[1, 1]), matchable([second, second], room=[2, 1])
+    (False, True)
+
+    With both needs met, a unit of the first can only be in place 1:
+
+    >>> bin(open_places([first, second], room=[1, 1]))
+    '0b10'
+
+    Of 10 units, pieces of 4 and 6 use up all, pieces of 4 alone only 8:
+
+    >>> most_usable(10, frozenset({4, 6})), most_usable(10, frozenset({4}))
+    (10, 8)
 """
 
 from collections.abc import Iterator, Sequence

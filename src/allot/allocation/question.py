@@ -12,6 +12,19 @@ earlier choices (devices in use, counters, groups, shared capacity, constraints)
 ERROR matters only where upstream's order of trying reaches it, so it is an answer
 here and not an exception. A request for all devices is the exception to that: it
 looks at every device before anything is tried.
+
+An example
+    A node publishes `small` with 16Gi, `large` with 80Gi, `worn` with 80Gi and a taint, and
+    `bare`, which says nothing of its memory. One device of at least 40Gi is asked for.
+
+        small    NO        the selector says no, whatever else is chosen
+        large    OPEN
+        worn     BLOCKED   selected, and nobody tolerates its taint
+        bare     ERROR     the selector reads what is not there
+
+    `worth_trying` is large and bare: where the order of trying comes to bare before a plan is
+    complete, the answer is its error. `selected` is large and worn: who asks for all devices
+    asks for both, and cannot have them.
 """
 
 from collections.abc import Mapping

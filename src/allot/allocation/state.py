@@ -3,6 +3,16 @@
 `take` does all checks that depend on earlier choices, in upstream's order, and
 either changes everything or nothing; `undo` takes back the latest. Nothing else
 changes the state, so there is one place where undo can be wrong.
+
+An example
+    A card of 8Gi is published whole and in halves, and a claim asks for two devices of it.
+
+        take whole     yes: all 8Gi of the card's counter are drawn
+        take half-0    no: nothing is left of the counter, and nothing has changed
+        undo           the 8Gi are back
+        take half-0    yes, and 4Gi are left
+        take half-0    no: it is in use
+        take half-1    yes: the claim has its two devices
 """
 
 from typing import NamedTuple
