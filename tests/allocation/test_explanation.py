@@ -47,15 +47,15 @@ def release(problem, holder: str) -> None:
 
 
 def check(problem) -> int:
-    """E1 and E2; how many changes were suggested."""
+    """EXPL1 and EXPL2; how many changes were suggested."""
     verdict, explanation = explained(problem)
     assert explanation.text()
     assert json.dumps(explanation.as_json())
     for report in explanation.requests:
-        assert sum(group.devices for group in report.groups) == report.looked_at, "E1"
+        assert sum(group.devices for group in report.groups) == report.looked_at, "EXPL1"
     for change in explanation.changes:
         try:
-            assert oracle.solve(changed(problem, change), STEPS).verdict == "fits", f"E2: {change.text}"
+            assert oracle.solve(changed(problem, change), STEPS).verdict == "fits", f"EXPL2: {change.text}"
         except oracle.OutOfSteps:
             continue
     assert verdict != "fits" or not explanation.changes

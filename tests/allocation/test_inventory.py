@@ -202,7 +202,7 @@ def test_a_node_selector_that_cannot_be_read_is_said_so():
 
 
 def test_only_nodes_that_a_change_may_concern_have_moved():
-    """I2, I4."""
+    """INV2, INV4."""
     inventory = stocked(
         slice_of(device("a"), name="a", pool="a"), slice_of(device("b"), name="b", pool="b", nodeName="there")
     )
@@ -216,7 +216,7 @@ def test_only_nodes_that_a_change_may_concern_have_moved():
 
 
 def test_a_fork_can_add_and_remove_without_its_parent_noticing():
-    """I3: what if this node had another card?"""
+    """INV3: what if this node had another card?"""
     inventory = stocked(slice_of(device("a"), name="a", pool="a"), slice_of(device("b"), name="b", pool="b"))
     fork = inventory.fork()
     fork.apply(slice_of(device("new"), name="c", pool="c"))
@@ -227,7 +227,7 @@ def test_a_fork_can_add_and_remove_without_its_parent_noticing():
 
 
 def test_counters_of_a_whole_pool_concern_only_the_nodes_that_have_its_devices():
-    """I2. A fleet of cards in parts: what happens on one node is no news for the others."""
+    """INV2. A fleet of cards in parts: what happens on one node is no news for the others."""
     inventory = stocked(
         cards(8),
         slice_of(partition("part", "card-0", 4), slices=2),
@@ -320,7 +320,7 @@ def described(inventory: Inventory) -> list[object]:
 )
 @settings(max_examples=200)
 def test_a_history_and_its_outcome_give_the_same_views(history, forked_at, removed):
-    """I1, with a fork somewhere on the way and removals at the end."""
+    """INV1, with a fork somewhere on the way and removals at the end."""
     inventory = Inventory(EVERYTHING)
     latest = {}
     for at, one in enumerate(history):

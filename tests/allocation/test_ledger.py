@@ -30,7 +30,7 @@ def test_a_flight_holds_its_devices():
 
 
 def test_a_plan_that_overlaps_is_refused_and_changes_nothing():
-    """L1: two plans made from the same view; the second one to fly has to plan again."""
+    """LEDGER1: two plans made from the same view; the second one to fly has to plan again."""
     ledger = Ledger()
     ledger.fly("first", [Taken(A)])
     before = ledger.revision
@@ -57,7 +57,7 @@ def test_what_the_server_accepted_is_believed_even_where_it_overlaps():
 
 
 def test_a_late_flight_does_not_reopen_a_settled_claim():
-    """A pod of the same group plans from an older view. L3."""
+    """A pod of the same group plans from an older view. LEDGER3."""
     ledger = Ledger()
     ledger.settle("claim", [Taken(A)])
     ledger.fly("claim", [Taken(A)])
@@ -110,7 +110,7 @@ def test_one_claim_cannot_have_one_device_twice():
 
 
 def test_the_revision_moves_with_every_change_and_only_then():
-    """L2: setting what is set already is no change."""
+    """LEDGER2: setting what is set already is no change."""
     ledger = Ledger()
     ledger.settle("claim", [Taken(A)])
     after = ledger.revision
@@ -132,7 +132,7 @@ def test_moves_older_than_memory_are_anybodys():
 
 
 def test_a_fork_sees_its_parent_and_hides_its_own_changes():
-    """L5: what-if questions leave no trace."""
+    """LEDGER5: what-if questions leave no trace."""
     ledger = Ledger()
     ledger.settle("held", [Taken(A)])
     fork = ledger.fork()
@@ -166,7 +166,7 @@ events = st.lists(
 @given(events)
 @settings(max_examples=200)
 def test_any_history_adds_up(history):
-    """L4 and D1 hold after every event, on forks as well; flights alone never overlap."""
+    """LEDGER4 and D1 hold after every event, on forks as well; flights alone never overlap."""
     ledger = Ledger()
     settled_anything = False
     for verb, name, devices in history:
@@ -184,7 +184,7 @@ def test_any_history_adds_up(history):
 
 @given(events)
 def test_a_ledger_rebuilt_from_its_holds_says_the_same(history):
-    """L4: a restart reads the claims and knows what the old process knew."""
+    """LEDGER4: a restart reads the claims and knows what the old process knew."""
     ledger = Ledger()
     for verb, name, devices in history:
         if verb == "settle":

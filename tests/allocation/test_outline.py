@@ -88,7 +88,7 @@ SMALL_AND_LARGE_SHARE = [
 @given(steps, st.sampled_from([FIRST_FIT, LEAST_WASTE, SPREAD]))
 @settings(max_examples=200, deadline=None)
 def test_a_copied_plan_is_the_plan_that_would_be_made(history, policy):
-    """A4. Each step asks one node and perhaps holds what it got, so that situations part and meet again."""
+    """SEARCH4. Each step asks one node and perhaps holds what it got, so that situations part and meet."""
     inventory, ledger, ids = Inventory(EVERYTHING), Ledger(), RandomIds()
     for node in NODES:
         publish(inventory, node)

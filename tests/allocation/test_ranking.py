@@ -75,7 +75,6 @@ def test_spread_likes_empty_nodes():
 
 
 def test_nodes_in_the_same_situation_are_worked_out_once(monkeypatch):
-    """R3."""
     worked: list[str] = []
     allocate = outline.allocate
     monkeypatch.setattr(

@@ -66,7 +66,7 @@ def test_takes_devices_in_the_order_of_publication():
 
 
 def test_gives_the_large_device_back_when_only_the_large_request_can_use_it():
-    """Published large first, so a greedy choice would strand the second request. A1, A5."""
+    """Published large first, so a greedy choice would strand the second request. SEARCH1, SEARCH5."""
     inventory = stocked(slice_of(device("large", gib=80), device("small", gib=10)))
     answer = answered(inventory, claim(wants("any"), wants("big", 1, larger_than(80))))
 
@@ -83,7 +83,7 @@ def test_an_earlier_claim_gives_way_to_a_later_one():
 
 
 def test_what_the_ledger_holds_is_not_given_again():
-    """A2."""
+    """SEARCH2."""
     inventory = stocked(slice_of(device("a"), device("b")))
 
     assert chosen(answered(inventory, claim(wants()), ledger=held("a"))) == ["b"]
@@ -285,7 +285,7 @@ def test_a_node_must_be_able_to_skip_what_the_driver_skips():
 
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
 def test_an_error_that_publication_order_meets_first_is_fatal_under_every_policy(policy):
-    """A6: the last device has no such attribute, but the first one will do."""
+    """SEARCH6: the last device has no such attribute, but the first one will do."""
     fine = device("fine", gib=80, attributes={"missing": 1})
     inventory = stocked(slice_of(fine, device("bare", gib=1)))
     backwards = stocked(slice_of(device("bare", gib=1), fine))

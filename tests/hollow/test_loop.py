@@ -60,7 +60,7 @@ def test_a_second_start_writes_nothing_and_a_smaller_fleet_lets_nodes_go():
 
 
 def test_a_node_of_the_same_name_that_is_not_hollow_is_left_alone():
-    """G2: the others register; nobody plays somebody else's node."""
+    """REG2: the others register; nobody plays somebody else's node."""
 
     async def story() -> None:
         async with world() as here:

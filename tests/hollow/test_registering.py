@@ -33,7 +33,7 @@ def test_a_pool_that_is_not_there_is_created():
 
 
 def test_a_pool_that_is_right_is_left_alone_whatever_its_generation():
-    """G1."""
+    """REG1."""
     first = pool_changes(slices(), [], OWNER).create
     later = copy.deepcopy(first)
     for one in later:
@@ -51,7 +51,7 @@ def test_slices_of_an_earlier_node_of_the_name_get_the_new_owner():
 
 
 def test_only_nodes_of_the_catalogue_are_superfluous():
-    """G2: what a person made stays, and so does what was never hollow."""
+    """REG2: what a person made stays, and so does what was never hollow."""
     known = [
         node("gpu-0", "mixed"),
         node("gpu-9", "mixed"),

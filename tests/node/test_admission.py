@@ -77,7 +77,7 @@ def test_room_is_free_again_when_its_pod_has_ended():
 
 
 def test_room_that_was_given_is_not_taken_back():
-    """M1: a node that has less now keeps whom it has, and takes nobody else."""
+    """ADMIT1: a node that has less now keeps whom it has, and takes nobody else."""
     admission = Admission()
     first = asking("a", {GPU: "2"})
     assert admission.admit(first, OFFERED) is None
@@ -137,7 +137,7 @@ MOVES = st.lists(
 
 @given(MOVES)
 def test_what_is_used_is_the_sum_over_those_who_are_there(moves):
-    """M1 to M3 against a count from nothing."""
+    """ADMIT1 to ADMIT3 against a count from nothing."""
     admission = Admission()
     there: dict[str, dict[str, tuple[int, int]]] = {"n": {}, "m": {}}
     for move, name, node, cpu, gpus in moves:

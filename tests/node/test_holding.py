@@ -20,7 +20,7 @@ def test_a_shared_claim_stays_until_its_last_pod_is_gone():
 
 
 def test_a_node_has_said_only_what_was_accepted():
-    """H2."""
+    """PREP2."""
     holding: Holding[str] = Holding()
     holding.hold("n", "p", [A])
     assert holding.is_behind("n")
@@ -33,7 +33,7 @@ def test_a_node_has_said_only_what_was_accepted():
 
 
 def test_what_an_earlier_process_said_does_not_count():
-    """H2: a write of that process may still come."""
+    """PREP2: a write of that process may still come."""
     holding: Holding[str] = Holding()
     holding.hold("n", "p", [A])
     holding.doubt("n")
@@ -45,7 +45,7 @@ def test_what_an_earlier_process_said_does_not_count():
 
 
 def test_who_waited_is_named_once():
-    """H3."""
+    """PREP3."""
     holding: Holding[str] = Holding()
     holding.wait("n", "p1")
     holding.wait("n", "p1")
@@ -70,7 +70,7 @@ claims = st.sets(st.sampled_from([A, B, ClaimRef("c", "ns", "third")]))
 
 @given(st.lists(st.tuples(pods, claims | st.none()), max_size=20))
 def test_what_is_wanted_is_what_the_pods_hold_together(moves):
-    """H1, against a dictionary."""
+    """PREP1, against a dictionary."""
     holding: Holding[str] = Holding()
     held: dict[str, set[ClaimRef]] = {}
     for pod, wanted in moves:
@@ -84,7 +84,7 @@ def test_what_is_wanted_is_what_the_pods_hold_together(moves):
 
 
 def test_a_claim_is_off_the_list_when_the_server_has_accepted_a_list_without_it():
-    """H2, and what another pod holds stays there without anybody waiting for it."""
+    """PREP2, and what another pod holds stays there without anybody waiting for it."""
     holding: Holding[str] = Holding()
     holding.hold("n", "p1", [A, B])
     holding.hold("n", "p2", [B])

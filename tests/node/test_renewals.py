@@ -9,7 +9,7 @@ from allot.node.renewals import Renewals
 
 
 def test_thousands_that_join_at_once_come_up_spread_over_the_period():
-    """W2: no second has more than a little over its share, and none is empty."""
+    """RENEW2: no second has more than a little over its share, and none is empty."""
     renewals = Renewals(60.0)
     for number in range(5000):
         renewals.join(f"n{number}", 1000.0, at_once=False)
@@ -22,7 +22,7 @@ def test_thousands_that_join_at_once_come_up_spread_over_the_period():
 
 
 def test_everybody_comes_up_once_in_each_period():
-    """W1."""
+    """RENEW1."""
     renewals = Renewals(60.0)
     for number in range(50):
         renewals.join(f"n{number}", 0.0, at_once=False)
@@ -55,7 +55,7 @@ def test_joining_twice_changes_nothing_and_leaving_ends_it():
 
 
 def test_a_renewal_that_failed_comes_up_soon():
-    """W3."""
+    """RENEW3."""
     renewals = Renewals(60.0)
     renewals.join("n", 0.0, at_once=True)
     renewals.due(0.0)

@@ -1,4 +1,4 @@
-"""From a decision to a pod on its node, while lines fail and others act: W1 to W4 of `binding`.
+"""From a decision to a pod on its node, while lines fail and others act: BIND1 to BIND4 of `binding`.
 
 The whole scheduler runs against the real server. What goes wrong goes wrong on its line, just
 before a write of its choice.
@@ -74,7 +74,7 @@ def test_whichever_answer_is_lost_every_pod_gets_what_it_asked_for_once(number: 
 
 @pytest.mark.parametrize("write", ["PUT", "/status", "POST", "/binding"])
 def test_a_server_that_is_away_for_a_while_is_waited_for_and_everything_stays_held(write: str):
-    """W1: no other pod is given the devices meanwhile, and nothing is taken for refused."""
+    """BIND1: no other pod is given the devices meanwhile, and nothing is taken for refused."""
 
     async def story(here: Cluster) -> None:
         wire = await scheduled_over(here)
@@ -181,7 +181,7 @@ def test_a_pod_that_somebody_else_binds_keeps_its_reservations(write: str):
         await here.quiet()
         assert await here.node_of("p") == "b"
         assert here.scheduler is not None
-        assert here.scheduler.snapshot.place_of(made.uid) == "b"  # V1: it takes its room there
+        assert here.scheduler.snapshot.place_of(made.uid) == "b"  # SNAP1: it takes its room there
         assert await users(here, "c") == ["p"]
         assert await here.held()
 

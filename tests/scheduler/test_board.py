@@ -59,7 +59,7 @@ def test_equal_nodes_are_taken_in_the_order_of_their_names():
 
 
 def test_only_nodes_that_moved_are_looked_at_again():
-    """B2: work follows what changed, not the number of nodes."""
+    """BOARD2: work follows what changed, not the number of nodes."""
     looked: list[str] = []
     snapshot, _ = few(dict.fromkeys("abcdef", 0))
 
@@ -75,7 +75,7 @@ def test_only_nodes_that_moved_are_looked_at_again():
 
 
 def test_a_heartbeat_moves_nothing():
-    """V2: the same labels, taints and capacity are the same node, whatever else its status says."""
+    """SNAP2: the same labels, taints and capacity are the same node, whatever else its status says."""
     snapshot, board = few({"a": 0})
     finished(board, snapshot)
     before = snapshot.mark()
@@ -84,7 +84,7 @@ def test_a_heartbeat_moves_nothing():
 
 
 def test_what_was_decided_and_is_then_confirmed_moves_nothing():
-    """V2: the binding comes back from the watch and changes no answer."""
+    """SNAP2: the binding comes back from the watch and changes no answer."""
     snapshot, _ = few({"a": 0})
     snapshot.place(pod("new"), "a")
     before = snapshot.mark()
@@ -115,7 +115,7 @@ def test_a_board_for_few_nodes_asks_no_others():
 
 
 def test_a_long_refresh_pauses():
-    """B3."""
+    """BOARD3."""
     snapshot, board = few({f"n{at:03}": 0 for at in range(100)})
     assert sum(1 for _ in board.refresh(snapshot)) == 3
     assert len(board.order) == 100
@@ -123,7 +123,7 @@ def test_a_long_refresh_pauses():
 
 @pytest.mark.parametrize("nodes", [5, 100])
 def test_a_refresh_pauses_after_every_node_that_was_too_hard_to_decide(nodes):
-    """B3: thirty such nodes in a row, each with all the steps it may have, held all for seconds."""
+    """BOARD3: thirty such nodes in a row, each with all the steps it may have, held all for seconds."""
     snapshot = Snapshot(FEATURES)
     for at in range(nodes):
         snapshot.put_node(node(f"n{at}"))
@@ -406,7 +406,7 @@ class Keeping(RuleBasedStateMachine):
         kept = self.decide(self.kept, wanted, self.snapshot)
         assert type(fresh) is type(kept)
         if isinstance(kept, Placed):
-            assert fresh.node == kept.node  # B1
+            assert fresh.node == kept.node  # BOARD1
             self.placed.append(kept)
         else:
             assert fresh.reasons == kept.reasons
@@ -437,7 +437,7 @@ TestKeeping = Keeping.TestCase
 
 @given(st.lists(st.tuples(st.sampled_from(NODES), st.integers(0, 4)), max_size=12))
 def test_a_board_that_is_kept_is_the_board_made_afresh(history):
-    """B1, pods alone."""
+    """BOARD1, pods alone."""
     snapshot, kept = few(dict.fromkeys(NODES, 0))
     for at, (name, count) in enumerate(history):
         for one in range(count):

@@ -1,4 +1,4 @@
-"""Writes to claims until their outcome is known: W1, C1 and C2 of `claiming`.
+"""Writes to claims until their outcome is known: BIND1, C1 and C2 of `claiming`.
 
 Against the real server, over a line that loses answers. Devices are chosen by hand.
 """
@@ -146,7 +146,7 @@ def test_the_last_one_leaves_nothing_behind_whichever_answer_is_lost(number: int
 
 @pytest.mark.parametrize("step", ["release", "deallocate"])
 def test_giving_back_goes_on_while_a_write_of_it_may_still_arrive(step: str):
-    """W6. Its first write is on its way, its second is refused. Were that the end, the next attempt would
+    """BIND6. Its first write is on its way, its second is refused. Were that the end, the next attempt would
     rely on the claim as it is, and the first write would take it from a pod that runs."""
 
     async def story(bench: Bench) -> None:
@@ -207,7 +207,7 @@ def extended() -> DeviceRequests:
 
 
 def test_a_server_that_is_away_is_waited_for():
-    """Only a definite answer ends a step (W1): refusing connections is not one."""
+    """Only a definite answer ends a step (BIND1): refusing connections is not one."""
 
     async def story(bench: Bench) -> None:
         one, claim = await bench.pod(), await bench.claim()

@@ -62,7 +62,7 @@ def test_what_a_closer_look_decides_against_is_not_placed():
 
 
 def test_a_decision_holds_from_the_moment_it_is_made():
-    """V1: the next pod sees the devices as taken, though nothing is written yet."""
+    """SNAP1: the next pod sees the devices as taken, though nothing is written yet."""
     snapshot = furnished(devices=3)
     snapshot.put_claim(claim("d", 2, 2))
     cycle = devices_only(budget=1000)
@@ -90,7 +90,7 @@ def test_a_claim_that_is_being_given_devices_is_waited_for():
 
 
 def test_asking_on_a_fork_leaves_no_trace():
-    """V3: what is decided on a fork is not so for anybody else."""
+    """SNAP3: what is decided on a fork is not so for anybody else."""
     snapshot = furnished(devices=2)
     fork = snapshot.fork()
     cycle = devices_only(budget=1000)

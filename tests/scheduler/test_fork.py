@@ -1,4 +1,4 @@
-"""V3: whatever is done to a fork of a snapshot, or to a fork of the fork, its parent never notices.
+"""SNAP3: whatever is done to a fork of a snapshot, or to a fork of the fork, its parent never notices.
 
 Two questions are put to every history. Is the parent afterwards what it was before? And does the fork show
 what was done: is it what a snapshot is to which all of it happened, without a fork? Snapshots are compared by

@@ -260,7 +260,7 @@ def test_devices_that_come_back_wake_those_who_want_some():
 
 
 def test_an_answer_and_the_watch_may_tell_the_same_in_any_order():
-    """V4: what was written last counts, whoever told it first."""
+    """SNAP4: what was written last counts, whoever told it first."""
     ear = Ear()
     ear.added(CLAIMS, claim(version=1))
     ear.intake.claim(claim(version=3, device="gpu-0"), 2.0)

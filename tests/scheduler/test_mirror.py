@@ -168,7 +168,7 @@ def test_a_claim_that_gives_back_says_more_than_that_it_changed():
     ]
     freed = [Noticed(Event.DEVICES_FREED), Noticed(Event.CLAIM_CHANGED, key)]
     assert follower.hear(CLAIMS, Updated(claim(), claim(version=3))) == freed
-    assert follower.hear(CLAIMS, Updated(claim(), claim(version=2))) == []  # V4
+    assert follower.hear(CLAIMS, Updated(claim(), claim(version=2))) == []  # SNAP4
 
 
 def test_how_a_pod_stands():

@@ -170,7 +170,7 @@ def test_a_pod_that_waits_for_room_is_placed_though_the_scheduler_was_restarted(
 
 
 def test_room_that_was_made_is_not_taken_by_a_pod_of_lower_priority():
-    """E5: a small pod arrives while the room is being made."""
+    """EVICT5: a small pod arrives while the room is being made."""
 
     async def story(here: Cluster) -> None:
         await urgent_waits_for_batch(here)

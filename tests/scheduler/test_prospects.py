@@ -102,7 +102,7 @@ def test_a_pod_is_nominated_to_one_node_at_a_time():
 
 
 def test_the_nodes_of_a_nomination_are_looked_at_again():
-    """V2: pods of lower priority may not go there any more, or may again."""
+    """SNAP2: pods of lower priority may not go there any more, or may again."""
     snapshot = Snapshot(Features())
     snapshot.put_node(node("a"))
     snapshot.put_node(node("b"))

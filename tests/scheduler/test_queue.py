@@ -42,7 +42,7 @@ def asleep(*names: str, group: Hashable = "g", rejected_by: frozenset[str] = FIT
 
 
 def test_the_highest_priority_comes_first_and_then_the_oldest():
-    """U2. Age is when the pod was made: after a restart all of them arrive at once."""
+    """QUEUE2. Age is when the pod was made: after a restart all of them arrive at once."""
     queue = Queue(EVENTS)
     queue.add(pod("late", created=9), 0.0)
     queue.add(pod("early", created=3), 0.0)
@@ -64,7 +64,7 @@ def test_attempts_and_the_first_moment_are_told():
 
 
 def test_after_an_error_a_pod_waits_longer_and_longer_and_no_longer_than_the_longest():
-    """U3."""
+    """QUEUE3."""
     queue = Queue(EVENTS)
     queue.add(pod("a"), 0.0)
     now_s = 0.0
@@ -87,7 +87,7 @@ def test_a_pod_that_fits_nowhere_sleeps_until_something_that_may_help_happens():
 
 
 def test_what_helps_does_not_put_a_pod_in_backoff_before_others():
-    """U3. A steady stream of new pods is not held up by one that has just failed."""
+    """QUEUE3. A steady stream of new pods is not held up by one that has just failed."""
     queue = asleep("a")
     queue.happened(Event.POD_GONE, 0.5)
     assert queue.where(uid("a")) is Where.BACKOFF
@@ -96,7 +96,7 @@ def test_what_helps_does_not_put_a_pod_in_backoff_before_others():
 
 
 def test_while_nobody_else_is_due_a_pod_that_may_be_helped_need_not_wait():
-    """U3. A full cluster in which one pod leaves and the next waits for its place."""
+    """QUEUE3. A full cluster in which one pod leaves and the next waits for its place."""
     queue = asleep("a")
     queue.happened(Event.POD_GONE, 0.5)
     assert taken(queue, 0.5) == "a"
@@ -110,7 +110,7 @@ def test_when_nobody_in_particular_said_no_anything_may_help():
 
 
 def test_of_a_group_only_the_head_is_woken_and_its_failure_speaks_for_all():
-    """U5: a thousand pods of one Deployment cost one attempt an event."""
+    """QUEUE5: a thousand pods of one Deployment cost one attempt an event."""
     queue = asleep("a", "b", "c")
     queue.happened(Event.POD_GONE, 2.0)
     queue.happened(Event.NODE_ADDED, 2.0)
@@ -134,7 +134,7 @@ def test_when_the_head_finds_a_place_the_next_is_tried_at_once():
 
 @pytest.mark.parametrize("how", ["removed", "gated", "another group", "an error"])
 def test_the_chance_of_a_group_does_not_go_with_the_pod_that_carried_it(how: str):
-    """Z2: the pod that was woken left for reasons of its own; the room is still there."""
+    """SLEEP2: the pod that was woken left for reasons of its own; the room is still there."""
     queue = asleep("a", "b")
     queue.happened(Event.POD_GONE, 2.0)
     assert taken(queue, 2.0) == "a"
@@ -151,7 +151,7 @@ def test_the_chance_of_a_group_does_not_go_with_the_pod_that_carried_it(how: str
 
 
 def test_what_happens_during_an_attempt_counts_after_it():
-    """U4: the cycle looked at the node just before a pod left it."""
+    """QUEUE4: the cycle looked at the node just before a pod left it."""
     queue = Queue(EVENTS)
     queue.add(pod("a"), 0.0)
     assert taken(queue) == "a"
@@ -209,7 +209,7 @@ def test_a_pod_hears_of_the_claims_that_it_uses_now():
 
 
 def test_of_those_who_share_a_claim_one_is_woken():
-    """U5."""
+    """QUEUE5."""
     queue = Queue(EVENTS)
     for name in ("a", "b", "c"):
         queue.add(pod(name, resourceClaims=[{"name": "gpu", "resourceClaimName": "shared"}]), 0.0)
@@ -222,7 +222,7 @@ def test_of_those_who_share_a_claim_one_is_woken():
     assert [taken(queue, 2.0), taken(queue, 2.0)] == ["a", None]
     queue.happened(Event.CLAIM_CHANGED, 2.0, about=Key("default", "shared"))
     queue.failed(uid("a"), "g", DEVICES, 2.0)
-    assert queue.where(uid("a")) is Where.BACKOFF  # U4
+    assert queue.where(uid("a")) is Where.BACKOFF  # QUEUE4
 
 
 def test_a_pod_that_changed_is_tried_again_by_itself():
@@ -250,7 +250,7 @@ def test_the_name_of_a_generated_claim_is_news_for_the_pod():
 
 
 def test_a_pod_that_changes_during_its_attempt_is_tried_again():
-    """U4."""
+    """QUEUE4."""
     queue = Queue(EVENTS)
     queue.add(pod("a"), 0.0)
     assert taken(queue) == "a"
@@ -274,7 +274,7 @@ def test_a_gated_pod_is_found_by_what_it_waits_for():
 
 
 def test_a_pod_that_slept_too_long_is_tried_whatever_happened():
-    """U6."""
+    """QUEUE6."""
     queue = asleep("a", "b")
     assert queue.next_moment_s() == 300.0
     assert taken(queue, 299.0) is None
@@ -296,12 +296,12 @@ def test_reports_about_a_pod_that_is_gone_are_nothing():
 def test_an_attempt_that_nobody_made_cannot_fail():
     queue = Queue(EVENTS)
     queue.add(pod("a"), 0.0)
-    with pytest.raises(InvariantBroken, match="U1"):
+    with pytest.raises(InvariantBroken, match="QUEUE1"):
         queue.failed(uid("a"), "g", FIT, 0.0)
 
 
 def test_what_is_remembered_does_not_grow_while_the_queue_is_never_empty():
-    """U7: with a storm of important pods, one that fails again and again left a trace each time."""
+    """QUEUE7: with a storm of important pods, one that fails again and again left a trace each time."""
     queue = Queue(EVENTS)
     for number in range(5000):
         now_s = number * 20.0

@@ -148,7 +148,7 @@ class Queueing(RuleBasedStateMachine):
         self.now_s += seconds
 
     def next(self) -> list[Known]:
-        """U2, U3. Of several groups that one event woke, any may be next."""
+        """QUEUE2, QUEUE3. Of several groups that one event woke, any may be next."""
         self.ripen()
         active = [one for one in self.pods.values() if one.where is Where.ACTIVE]
         helped = [one for one in self.pods.values() if one.where is Where.BACKOFF and not one.must_wait]
@@ -210,7 +210,7 @@ class Queueing(RuleBasedStateMachine):
         carried, one.carries = one.carries, None
         if carried is not None and carried != group:
             self.rouse(carried)
-        if one.missed & events:  # U4
+        if one.missed & events:  # QUEUE4
             self.wake(one) if self.own_news(one) & events else self.rouse(group)
 
     def own_news(self, one: Known) -> set[Event]:
@@ -254,7 +254,7 @@ class Queueing(RuleBasedStateMachine):
 
     @invariant()
     def agrees(self) -> None:
-        self.queue.check()  # U1
+        self.queue.check()  # QUEUE1
         assert {one.key.name for one in self.queue.pods()} == set(self.pods)
         assert {name: self.queue.where(uid(name)) for name in self.pods} == {
             name: one.where for name, one in self.pods.items()
@@ -264,7 +264,7 @@ class Queueing(RuleBasedStateMachine):
         )
 
     def teardown(self) -> None:
-        """U1, U6: whoever is neither gated nor being worked on gets a turn, though nothing more happens."""
+        """QUEUE1, QUEUE6: whoever is neither gated nor being worked on gets a turn, whatever happens."""
         waiting = {name for name, one in self.pods.items() if one.where not in (Where.GATED, Where.TAKEN)}
         self.now_s += LEFTOVER_S
         seen = set()

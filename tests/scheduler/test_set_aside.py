@@ -101,7 +101,7 @@ def test_the_devices_of_a_claim_that_cannot_be_read_stay_held():
     assert held(ear) == {"gpu-1"}
     assert ear.queue.where("uid-of-user") is Where.ACTIVE
     ear.updated(CLAIMS, thing("c", 5, spec=claim_spec(), status=odd))
-    ear.updated(CLAIMS, thing("c", 4, spec=claim_spec()))  # an answer that was overtaken (V4)
+    ear.updated(CLAIMS, thing("c", 4, spec=claim_spec()))  # an answer that was overtaken (SNAP4)
     assert held(ear) == {"gpu-1", "gpu-3"}
     ear.deleted(CLAIMS, thing("c", 5, spec=claim_spec(), status=odd))
     assert held(ear) == set()

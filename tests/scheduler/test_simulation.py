@@ -1,4 +1,4 @@
-"""What if? T1 to T3 of `scheduler.simulation`, against clusters that are made anew from the same objects."""
+"""WHATIF1 to WHATIF3 of `scheduler.simulation`, against clusters that are made anew from the same objects."""
 
 import random
 from collections.abc import Iterator
@@ -309,7 +309,7 @@ def happen(simulation: Simulation, start: World, deeds: list[Any]) -> Iterator[W
 @settings(max_examples=80, deadline=None)
 @given(worlds(), DEEDS)
 def test_after_any_deeds_it_answers_as_a_cluster_to_which_they_happened(world, deeds):
-    """T1, and T3: the snapshot that it began with is as it was."""
+    """WHATIF1, and WHATIF3: the snapshot that it began with is as it was."""
     snapshot = world.snapshot()
     before = picture(snapshot)
     simulation = Simulation(snapshot, plugins(), NOW)
@@ -323,7 +323,7 @@ def test_after_any_deeds_it_answers_as_a_cluster_to_which_they_happened(world, d
 @settings(max_examples=60, deadline=None)
 @given(worlds(), DEEDS)
 def test_after_a_reset_it_is_as_it_was(world, deeds):
-    """T2."""
+    """WHATIF2."""
     simulation = simulation_of(world)
     before = without_journals(simulation)
     for _ in happen(simulation, world, deeds):

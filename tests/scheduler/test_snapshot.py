@@ -1,4 +1,4 @@
-"""The cluster as a cycle sees it: V1 to V4, against a model that remembers everything plainly."""
+"""The cluster as a cycle sees it: SNAP1 to SNAP4, against a model that remembers everything plainly."""
 
 from collections.abc import Callable
 from typing import Any
@@ -50,7 +50,7 @@ def gpus(on: str, generation: int = 1, **spec: Any) -> resource.ResourceSlice:
     return msgspec.convert(fields, resource.ResourceSlice)
 
 
-# -- V1: what is accepted and what is decided are one picture ---------------------------------------
+# -- SNAP1: what is accepted and what is decided are one picture ---------------------------------------
 
 
 def test_devices_in_flight_stay_held_when_the_server_says_that_the_claim_has_none():
@@ -90,7 +90,7 @@ def test_devices_are_free_when_the_claim_gives_them_back_or_goes():
         assert snapshot.ledger.is_free(DeviceId(DRIVER, "a", "gpu-0"))
 
 
-# -- V2: moved_since ----------------------------------------------------------------------------------
+# -- SNAP2: moved_since ----------------------------------------------------------------------------------
 
 
 def moved_by(change: Callable[[Snapshot], object]) -> frozenset[str] | None:
@@ -145,7 +145,7 @@ def test_a_pod_that_is_bound_as_was_decided_moves_nothing():
     moved_by(bound)
 
 
-# -- V3: forks ----------------------------------------------------------------------------------------
+# -- SNAP3: forks ----------------------------------------------------------------------------------------
 
 
 def test_what_is_done_on_a_fork_is_not_noticed_by_its_parent():
@@ -179,7 +179,7 @@ def test_a_fork_has_what_its_parent_had():
     assert found is not None and found.priority == 7
 
 
-# -- V4: old news -------------------------------------------------------------------------------------
+# -- SNAP4: old news -------------------------------------------------------------------------------------
 
 
 def test_news_that_is_older_than_what_is_known_is_ignored():

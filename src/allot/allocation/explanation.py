@@ -6,9 +6,9 @@ Where it sits
     dashboard all render this one value.
 
 What it promises
-    E1  For every alternative of every request that it tells of the counts add up to the
-        devices looked at: each device has one reason.
-    E2  Every change it names was tried and makes the demand fit.
+    EXPL1  For every alternative of every request that it tells of the counts add up to the
+           devices looked at: each device has one reason.
+    EXPL2  Every change it names was tried and makes the demand fit.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -5,12 +5,12 @@ Where it sits
     sees. The typed slice is read once, when it arrives, and then forgotten.
 
 What it promises
-    I1  The order of events does not matter: the same slices and rules give the same views.
-    I2  Work follows the change: an event touches one pool, and only the nodes which
-        that pool reaches are looked at again.
-    I3  A fork costs what is changed on it, and its parent never notices.
-    I4  `revision` grows with every change; `moved_since` names the nodes that a
-        change since then may concern.
+    INV1  The order of events does not matter: the same slices and rules give the same views.
+    INV2  Work follows the change: an event touches one pool, and only the nodes which that
+          pool reaches are looked at again.
+    INV3  A fork costs what is changed on it, and its parent never notices.
+    INV4  `revision` grows with every change; `moved_since` names the nodes that a change
+          since then may concern.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

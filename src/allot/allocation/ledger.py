@@ -6,14 +6,14 @@ Where it sits
     in the program remembers which devices are taken.
 
 What it promises
-    L1  Of its own accord it gives a device to one claim, or shares of it to several;
-        never both. Admin access is recorded and holds nothing.
-    L2  `revision` grows whenever devices change hands, and only then; `moved_since`
-        names their pools.
-    L3  Cancelling never frees what the server has accepted.
-    L4  What it says about a device is the sum of the claims' holds, so it can be
-        rebuilt from the claims at any time.
-    L5  A fork costs what is changed on it, and its parent never notices.
+    LEDGER1  Of its own accord it gives a device to one claim, or shares of it to several;
+             never both. Admin access is recorded and holds nothing.
+    LEDGER2  `revision` grows whenever devices change hands, and only then; `moved_since`
+             names their pools.
+    LEDGER3  Cancelling never frees what the server has accepted.
+    LEDGER4  What it says about a device is the sum of the claims' holds, so it can be
+             rebuilt from the claims at any time.
+    LEDGER5  A fork costs what is changed on it, and its parent never notices.
 
 Why the server is believed
     A claim that the server has accepted is a fact, even where it takes a device that
@@ -25,7 +25,7 @@ Why the server is believed
 Why one object
     Upstream keeps accepted claims, claims in flight and shared capacity in three
     structures; readers that visited them in an unlucky order have handed one device
-    to two pods. With one owner L1 is a local property.
+    to two pods. With one owner LEDGER1 is a local property.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -174,7 +174,7 @@ class Ledger:
         Refused, with nothing changed, when others hold one of them: the overlaps say
         which. A claim that the server has accepted meanwhile keeps what it has, since the
         plan may come from an older view: there is nothing to refuse, and nothing to cancel
-        later (L3).
+        later (LEDGER3).
         """
         if self._is_settled(claim):
             return ()
@@ -210,7 +210,7 @@ class Ledger:
         require(
             {pool: _comparable(used) for pool, used in kept.items()}
             == {pool: _comparable(used) for pool, used in index.items()},
-            "L4: the index is the sum of the holds",
+            "LEDGER4: the index is the sum of the holds",
         )
         overlapping = {
             DeviceId(*pool, name) for pool, used in kept.items() for name in used if used[name].overlaps
@@ -265,7 +265,7 @@ class Ledger:
             self._set(pool, id, before, change(before, claim, taken))
 
     def _own(self, id: PoolId) -> dict[str, Usage]:
-        """What is taken of a pool, to be changed (L5)."""
+        """What is taken of a pool, to be changed (LEDGER5)."""
         pool = self._pools.get(id)
         if pool is None or not self._pools.is_own(id):
             pool = dict(pool or {})

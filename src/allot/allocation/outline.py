@@ -4,7 +4,7 @@ Nodes in the same situation are worked out once: equal devices, used equally, fi
 equally well, unless the policy cares for names. The scheduler's boards compare nodes by
 outlines and want the full answer for the chosen one alone. That one is copied where it
 can be: in equal situations the same plan is made, device by device, because nothing that
-decides it has a name (A4).
+decides it has a name (SEARCH4).
 """
 
 from collections.abc import Sequence

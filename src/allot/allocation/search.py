@@ -5,13 +5,13 @@ Where it sits
     The caller records a plan in the ledger; this module only proposes.
 
 What it promises
-    A1  Every request gets the devices it asks for, and no device is given twice.
-    A2  Nothing that the ledger holds is given again, admin access aside.
-    A3  Every constraint, counter, capacity and group rule accepts the plan.
-    A4  Same input, same plan; under `first-fit` it is upstream's plan.
-    A5  NoFit means that no plan exists, not that we stopped looking.
-    A6  Refused means that upstream's order of trying meets an error before its first
-        solution, whatever the policy.
+    SEARCH1  Every request gets the devices it asks for, and no device is given twice.
+    SEARCH2  Nothing that the ledger holds is given again, admin access aside.
+    SEARCH3  Every constraint, counter, capacity and group rule accepts the plan.
+    SEARCH4  Same input, same plan; under `first-fit` it is upstream's plan.
+    SEARCH5  NoFit means that no plan exists, not that we stopped looking.
+    SEARCH6  Refused means that upstream's order of trying meets an error before its first
+             solution, whatever the policy.
 
 How
     Depth first: claims, requests and alternatives in the order they are written,

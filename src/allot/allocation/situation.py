@@ -6,9 +6,9 @@ Where it sits
     situation is worked out once and kept until the node's pools change hands.
 
 What it promises
-    T1  Two nodes have the same number only if every search on them goes the same way,
-        device by device, for every demand and every policy that does not care for names.
-    T2  A number is true at the moment it is asked for, whatever happened to the ledger.
+    SITU1  Two nodes have the same number only if every search on them goes the same way,
+           device by device, for every demand and every policy that does not care for names.
+    SITU2  A number is true at the moment it is asked for, whatever happened to the ledger.
 """
 
 from collections.abc import Hashable

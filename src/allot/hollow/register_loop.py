@@ -103,7 +103,7 @@ class Registering:
         try:
             return await nodes.create(registered(member.node, self._version, now))
         except errors.AlreadyExists:
-            # G2: somebody else has a node of this name, and it stays theirs.
+            # REG2: somebody else has a node of this name, and it stays theirs.
             log.warning("node %s exists and is not hollow: it is left alone", member.name)
             return None
 

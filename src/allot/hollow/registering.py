@@ -1,8 +1,8 @@
 """What has to be written so that the API shows a fleet, and no more than that. Pure.
 
 What it promises
-    G1  What is there already and right is left alone: a second start writes nothing.
-    G2  Only nodes and slices that carry the label of a fleet of the catalogue are touched.
+    REG1  What is there already and right is left alone: a second start writes nothing.
+    REG2  Only nodes and slices that carry the label of a fleet of the catalogue are touched.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -69,7 +69,7 @@ def is_hollow(node: Object) -> bool:
 
 
 def superfluous(known: Iterable[Object], wanted: frozenset[str], fleet: str) -> list[Object]:
-    """Nodes that `fleet` does not have, or that belong to another one of the catalogue (G2)."""
+    """Nodes that `fleet` does not have, or that belong to another one of the catalogue (REG2)."""
     found = []
     for node in known:
         label = (node.metadata.labels or {}).get(FLEET_LABEL)
@@ -81,7 +81,7 @@ def superfluous(known: Iterable[Object], wanted: frozenset[str], fleet: str) -> 
 def pool_changes(
     wanted: Sequence[Fields], known: Sequence[Object], owner: Fields | None
 ) -> resource.pools.Changes:
-    """From the slices that one pool has to those that it should have, owned by its node (G1)."""
+    """From the slices that one pool has to those that it should have, owned by its node (REG1)."""
     return resource.pools.changes([_owned(one, owner) for one in wanted], known)
 
 

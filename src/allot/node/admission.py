@@ -5,10 +5,10 @@ same cpu, or of the same device that a plugin counts, and a person who writes `n
 nobody. The node is the first to see all of its pods, so it has the last word, as a kubelet has.
 
 What it promises
-    M1  Who is counted stays so until it has ended: room that is given is not taken back.
-    M2  Who is admitted fits beside everybody who is counted, in all that it asks for.
-    M3  What is used is the sum over those who are counted. A pod costs the names in its
-        requests, however many others there are.
+    ADMIT1  Who is counted stays so until it has ended: room that is given is not taken back.
+    ADMIT2  Who is admitted fits beside everybody who is counted, in all that it asks for.
+    ADMIT3  What is used is the sum over those who are counted. A pod costs the names in its
+            requests, however many others there are.
 
 What a claim stands behind is not counted here: no device is in two claims (D1).
 """
@@ -61,12 +61,12 @@ class Admission:
             self._add(pod, needs(pod, podresources.parse(offered)))
 
     def admit(self, pod: core.Pod, offered: Mapping[str, str]) -> Refusal | None:
-        """Count the pod, if it fits (M2). `offered` is what the node has for pods.
+        """Count the pod, if it fits (ADMIT2). `offered` is what the node has for pods.
 
         A node that says nothing about itself takes everybody.
         """
         if self._is_counted(pod):
-            return None  # M1
+            return None  # ADMIT1
         capacity = podresources.parse(offered)
         wanted = needs(pod, capacity)
         refusal = self._lacking(pod.spec.node_name, wanted, capacity) if capacity else None
@@ -90,7 +90,7 @@ class Admission:
         self._used.pop(node, None)
 
     def used(self, node: str) -> Amounts:
-        """M3. What somebody asked for once may be there with nothing."""
+        """ADMIT3. What somebody asked for once may be there with nothing."""
         return dict(self._used.get(node, {}))
 
     def _is_counted(self, pod: core.Pod) -> bool:

@@ -1,10 +1,10 @@
 """What each node has prepared, and what it has said about it.
 
 What it promises
-    H1  `wanted` names a claim as long as a pod of the node holds it.
-    H2  `says` is what the server has accepted from this process, never what is on its way
-        and never what an earlier process said: a write of that one may still come.
-    H3  Who waits for the node to have spoken is named once, after it has.
+    PREP1  `wanted` names a claim as long as a pod of the node holds it.
+    PREP2  `says` is what the server has accepted from this process, never what is on its way
+           and never what an earlier process said: a write of that one may still come.
+    PREP3  Who waits for the node to have spoken is named once, after it has.
 """
 
 from collections.abc import Hashable, Iterable
@@ -33,7 +33,7 @@ class Holding(Generic[K]):
             self._held.pop(node, None)
 
     def wanted(self, node: str) -> tuple[ClaimRef, ...]:
-        """H1. In a fixed order."""
+        """PREP1. In a fixed order."""
         held = self._held.get(node, {})
         return tuple(sorted({claim for claims in held.values() for claim in claims}))
 
@@ -45,12 +45,12 @@ class Holding(Generic[K]):
         return frozenset(claim.uid for claim in self.wanted(node))
 
     def says(self, node: str, claims: Iterable[ClaimRef]) -> bool:
-        """H2."""
+        """PREP2."""
         said = self._said.get(node) or frozenset()
         return all(claim.uid in said for claim in claims)
 
     def lacks(self, node: str, claims: Iterable[ClaimRef]) -> bool:
-        """H2, the other way round: nothing of these is on its list but what a pod holds."""
+        """PREP2, the other way round: nothing of these is on its list but what a pod holds."""
         said = self._said.get(node, frozenset())
         if said is None:
             return False
@@ -62,7 +62,7 @@ class Holding(Generic[K]):
         self._said[node] = None
 
     def said(self, node: str, uids: Iterable[str]) -> tuple[K, ...]:
-        """The server has accepted the node's list. Returns who waited for it (H3)."""
+        """The server has accepted the node's list. Returns who waited for it (PREP3)."""
         self._said[node] = frozenset(uids)
         return tuple(self._waiting.pop(node, {}))
 

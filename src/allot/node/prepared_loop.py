@@ -64,7 +64,7 @@ class PreparedLoop:
         return self._holding.lacks(node, claims)
 
     def call_when_spoken(self, node: str, pod: str) -> None:
-        """H3."""
+        """PREP3."""
         self._holding.wait(node, pod)
         self.saying.add(node)
 
@@ -103,7 +103,7 @@ class PreparedLoop:
             await self._publish(node, [claim._asdict() for claim in wanted])
         for pod in self._holding.said(name, [claim.uid for claim in wanted]):
             self._spoken(pod)
-        require(self._holding.says(name, wanted), "H2: what was accepted is what is said")
+        require(self._holding.says(name, wanted), "PREP2: what was accepted is what is said")
 
     async def _publish(self, node: Object, claims: list[Fields]) -> None:
         """Each write follows the one before it, so that none comes late and overtakes another.

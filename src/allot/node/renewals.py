@@ -1,10 +1,10 @@
 """Whose lease is to be renewed when. Pure: handed the time.
 
 What it promises
-    W1  Every node that has joined comes up once in each period, counted from when it was
-        due and not from when somebody got round to it.
-    W2  However many join at the same moment, they come up spread over the whole period.
-    W3  A renewal that failed comes up again soon.
+    RENEW1  Every node that has joined comes up once in each period, counted from when it was
+            due and not from when somebody got round to it.
+    RENEW2  However many join at the same moment, they come up spread over the whole period.
+    RENEW3  A renewal that failed comes up again soon.
 """
 
 import heapq
@@ -34,7 +34,7 @@ class Renewals:
         self._due_s.pop(node, None)
 
     def due(self, now_s: float) -> list[str]:
-        """Everybody whose time has come. Each comes up again in a period (W1)."""
+        """Everybody whose time has come. Each comes up again in a period (RENEW1)."""
         found = []
         while self._heap and self._heap[0][0] <= now_s:
             due_s, node = heapq.heappop(self._heap)

@@ -10,10 +10,10 @@ finds a place the chance goes to the next; if it fails, the answer holds for all
 sleeps on.
 
 What it promises
-    Z1  Whoever sleeps is in one group, and a group's chance has at most one carrier, unless
-        pods were woken for reasons of their own (`wake`).
-    Z2  A chance is never lost: it ends with a failure in the same group, or with nobody left.
-    Z3  Asking who listens for an event costs the groups that do and that have no carrier.
+    SLEEP1  Whoever sleeps is in one group, and a group's chance has at most one carrier, unless
+            pods were woken for reasons of their own (`wake`).
+    SLEEP2  A chance is never lost: it ends with a failure in the same group, or with nobody left.
+    SLEEP3  Asking who listens for an event costs the groups that do and that have no carrier.
 """
 
 from bisect import bisect_left, insort
@@ -53,7 +53,7 @@ class Asleep:
 
     def lay(self, uid: str, rank: Rank, group: Hashable, events: frozenset[Event], now_s: float) -> None:
         """A pod failed. What it was told is the latest news for its whole group."""
-        require(uid not in self._beds, f"Z1: {uid} sleeps already")
+        require(uid not in self._beds, f"SLEEP1: {uid} sleeps already")
         known = self._groups.setdefault(group, _Group())
         insort(known.sleepers, (rank, uid))
         self._beds[uid] = (group, rank)
@@ -65,7 +65,7 @@ class Asleep:
     # -- waking ---------------------------------------------------------------------------------
 
     def listening(self, event: Event) -> tuple[Hashable, ...]:
-        """The groups that an event may help and that nobody is awake for (Z3)."""
+        """The groups that an event may help and that nobody is awake for (SLEEP3)."""
         return tuple(self._listening[event])
 
     def wake_head(self, group: Hashable) -> str | None:
@@ -139,14 +139,16 @@ class Asleep:
     def check(self) -> None:
         """For tests and the simulator."""
         for group, known in self._groups.items():
-            require(bool(known.sleepers or known.carriers), "Z1: a group of nobody is remembered")
-            require(known.sleepers == sorted(known.sleepers), "Z1: a group is out of order")
+            require(bool(known.sleepers or known.carriers), "SLEEP1: a group of nobody is remembered")
+            require(known.sleepers == sorted(known.sleepers), "SLEEP1: a group is out of order")
             for rank, uid in known.sleepers:
-                require(self._beds.get(uid) == (group, rank), f"Z1: {uid} sleeps in two places")
+                require(self._beds.get(uid) == (group, rank), f"SLEEP1: {uid} sleeps in two places")
             for uid in known.carriers:
-                require(self._carried.get(uid) == group, f"Z2: {uid} lost the chance it carries")
+                require(self._carried.get(uid) == group, f"SLEEP2: {uid} lost the chance it carries")
             for event, groups in self._listening.items():
                 listens = bool(known.sleepers) and not known.carriers and event in known.events
-                require(listens == (group in groups), f"Z2: a group is deaf, or hears too much, of {event}")
-        require(set(self._beds) == set(self._since_s), "Z1: it is not known since when somebody sleeps")
-        require(len(self._beds) == sum(len(one.sleepers) for one in self._groups.values()), "Z1: lost")
+                require(
+                    listens == (group in groups), f"SLEEP2: a group is deaf, or hears too much, of {event}"
+                )
+        require(set(self._beds) == set(self._since_s), "SLEEP1: it is not known since when somebody sleeps")
+        require(len(self._beds) == sum(len(one.sleepers) for one in self._groups.values()), "SLEEP1: lost")

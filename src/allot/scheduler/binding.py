@@ -12,13 +12,13 @@ The order (digest 5, PreBind)
     the binding            the pod gets its node
 
 What it promises
-    W2  A pod is bound only when all its claims are allocated, reserved for it and ready (P1).
-    W3  After a definite refusal the pod leaves no reservation behind, no allocation that it
-        was the only one to use, and no claim for extended resources (C5). When this process
-        dies on the way, the next one finds the same and goes on or takes it back.
-        A pod that somebody else has bound keeps everything: it runs, or will (C6).
-    W4  A node is written to a pod once (P4): the server refuses a second binding, and a pod
-        that has its node already is never taken for a failure.
+    BIND2  A pod is bound only when all its claims are allocated, reserved for it and ready (P1).
+    BIND3  After a definite refusal the pod leaves no reservation behind, no allocation that it
+           was the only one to use, and no claim for extended resources (C5). When this process
+           dies on the way, the next one finds the same and goes on or takes it back. A pod that
+           somebody else has bound keeps everything: it runs, or will (C6).
+    BIND4  A node is written to a pod once (P4): the server refuses a second binding, and a pod
+           that has its node already is never taken for a failure.
 """
 
 import asyncio
@@ -272,7 +272,7 @@ class Binder:
                     raise Refusal("the pod was replaced") from refused
                 node = now.view(core.Pod).spec.node_name
                 if node == placed.node:
-                    return  # W4
+                    return  # BIND4
                 if node:
                     raise BoundElsewhere(f"the pod is bound to {node} already") from refused
                 if isinstance(refused, errors.Conflict):
@@ -281,7 +281,7 @@ class Binder:
             wait_s = min(wait_s * 2, RETRY_LONGEST_S)
 
     async def _take_back(self, pod: PodInfo, made: Sequence[ClaimInfo]) -> None:
-        """W3. What cannot be taken back now is taken back by the claim controller, or the next attempt."""
+        """BIND3. What cannot be taken back now is taken back by the claim controller, or the next attempt."""
         for claim in made:
             try:
                 if extended.owner_of(claim.view.metadata) == pod.uid:

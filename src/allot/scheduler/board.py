@@ -6,12 +6,12 @@ Where it sits
     last pod of this signature, not the number of nodes.
 
 What it promises
-    B1  After `refresh` has run to its end, the order is the one that asking every node
-        afresh would give: by tiers of ratings, then by name.
-    B2  Only nodes that moved since the last refresh are looked at again.
-    B3  A refresh pauses after every few nodes, and after each that was too hard to decide: that
-        one took all the steps it may have. So a long refresh holds nobody up.
-        Nothing may change in the snapshot while it pauses.
+    BOARD1  After `refresh` has run to its end, the order is the one that asking every node
+            afresh would give: by tiers of ratings, then by name.
+    BOARD2  Only nodes that moved since the last refresh are looked at again.
+    BOARD3  A refresh pauses after every few nodes, and after each that was too hard to decide: that
+            one took all the steps it may have. So a long refresh holds nobody up. Nothing may change
+            in the snapshot while it pauses.
 """
 
 from bisect import bisect_left, insort
@@ -78,7 +78,7 @@ class Board:
         return len(self._ranks) + len(self._rejections)
 
     def refresh(self, snapshot: Snapshot, watch: Stopwatch | None = None) -> Generator[None, None, None]:
-        """Look at the nodes that moved. Pauses now and then (B3)."""
+        """Look at the nodes that moved. Pauses now and then (BOARD3)."""
         self._watch = watch if watch is not None and watch.is_running else None
         moved = self._movers(snapshot)
         if len(moved) > SORT_AFTER:

@@ -1,17 +1,17 @@
 """Writing claims: allocate, reserve, leave, take back. Each write until its outcome is known.
 
 What it promises
-    W1  Only a definite answer ends a step. After a failure of unknown outcome the object is
-        read; while the server cannot say, the step is tried again and everything stays held.
+    BIND1  Only a definite answer ends a step. After a failure of unknown outcome the object is
+           read; while the server cannot say, the step is tried again and everything stays held.
     C1  The finalizer is there before the allocation, and goes after it.
     C2  Allocation and reservation are one write; a reservation is only ever added to the
         allocation that was decided on.
-    W5  What another scheduler wrote for the same pod is not taken for ours: found as we would
-        have written it, it is ours only if a write of ours went unanswered.
+    BIND5  What another scheduler wrote for the same pod is not taken for ours: found as we would
+           have written it, it is ours only if a write of ours went unanswered.
     C12 The claim that serves a pod's extended resources is never removed while anybody else is listed as its
         user, and no pod is listed in a claim that was made for another (C4).
-    W6  Giving back ends when nothing of it can arrive any more: a write that went unanswered may still be
-        on its way, and must not find a claim that the next attempt relies on.
+    BIND6  Giving back ends when nothing of it can arrive any more: a write that went unanswered may still be
+           on its way, and must not find a claim that the next attempt relies on.
 
 Writes of this process to one claim come one after the other, each on top of the last.
 """
@@ -75,7 +75,7 @@ class ClaimWriter:
             if status.allocation is not None:
                 is_as_meant = _same_devices(status.allocation, allocation) and _is_reserved(status, pod)
                 if is_unsure and is_as_meant:
-                    return now  # W5: an earlier write of ours, of which we did not hear
+                    return now  # BIND5: an earlier write of ours, of which we did not hear
                 raise Outdated(f"claim {now.name} was allocated elsewhere")
             _require_usable(now, pod)
             finalizers = now.metadata.finalizers or []
@@ -92,7 +92,7 @@ class ClaimWriter:
     async def reserve(self, pod: PodInfo, claim: ClaimInfo) -> tuple[ClaimInfo, bool]:
         """List the pod as a user of the devices that the claim was decided on with.
 
-        Also says whether it was this that did it: it may have been listed already (W5).
+        Also says whether it was this that did it: it may have been listed already (BIND5).
         """
         decided_on = claim.allocation
         is_ours = True
@@ -164,7 +164,7 @@ class ClaimWriter:
             found = await insist(lambda: self._claims.get(name, pod.key.namespace))
             is_as_meant = pod.uid in extended.pods_of(found) and found.fields["spec"] == body["spec"]
             if is_unsure and is_as_meant and not found.metadata.deletion_timestamp:
-                return ClaimInfo.of(found)  # W5
+                return ClaimInfo.of(found)  # BIND5
             raise Refusal(f"claim {name} is in the way of the pod's own") from None
 
     async def keep_extended(self, pod: PodInfo, claim: ClaimInfo) -> ClaimInfo:
@@ -228,7 +228,7 @@ class ClaimWriter:
                 del self._turns[claim.uid]
 
     async def _until_definite(self, claim: Object, attempt: Attempt, gives_back: bool) -> Object:
-        """Attempt on the claim as known; where that is old or the outcome unknown, read it first (W1)."""
+        """Attempt on the claim as known; where that is old or the outcome unknown, read it first (BIND1)."""
         conflicts, wait_s, is_unsure = 0, RETRY_FIRST_S, False
         now = claim
         while True:
@@ -248,7 +248,7 @@ class ClaimWriter:
             if read.uid != claim.uid:
                 raise Refusal(f"claim {claim.name} was replaced")
             is_overlap = isinstance(last, errors.Conflict) and read.resource_version == now.resource_version
-            if is_unsure and gives_back:  # W6
+            if is_unsure and gives_back:  # BIND6
                 await asyncio.sleep(RETRY_FIRST_S if is_overlap else 0)
             elif is_overlap or conflicts > CONFLICTS_MAX:  # nobody wrote it: its devices went to another
                 raise Refusal(str(last))

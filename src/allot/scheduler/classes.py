@@ -1,10 +1,10 @@
 """The device classes of one moment, by name; and when what they say was last different.
 
 What it promises
-    K1  `revision` of a name is another number whenever what the name stands for has become
-        different: the spec of a class, or the class behind an extended resource (which
-        `extended.mapping` knows). Nothing else changes it: not a label, not another class.
-    K2  A fork costs what is changed on it, and its parent never notices.
+    CLASS1  `revision` of a name is another number whenever what the name stands for has become
+            different: the spec of a class, or the class behind an extended resource (which
+            `extended.mapping` knows). Nothing else changes it: not a label, not another class.
+    CLASS2  A fork costs what is changed on it, and its parent never notices.
 
 Answers that were worked out from some classes are good while the revisions of their names are
 what they were. So a class that changes costs those who asked for it, and nobody else.

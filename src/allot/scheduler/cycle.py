@@ -8,7 +8,7 @@
 A cycle is a generator: it yields wherever others may have their turn on the event
 loop, or work that takes long, and returns its outcome. It awaits nothing, and nothing
 may change in the snapshot while it pauses. What it decides is in the snapshot when it
-returns (V1); what must be written is in the outcome.
+returns (SNAP1); what must be written is in the outcome.
 """
 
 from collections import Counter

@@ -18,11 +18,11 @@ Where it sits
         PreBind      the writes that must precede the binding (values; `binding` makes them)
 
 What a plugin promises
-    F1  It sees only what it is handed: no client, no informer, no clock.
-    F2  Its check and rating depend on nothing but the signature and the snapshot, and
-        change for a node only when `Snapshot.moved_since` names that node.
-    F3  A rejection of a node is `resolvable` when fewer pods on it could change the answer.
-    F4  What `reserve` holds, `unreserve` gives back, however far the binding came.
+    PLUGIN1  It sees only what it is handed: no client, no informer, no clock.
+    PLUGIN2  Its check and rating depend on nothing but the signature and the snapshot, and
+             change for a node only when `Snapshot.moved_since` names that node.
+    PLUGIN3  A rejection of a node is `resolvable` when fewer pods on it could change the answer.
+    PLUGIN4  What `reserve` holds, `unreserve` gives back, however far the binding came.
 """
 
 from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence

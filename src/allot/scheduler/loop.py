@@ -4,7 +4,7 @@
     deciding  the next pod of the queue goes through the cycle, on the snapshot as it is
     acting    a binding, or what makes room, runs beside it; so many at once and no more
 
-What is decided holds from that moment (V1), so the next pod is not kept waiting for the
+What is decided holds from that moment (SNAP1), so the next pod is not kept waiting for the
 writes of the last.
 """
 

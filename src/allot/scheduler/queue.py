@@ -12,20 +12,20 @@ Where it sits
                    └── woken: happened, changed, slept too long ──┘
 
 What it promises
-    U1  No pod is forgotten: each one known is in exactly one of active, backoff,
-        unschedulable, gated and with the cycle.
-    U2  Of the pods that are active the one with the highest priority is taken first, and of
-        those the oldest.
-    U3  The n-th failure of a pod keeps it behind others for `backoff_first_s` doubled n-1
-        times, at most `backoff_longest_s`. While nobody else is due, a pod that something
-        may have helped is tried at once: waiting would help nobody. After an error it waits.
-    U4  What happens while a pod is with the cycle counts as if it had happened just after:
-        an attempt that ended with a "no" of a moment ago is not the last word.
-    U5  An event costs the groups that listen for it, or the pods that use the claim it is
-        about; never the number of pods. Many events wake a group once.
-    U6  A pod that slept for `leftover_s` is tried again whatever happened, so that a missing
-        hint costs time and not the pod.
-    U7  What is remembered follows the number of pods, however long the queue is never empty.
+    QUEUE1  No pod is forgotten: each one known is in exactly one of active, backoff,
+            unschedulable, gated and with the cycle.
+    QUEUE2  Of the pods that are active the one with the highest priority is taken first, and of
+            those the oldest.
+    QUEUE3  The n-th failure of a pod keeps it behind others for `backoff_first_s` doubled n-1
+            times, at most `backoff_longest_s`. While nobody else is due, a pod that something may
+            have helped is tried at once: waiting would help nobody. After an error it waits.
+    QUEUE4  What happens while a pod is with the cycle counts as if it had happened just after:
+            an attempt that ended with a "no" of a moment ago is not the last word.
+    QUEUE5  An event costs the groups that listen for it, or the pods that use the claim it is
+            about; never the number of pods. Many events wake a group once.
+    QUEUE6  A pod that slept for `leftover_s` is tried again whatever happened, so that a missing
+            hint costs time and not the pod.
+    QUEUE7  What is remembered follows the number of pods, however long the queue is never empty.
 """
 
 import heapq
@@ -216,7 +216,7 @@ class Queue:
         entry = self._entries.get(uid)
         if entry is None:
             return
-        require(entry.where is Where.TAKEN, f"U1: {uid} failed and was not taken")
+        require(entry.where is Where.TAKEN, f"QUEUE1: {uid} failed and was not taken")
         entry.not_before_s = now_s + self._backoff_s(entry.attempts)
         entry.must_wait = error
         if error or Event.POD_CHANGED in entry.missed:  # then what was found out is about another pod
@@ -279,7 +279,7 @@ class Queue:
         active = {uid for _, ticket, uid in self._active if self._is_current(ticket, uid)}
         backoff = {uid for _, ticket, uid in self._backoff if self._is_current(ticket, uid)}
         gated = {uid for uids in self._waiting.values() for uid in uids}
-        require(self._hurrying.keys() <= backoff, "U7: somebody hurries who is not in backoff")
+        require(self._hurrying.keys() <= backoff, "QUEUE7: somebody hurries who is not in backoff")
         counts = dict.fromkeys(Where, 0)
         for uid, entry in self._entries.items():
             counts[entry.where] += 1
@@ -290,13 +290,15 @@ class Queue:
             }
             for where, is_there in found.items():
                 require(
-                    (entry.where is where) == is_there, f"U1: {uid} is {entry.where.value}, not {where.value}"
+                    (entry.where is where) == is_there,
+                    f"QUEUE1: {uid} is {entry.where.value}, not {where.value}",
                 )
             require(
-                entry.where is Where.GATED or uid not in gated, f"U1: {uid} is gated and {entry.where.value}"
+                entry.where is Where.GATED or uid not in gated,
+                f"QUEUE1: {uid} is gated and {entry.where.value}",
             )
-        require(counts == self._counts, "U1: pods are miscounted")
-        require(len(self._asleep) == counts[Where.ASLEEP], "U1: somebody sleeps who is not known")
+        require(counts == self._counts, "QUEUE1: pods are miscounted")
+        require(len(self._asleep) == counts[Where.ASLEEP], "QUEUE1: somebody sleeps who is not known")
 
     # -- how pods move --------------------------------------------------------------------------
 
@@ -310,7 +312,7 @@ class Queue:
         return entry
 
     def _make_ready(self, entry: _Entry, now_s: float) -> None:
-        """Active, or as soon as its backoff is over (U3)."""
+        """Active, or as soon as its backoff is over (QUEUE3)."""
         self._tickets += 1
         if entry.not_before_s > now_s:
             self._move(entry, Where.BACKOFF)

@@ -11,12 +11,12 @@ What a deed means
     nodes   one is added with what its drivers publish, or goes with it and with its pods
 
 What it promises
-    T1  `fits` is what the cycle would find in a cluster to which the deeds had really happened.
-    T2  After `reset` the fork is as it was.
-    T3  The snapshot that it began with never notices.
+    WHATIF1  `fits` is what the cycle would find in a cluster to which the deeds had really happened.
+    WHATIF2  After `reset` the fork is as it was.
+    WHATIF3  The snapshot that it began with never notices.
 
 Why checks are made once
-    A check is made for a signature and reads the fork when it is asked (F2). So what was found
+    A check is made for a signature and reads the fork when it is asked (PLUGIN2). So what was found
     out on one node serves the next one that is like it, through all that happens in between.
     Those on the boards of a running scheduler read its own snapshot and are of no use here.
 """
@@ -228,7 +228,7 @@ class Simulation:
     # -- back to the beginning ------------------------------------------------------------------
 
     def reset(self) -> None:
-        """Nothing has happened (T2). What was found out about nodes that are as they were stays known."""
+        """Nothing has happened (WHATIF2). What was found out about nodes that did not move stays known."""
         if self._has_other_nodes:
             self._begin()
             return
@@ -276,7 +276,7 @@ class Simulation:
 
     def _place(self, pod: PodInfo, name: str, writes: Iterable[Write]) -> None:
         before = self.snapshot.place_of(pod.uid)
-        require(before is None, f"T1: pod {pod.key} goes to node {name} and is on node {before}")
+        require(before is None, f"WHATIF1: pod {pod.key} goes to node {name} and is on node {before}")
         for write in writes:
             self._carry_out(write, pod)
         self._pods_before.setdefault(pod.uid, (pod, None))
@@ -345,7 +345,7 @@ class Simulation:
         if hold.settled:
             self.snapshot.ledger.settle(uid, hold.devices)
         else:
-            self.snapshot.ledger.fly(uid, hold.devices)  # what is in flight can still be given up (T2)
+            self.snapshot.ledger.fly(uid, hold.devices)  # what is in flight can still be given up (WHATIF2)
 
     def _read_uses(self, pod: PodInfo, name: str) -> Iterator[Use]:
         for key in claims_of(pod):

@@ -6,15 +6,15 @@ Where it sits
     being placed, and what is decided is visible to the next pod at once.
 
 What it promises
-    V1  What the server accepted and what was decided and not yet written are one
-        picture: a node's pods include those on their way to it, the ledger's holds
-        include flights.
-    V2  `moved_since` names every node about which anything that a plugin may read has
-        changed; heartbeats change nothing. Cost follows what changed.
-    V3  A fork costs what is changed on it, and its parent never notices. Preemption,
-        capacity answers and what-if questions are forks.
-    V4  News of a claim that is older than what is known of it is ignored, that it is gone
-        included: answers to writes and the watch may cross.
+    SNAP1  What the server accepted and what was decided and not yet written are one
+           picture: a node's pods include those on their way to it, the ledger's holds
+           include flights.
+    SNAP2  `moved_since` names every node about which anything that a plugin may read has
+           changed; heartbeats change nothing. Cost follows what changed.
+    SNAP3  A fork costs what is changed on it, and its parent never notices. Preemption,
+           capacity answers and what-if questions are forks.
+    SNAP4  News of a claim that is older than what is known of it is ignored, that it is gone
+           included: answers to writes and the watch may cross.
 """
 
 from collections import Counter
@@ -140,7 +140,7 @@ class Snapshot:
         return Mark(self._journal.revision, self.inventory.revision, self.ledger.revision)
 
     def moved_since(self, mark: Mark) -> frozenset[str] | None:
-        """Nodes about which something changed; None when it may be any (V2)."""
+        """Nodes about which something changed; None when it may be any (SNAP2)."""
         moved = self._journal.since(mark.nodes)
         seen = self.inventory.moved_since(mark.inventory)
         pools = self.ledger.moved_since(mark.ledger)
@@ -191,7 +191,7 @@ class Snapshot:
         node = self._nodes.get(name)
         known = node.pods.get(pod.uid) if node is not None else None
         if node is not None and known is not None and known.requests == pod.requests:
-            self._nodes.set(name, node.with_pod(pod))  # as was decided: nothing moves (V2)
+            self._nodes.set(name, node.with_pod(pod))  # as was decided: nothing moves (SNAP2)
             return
         if node is None:
             self._homeless.set(name, {**(self._homeless.get(name) or {}), pod.uid: pod})
@@ -240,7 +240,7 @@ class Snapshot:
     # -- claims ---------------------------------------------------------------------------------
 
     def put_claim(self, object: Object) -> ClaimInfo | None:
-        """What the server says of a claim. None when that is old news (V4)."""
+        """What the server says of a claim. None when that is old news (SNAP4)."""
         if object.uid in self._gone:
             return None
         before = self._claims.get(Key.of(object))
@@ -316,7 +316,7 @@ class Snapshot:
             self.ledger.fly(new, hold.devices)
 
     def _let_go(self, uid: str) -> None:
-        """The server says that the claim has no allocation: what is in flight is still in flight (V1)."""
+        """The server says that the claim has no allocation: what is in flight is still in flight (SNAP1)."""
         hold = self.ledger.hold(uid)
         if hold is not None and hold.settled:
             self.ledger.release(uid)

@@ -166,7 +166,7 @@ def from_nothing(there):
 
 @given(STEPS)
 def test_the_answer_is_that_of_a_computation_from_nothing(steps):
-    """X1 and X3, after every step."""
+    """EXTMAP1 and EXTMAP3, after every step."""
     resources, there = ExtendedResources(), {}
     for step in steps:
         before = answers(resources)
@@ -177,7 +177,7 @@ def test_the_answer_is_that_of_a_computation_from_nothing(steps):
 
 @given(STEPS, STEPS)
 def test_a_fork_goes_its_own_way(steps, further):
-    """X4"""
+    """EXTMAP4"""
     resources, there = ExtendedResources(), {}
     for step in steps:
         take(resources, there, step)

@@ -365,7 +365,7 @@ def delegated(one, names):
 
 @given(pods(), NAMED)
 def test_every_container_gets_what_it_asks_for(one, names):
-    """R1"""
+    """EXTREQ1"""
     answer = claimed(one, *delegated(one, names))
     counts = {request.name: request.exactly.count for request in answer.requests}
     for each in (*one.spec.init_containers, *one.spec.containers):
@@ -382,7 +382,7 @@ def test_every_container_gets_what_it_asks_for(one, names):
 
 @given(pods(), NAMED)
 def test_containers_that_run_side_by_side_share_nothing(one, names):
-    """R2: those that stay never share; an init container shares with none that already runs."""
+    """EXTREQ2: those that stay never share; an init container shares with none that already runs."""
     answer = claimed(one, *delegated(one, names))
     order = {each.name: at for at, each in enumerate((*one.spec.init_containers, *one.spec.containers))}
     brief = {each.name for each in one.spec.init_containers if not each.is_sidecar}
@@ -398,7 +398,7 @@ def test_containers_that_run_side_by_side_share_nothing(one, names):
 
 @given(pods(), NAMED)
 def test_no_more_devices_than_the_pod_needs_at_its_peak(one, names):
-    """5004-CLAIM-12: R3: the same sum that quota charges."""
+    """5004-CLAIM-12: EXTREQ3: the same sum that quota charges."""
     answer = claimed(one, *delegated(one, names))
     total = sum(request.exactly.count for request in answer.requests)
     needs = podresources.requests(one.spec)

@@ -204,7 +204,7 @@ def test_pods_of_one_template_with_allocated_claims_share_a_board():
 
 
 def test_a_claim_that_is_full_or_of_another_pod_keeps_its_own_pod_out_and_no_other():
-    """F2: what is about one pod never comes to the board that others share."""
+    """PLUGIN2: what is about one pod never comes to the board that others share."""
     users = tuple(f"u{at}" for at in range(resource.limits.RESERVED_FOR_MAX))
     snapshot = cluster(
         claim("c0", ""), claim("c1", "", users), claim("c2", "", owner="another"), claim("c3", "")

@@ -32,13 +32,13 @@ def test_a_pod_of_lower_priority_makes_room():
 
 
 def test_nobody_of_the_same_priority_is_evicted():
-    """E1."""
+    """EVICT1."""
     world = World({"a": 4}, pods=(Running("equal", "a", priority=10, cpu=3),))
     assert evicted(world, Wanting(cpu=2)) is None
 
 
 def test_a_pod_that_must_not_preempt_waits():
-    """E1."""
+    """EVICT1."""
     world = World({"a": 4}, pods=(Running("low", "a", cpu=3),))
     assert evicted(world, Wanting(cpu=2, policy="Never")) is None
 
@@ -213,7 +213,7 @@ SOON = "2026-01-01T12:00:30Z"
 
 
 def test_nobody_is_evicted_while_a_pod_is_leaving_whose_room_is_enough():
-    """E4: the pod waits, and its room is kept."""
+    """EVICT4: the pod waits, and its room is kept."""
     world = World(
         {"a": 4, "b": 4}, pods=(Running("going", "a", cpu=4, deleted=SOON), Running("low", "b", cpu=4))
     )
@@ -258,7 +258,7 @@ def test_a_pod_that_should_be_gone_long_since_is_not_counted_on():
 
 
 def test_devices_whose_pod_is_gone_are_on_their_way_back():
-    """E4: between the end of a pod and the news of its claim nobody else is evicted."""
+    """EVICT4: between the end of a pod and the news of its claim nobody else is evicted."""
     world = World(
         {"a": 4},
         gpus={"a": 2},
@@ -270,7 +270,7 @@ def test_devices_whose_pod_is_gone_are_on_their_way_back():
 
 
 def test_a_shared_device_comes_back_though_its_pod_leaves_from_another_node():
-    """E4: the pod that leaves is on a, where there is no room; the device will be within reach of b."""
+    """EVICT4: the pod that leaves is on a, where there is no room; the device will be within reach of b."""
     world = World(
         {"a": 4, "b": 4},
         gpus={FABRIC: 2},
@@ -285,7 +285,7 @@ def test_a_shared_device_comes_back_though_its_pod_leaves_from_another_node():
 
 
 def test_the_victims_of_a_decision_are_not_chosen_twice():
-    """E4: the server has not heard of it yet."""
+    """EVICT4: the server has not heard of it yet."""
     world = World({"a": 4, "b": 4}, pods=(Running("one", "a", cpu=4, started=5), Running("two", "b", cpu=4)))
     snapshot = world.snapshot()
     assert answer(world, Wanting(cpu=4), snapshot) is not None
@@ -329,7 +329,7 @@ def test_devices_that_were_freed_for_one_pod_are_not_counted_for_the_next():
 
 
 def test_pods_of_lower_priority_stay_away_from_room_that_was_made():
-    """E5: the victim is gone and the pod is not there yet."""
+    """EVICT5: the victim is gone and the pod is not there yet."""
     world = World({"a": 4})
     snapshot = world.snapshot()
     snapshot.nominate(pod("urgent", priority=10, requests={"cpu": "4"}), "a")

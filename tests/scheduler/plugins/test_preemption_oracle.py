@@ -103,7 +103,7 @@ def every_way(world: World, want: Wanting) -> Iterator[tuple[Price, str]]:
 @settings(max_examples=120, deadline=None)
 @given(worlds(), WANTS)
 def test_victims_are_found_whenever_there_are_some_and_they_are_the_cheapest(world: World, want: Wanting):
-    """E1, E2, E3."""
+    """EVICT1, EVICT2, EVICT3."""
     snapshot = world.snapshot()
     outcome = schedule(wanting(want, snapshot), snapshot)
     if isinstance(outcome, Placed):

@@ -62,7 +62,7 @@ def test_everything_that_lacks_is_named():
 
 
 def test_what_an_empty_node_could_hold_may_be_made_room_for():
-    """F3: eviction is considered only where it can help."""
+    """PLUGIN3: eviction is considered only where it can help."""
     busy = full(node(), cpu="4")
     could = rejection(SPREAD, asking(cpu="4"), busy)
     never = rejection(SPREAD, asking(cpu="4", memory="9Gi"), busy)

@@ -41,7 +41,7 @@ def picture(trial: Trial) -> object:
 
 
 def test_a_pod_that_leaves_frees_what_it_requests_and_what_it_alone_holds():
-    """T1."""
+    """WHATIF1."""
     trial = trial_of(Wanting(cpu=1, gpus=1), WORLD.snapshot())
     pods = by_name(trial)
     trial.evict(pods["one"])
@@ -62,7 +62,7 @@ def test_where_no_plugin_says_anything_the_pod_fits():
 
 
 def test_after_a_reset_the_fork_is_as_it_was_and_the_cluster_always_was():
-    """T2: also when somebody was promised room on the node."""
+    """WHATIF2: also when somebody was promised room on the node."""
     snapshot = WORLD.snapshot()
     snapshot.nominate(pod("promised", priority=10, requests={"cpu": "1"}), "a")
     trial = trial_of(Wanting(gpus=2), snapshot)
@@ -77,7 +77,7 @@ def test_after_a_reset_the_fork_is_as_it_was_and_the_cluster_always_was():
 
 
 def test_a_claim_in_flight_is_in_flight_again_after_a_reset():
-    """T2: held as settled it could not be given up any more."""
+    """WHATIF2: held as settled it could not be given up any more."""
     snapshot = WORLD.snapshot()
     flying = snapshot.claim(Key("default", "own"))
     assert flying is not None

@@ -6,11 +6,11 @@ class only. Where several have it, the one created last serves it; of those crea
 second, the first by name.
 
 What it promises
-    X1  The answer is what a computation from nothing over the present classes gives. It
-        depends neither on the order in which classes came nor on what they were before.
-    X2  A change costs what it touches, not the number of classes.
-    X3  `put` and `remove` name every resource of which the answer changed, and no other.
-    X4  A fork costs what is changed on it, and its parent never notices.
+    EXTMAP1  The answer is what a computation from nothing over the present classes gives. It
+             depends neither on the order in which classes came nor on what they were before.
+    EXTMAP2  A change costs what it touches, not the number of classes.
+    EXTMAP3  `put` and `remove` name every resource of which the answer changed, and no other.
+    EXTMAP4  A fork costs what is changed on it, and its parent never notices.
 
 Why every contender is kept
     Upstream's cache keeps the winner alone. It then drops a name when a loser goes, does not
@@ -95,7 +95,7 @@ class ExtendedResources:
     def _known(self, class_name: str) -> resource.DeviceClass:
         device_class = self._classes.get(class_name)
         if device_class is None:
-            raise InvariantBroken(f"X1: class {class_name} contends for a resource and is not there")
+            raise InvariantBroken(f"EXTMAP1: class {class_name} contends for a resource and is not there")
         return device_class
 
 

@@ -8,9 +8,9 @@ Such init containers run one after the other, so one additional request, the lar
 for all of them; it carries the name of the container that needs it most.
 
 What it promises
-    R1  Every container is mapped to requests that hold at least what it asks for.
-    R2  No two containers that run at the same time are mapped to one request.
-    R3  The devices of all requests are as many as the pod needs at its peak, and no more.
+    EXTREQ1  Every container is mapped to requests that hold at least what it asks for.
+    EXTREQ2  No two containers that run at the same time are mapped to one request.
+    EXTREQ3  The devices of all requests are as many as the pod needs at its peak, and no more.
 
 A pod has one such claim and a claim holds so many devices at most, so a pod may ask for more
 than DRA can ever give it; likewise for a part of a device. Both are answered with the reason,

@@ -61,7 +61,7 @@ class ResourceClaims:
 
     def _allows(self, claim: ClaimInfo, now: datetime) -> Hashable:
         """All of a claim that the answer of a node depends on. Whose claim it is and who uses it decides
-        whether the pod can be tried at all, and never comes to a board (F2)."""
+        whether the pod can be tried at all, and never comes to a board (PLUGIN2)."""
         return self._is_given_up(claim, now), selection(claim)
 
     def pre_filter(self, state: CycleState, snapshot: Snapshot) -> Checks | None:

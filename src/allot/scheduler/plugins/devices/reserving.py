@@ -51,7 +51,7 @@ def reserve(
 
 
 def unreserve(pod: PodInfo, ask: DeviceAsk, snapshot: Snapshot) -> None:
-    """Give up what is still in flight. What the server has accepted stays (L3)."""
+    """Give up what is still in flight. What the server has accepted stays (LEDGER3)."""
     for claim in ask.pending:
         snapshot.ledger.cancel(claim.uid)
     snapshot.ledger.cancel(in_memory_uid(pod.uid))

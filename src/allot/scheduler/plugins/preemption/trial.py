@@ -2,7 +2,7 @@
 
 `prepare` brings a node to where it is heading by itself: pods that are leaving have left, those
 for whom room was made before have it, and claims whose last user is leaving have given back
-their devices. Then candidates are evicted and restored (`scheduler.simulation`, T1 and T2).
+their devices. Then candidates are evicted and restored (`scheduler.simulation`, WHATIF1 and WHATIF2).
 What the pod for which room is sought uses itself stays as it is.
 """
 
