@@ -17,8 +17,8 @@ Never imported by what it simulates.
 """
 
 from .running import FAULTS, Outcome, Total, run_many, run_one
-from .script import HOUR_S, PODS, Scope
 from .shrinking import Story, shrink
+from .step import HOUR_S, PODS, Scope
 from .world import Cut, Report, World, simulate
 
 __all__ = [

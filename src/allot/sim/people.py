@@ -16,7 +16,8 @@ from . import things
 from .nodes import Nodes, name_of
 from .recording import Recorder, Seen
 from .scheduling import allocation, free_devices, give, results
-from .script import DEFAULT, HARDS, QUOTAS, Step
+from .script import DEFAULT, HARDS, QUOTAS
+from .step import Step
 from .things import Fields, Things
 
 _ENTRY = "resource.kubernetes.io/pod-claim-name"

@@ -12,7 +12,7 @@ from typing import Any
 
 from .faults import RATES
 from .people import MISUSED
-from .script import Scope
+from .step import Scope
 from .trouble import KINDS
 from .world import Cut, Report, simulate
 

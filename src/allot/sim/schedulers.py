@@ -16,7 +16,8 @@ from allot.scheduler import Settings, Surroundings, run
 
 from .component import Connect, Main
 from .scheduling import schedule
-from .script import OTHER_SCHEDULER, Scope
+from .script import OTHER_SCHEDULER
+from .step import Scope
 
 Luck = Callable[[str], random.Random]
 """A generator for a component's next life."""

@@ -9,15 +9,14 @@ name, so that a line or a step can be left out and the others stay as they were.
 """
 
 import random
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from . import mishaps
 from .lots import Lots
+from .step import PODS, Scope, Step
 from .things import CLASS, EXTENDED, PAIR, PART, PORT, SHARED, URGENT
 
-HOUR_S = 3600.0
-PODS = 50
 DEFAULT = "default"
 QUOTAS = "counted"
 """The namespace in which a quota holds."""
@@ -27,34 +26,6 @@ HARDS = (
     {"pods": 3, f"{CLASS}.deviceclass.resource.k8s.io/devices": 3},
     {"count/pods": 6, f"requests.{EXTENDED}": 3, "count/configmaps": 5},
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    at_s: float
-    line: str  # of the story
-    deed: str
-    of: Mapping[str, Any] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        told = " ".join(f"{name}={value}" for name, value in self.of.items())
-        return f"{self.deed} {told}".strip()
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """How large a world is, and what may happen in it."""
-
-    seconds: float = HOUR_S
-    pods: int = PODS
-    node_churn: bool = True
-    real_scheduler: bool = False
-    """Ours, in two copies and one more for some pods, with drivers that publish anew; else a stand-in."""
-
-    @property
-    def components(self) -> tuple[str, ...]:
-        schedulers = ("scheduler a", "scheduler b", "scheduler c") if self.real_scheduler else ("scheduler",)
-        return ("controllers a", "controllers b", *schedulers)
 
 
 def write(lots: Lots, scope: Scope) -> list[Step]:
@@ -88,16 +59,16 @@ def _lines(scope: Scope) -> Iterator[tuple[str, Draw]]:
     yield "outside", _outside
     yield "spare", _spare
     if scope.node_churn:
-        yield "nodes", _nodes
+        yield "nodes", mishaps.nodes
     if scope.real_scheduler:
-        yield "drivers", _drivers
-        yield "health", _health
+        yield "drivers", mishaps.drivers
+        yield "health", mishaps.health
         yield "urgent", _urgent
         yield "misuse", _misuse
     for component in scope.components:
-        yield f"trouble {component}", _trouble
-    yield "clock", _clock
-    yield "news", _news
+        yield f"trouble {component}", mishaps.trouble
+    yield "clock", mishaps.clock
+    yield "news", mishaps.news
 
 
 # -- one line each ------------------------------------------------------------------------------
@@ -296,63 +267,6 @@ def _spare(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
         yield Step(at, line, "delete claim", {"name": line})
 
 
-def _nodes(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
-    """A node vanishes and comes back, or does not; while it does, controllers may hear nothing of nodes."""
-    at = rng.uniform(scope.seconds * 0.1, scope.seconds * 0.5)
-    node = rng.randrange(100)
-    yield Step(at, line, "lose node", {"node": node})
-    if rng.random() < 0.7:
-        at += rng.choice((rng.uniform(0, 30), rng.uniform(30, 300)))
-        if rng.random() < 0.6:
-            yield from _deaf(rng, line, at - 1, "nodes")
-        yield Step(at, line, "return node", {"node": node})
-    if rng.random() < 0.5:
-        at += rng.uniform(0, scope.seconds * 0.2)
-        node = rng.randrange(100)
-        yield Step(at, line, "silence node", {"node": node})
-        yield Step(at + rng.uniform(600, 1200), line, "hear node", {"node": node})
-
-
-def _news(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
-    """Now and then the controllers hear nothing of what matters most."""
-    for resource in ("pods", "resourceclaims", rng.choice(("replicasets", "jobs", "configmaps", "nodes"))):
-        yield from _deaf(rng, line, rng.uniform(0, scope.seconds * 0.9), resource)
-
-
-def _deaf(rng: random.Random, line: str, at: float, resource: str) -> Iterator[Step]:
-    seconds = round(rng.uniform(30, 240), 1)
-    for component in ("controllers a", "controllers b"):
-        yield Step(at, line, "deaf", {"component": component, "resource": resource, "seconds": seconds})
-
-
-def _drivers(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
-    """Pools are published anew, larger or smaller, at once or in two parts with a pause between."""
-    generation = 1
-    for _ in range(rng.randint(3, 6)):
-        at = rng.uniform(0, scope.seconds * 0.9)
-        generation += 1
-        of = {"node": rng.randrange(100), "generation": generation, "devices": rng.randint(2, 6)}
-        pause_s = rng.uniform(0, 120) if rng.random() < 0.4 else 0.0
-        yield Step(at, line, "publish", {**of, "pause_s": round(pause_s, 1)})
-
-
-def _health(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
-    """Devices fall ill: nobody new may have them, or nobody at all. Pools, and drivers as a whole,
-    become well again; a device may not, and one falls ill late."""
-    for number in range(rng.randint(3, 6)):
-        at = rng.uniform(0, scope.seconds * 0.9)
-        name, effect = f"unhealthy-{number}", rng.choice(("NoSchedule", "NoExecute"))
-        what = rng.choice(("device", "device", "pool", "driver"))
-        yield Step(
-            at, line, "taint", {"name": name, "what": what, "lot": rng.randrange(1000), "effect": effect}
-        )
-        if what != "device" or rng.random() < 0.6:
-            at += rng.choice((rng.uniform(0, 5), rng.uniform(0, 60), rng.uniform(0, scope.seconds * 0.2)))
-            yield Step(at, line, "lift taint", {"name": name})
-    late = {"name": "unhealthy-late", "what": "device", "lot": rng.randrange(1000), "effect": "NoExecute"}
-    yield Step(rng.uniform(scope.seconds * 0.9, scope.seconds * 0.95), line, "taint", late)
-
-
 def _urgent(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
     """More pods at once than there are pairs of devices, and others must make room for them."""
     began = rng.uniform(scope.seconds * 0.1, scope.seconds * 0.8)
@@ -382,29 +296,6 @@ def _misuse(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
         if rng.random() < 0.5 and how.startswith("name"):
             at += rng.uniform(0, scope.seconds * 0.2)
             yield Step(at, line, "delete pod", {"name": f"{owner}-stranger", "force": rng.random() < 0.3})
-
-
-def _trouble(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
-    """What befalls one component: it dies at work, or does not get to run for a while."""
-    component = line.removeprefix("trouble ")
-    at = 0.0
-    while (at := at + rng.expovariate(6 / scope.seconds)) < scope.seconds * 0.95:
-        if rng.random() < 0.65:
-            of = {"component": component, "requests": rng.randint(1, 40), "steps": rng.randint(0, 40)}
-            yield Step(at, line, "crash", {**of, "down_s": round(rng.uniform(0, 30), 1)})
-        else:
-            yield Step(at, line, "freeze", {"component": component, "seconds": round(rng.uniform(5, 150), 1)})
-
-
-def _clock(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
-    """All clocks leap, as those of a machine that slept; or one component's wall clock is set."""
-    for _ in range(rng.randint(1, 3)):
-        yield Step(
-            rng.uniform(0, scope.seconds * 0.95), line, "jump", {"seconds": round(rng.uniform(1, 90), 1)}
-        )
-    for _ in range(rng.randint(1, 3)):
-        of = {"component": rng.choice(scope.components), "seconds": round(rng.uniform(-600, 600), 1)}
-        yield Step(rng.uniform(0, scope.seconds * 0.95), line, "skew", of)
 
 
 def _policy(rng: random.Random) -> str:

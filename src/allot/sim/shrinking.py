@@ -20,7 +20,7 @@ from . import script
 from .faults import RATES
 from .journal import Entry
 from .lots import Lots
-from .script import Scope, Step
+from .step import Scope, Step
 from .trouble import KINDS
 from .world import Cut, Report
 

@@ -8,7 +8,7 @@ from typing import Any
 from .component import Component
 from .faults import Faults
 from .loop import VirtualClock, VirtualLoop
-from .script import Step
+from .step import Step
 
 KINDS = ("crash", "freeze", "deaf", "jump", "skew")
 _AT_LATEST_S = 60.0

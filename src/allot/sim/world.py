@@ -36,7 +36,7 @@ from .nodes import Nodes
 from .people import People
 from .recording import Recorder, Seen
 from .schedulers import schedulers
-from .script import Scope, Step
+from .step import Scope, Step
 from .trouble import KINDS as TROUBLE
 from .trouble import Trouble
 from .unsteady import UnsteadyStore
