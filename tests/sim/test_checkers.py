@@ -356,6 +356,7 @@ BROKEN = [
     ("D2", [card(), *(claim(f"c{n}", device="port", consumed="6000m") for n in range(2))]),
     ("D3", [claim(device="none")]),
     ("D3", [resource_slice(("new", "small"), name="t", generation=2, count=2), claim(at=1000)]),
+    ("D3", [resource_slice(("new", "small"), name="t", generation=2, count=2), claim(device="new")]),
     ("D4", [claim(count=2)]),
     ("D4", [claim(device=["1", "1"], count=2)]),
     ("D4", [claim(device="1", large=True)]),

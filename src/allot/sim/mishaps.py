@@ -11,14 +11,17 @@ from .step import Scope, Step
 
 
 def nodes(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
-    """A node vanishes and comes back, or does not; while it does, controllers may hear nothing of nodes."""
+    """A node vanishes and comes back, or does not; while it does, controllers may hear nothing of nodes,
+    and a pod comes to it all the same."""
     at = rng.uniform(scope.seconds * 0.1, scope.seconds * 0.5)
     node = rng.randrange(100)
     yield Step(at, line, "lose node", {"node": node})
     if rng.random() < 0.7:
         at += rng.choice((rng.uniform(0, 30), rng.uniform(30, 300)))
         if rng.random() < 0.6:
-            yield from _deaf(rng, line, at - 1, "nodes")
+            yield from _deaf(rng, line, at - 1, "nodes", least_s=150)
+            of = {"name": "newcomer", "claims": (), "node": node}
+            yield Step(at + rng.uniform(50, 100), line, "create pod", of)
         yield Step(at, line, "return node", {"node": node})
     if rng.random() < 0.5:
         at += rng.uniform(0, scope.seconds * 0.2)
@@ -33,8 +36,8 @@ def news(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
         yield from _deaf(rng, line, rng.uniform(0, scope.seconds * 0.9), resource)
 
 
-def _deaf(rng: random.Random, line: str, at: float, resource: str) -> Iterator[Step]:
-    seconds = round(rng.uniform(30, 240), 1)
+def _deaf(rng: random.Random, line: str, at: float, resource: str, least_s: float = 30) -> Iterator[Step]:
+    seconds = round(rng.uniform(least_s, 240), 1)
     for component in ("controllers a", "controllers b"):
         yield Step(at, line, "deaf", {"component": component, "resource": resource, "seconds": seconds})
 

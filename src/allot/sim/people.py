@@ -11,11 +11,12 @@ from typing import Any
 
 from allot.api import Object, errors
 from allot.client import Client, Propagation
+from allot.informers import owner_uids
 
 from . import things
 from .nodes import Nodes, name_of
 from .recording import Recorder, Seen
-from .scheduling import allocation, free_devices, give, results
+from .scheduling import allocation, give, results
 from .script import DEFAULT, HARDS, QUOTAS
 from .step import Step
 from .things import Fields, Things
@@ -63,6 +64,7 @@ class People:
             "delete claim": self._delete_claim,
             "allocate claim": self._allocate_claim,
             "steal claim": self._steal_claim,
+            "copy claim": self._copy_claim,
             "create template": self._create_template,
             "delete template": self._delete_template,
             "create quota": self._create_quota,
@@ -194,11 +196,12 @@ class People:
     async def _allocate_claim(self, name: str, node: int) -> None:
         """By hand, and for nobody."""
         claim = await self._things.resourceclaims.get(name, DEFAULT)
-        taken = [result for one in self._record.all("resourceclaims") for result in results(one)]
+        given = [result for one in self._record.all("resourceclaims") for result in results(one)]
+        taken = {one["device"] for one in given if one["pool"] == name_of(node)}
         offered = _on_offer(self._nodes.slices(name_of(node)))
         tainted = [one.fields["spec"]["deviceSelector"] for one in self._record.all("devicetaintrules")]
         unfit = any(one.get("pool", name_of(node)) == name_of(node) for one in tainted)
-        free = [one for one in free_devices(name_of(node), taken) if one in offered and not unfit]
+        free = [one for one in offered if one not in taken and not unfit]
         if free and not any(results(claim)):
             await give(self._things.resourceclaims, claim, allocation(name_of(node), free[0]), [])
 
@@ -216,6 +219,20 @@ class People:
                 return
             except errors.AlreadyExists:
                 await asyncio.sleep(0.5)
+
+    async def _copy_claim(self, lot: int) -> None:
+        """A claim that was generated for a pod that stays is there once more: somebody wrote it back
+        under another name, or whoever made it for the pod forgot that and made it again."""
+        lasting = {one.uid for one in self._record.all("pods", DEFAULT) if _lasts(one)}
+        claims = self._record.all("resourceclaims", DEFAULT)
+        generated = [one for one in claims if _ENTRY in _annotations(one)]
+        found = [one for one in generated if lasting.intersection(owner_uids(one))]
+        if found:
+            claim = found[lot % len(found)].fields
+            kept = ("annotations", "ownerReferences")
+            metadata = {part: claim["metadata"][part] for part in kept}
+            metadata["name"] = f"{claim['metadata']['name']}-copy"
+            await self._things.resourceclaims.create({"metadata": metadata, "spec": claim["spec"]}, DEFAULT)
 
     async def _reserve_for_an_outsider(self, lot: int) -> None:
         """A claim that is in use gets a consumer that is no pod, and that nobody here ever removes."""
@@ -385,7 +402,7 @@ def _users(claim: Object) -> Sequence[Any]:
 
 
 def _is_made_for(claim: Object, pod: Object) -> bool:
-    return any(one.get("uid") == pod.uid for one in claim.fields["metadata"].get("ownerReferences") or ())
+    return pod.uid in owner_uids(claim)
 
 
 def _is_shared(claim: Object) -> bool:

@@ -116,6 +116,8 @@ def _deployment(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
     if rng.random() < 0.6:
         at += rng.uniform(0, scope.seconds * 0.15)
         yield Step(at, line, "delete", {"kind": "deployments", "name": line, "policy": _policy(rng)})
+    else:
+        yield Step(_at_last(rng, scope), line, "scale", {"name": line, "replicas": 1})
 
 
 def _job(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
@@ -181,7 +183,7 @@ def _cron_job(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
 
 
 def _namespace(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
-    """A team's namespace with something in it, deleted while it is in use."""
+    """A team's namespace with something in it, deleted while it is in use, some at last."""
     at = rng.uniform(0, scope.seconds * 0.6)
     yield Step(at, line, "create namespace", {"name": line})
     for number in range(2):
@@ -191,7 +193,11 @@ def _namespace(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
     yield Step(at + 1, line, "plant tree", {"name": f"{line}-tree", "namespace": line})
     if rng.random() < 0.7:
         at += rng.choice((rng.uniform(0, 10), rng.uniform(0, scope.seconds * 0.25)))
-        yield Step(at, line, "delete namespace", {"name": line})
+    else:
+        at = _at_last(rng, scope)
+        of = {"name": f"{line}-pod-late", "claims": ("own",), "namespace": line}
+        yield Step(at - rng.uniform(30, 60), line, "create pod", of)
+    yield Step(at, line, "delete namespace", {"name": line})
 
 
 def _tree(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
@@ -213,10 +219,13 @@ def _shared_claim(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]
 
 
 def _thief(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
-    """Somebody deletes generated claims; somebody else puts one of the same name in the place."""
+    """Somebody deletes generated claims; somebody else puts one of the same name in the place, or a copy
+    of another name beside one."""
     for _ in range(rng.randint(1, 2)):
         at = rng.uniform(scope.seconds * 0.05, scope.seconds * 0.9)
         yield Step(at, line, "steal claim", {"lot": rng.randrange(1000), "replaced": rng.random() < 0.4})
+    for at in (rng.uniform(scope.seconds * 0.2, scope.seconds * 0.9), _at_last(rng, scope)):
+        yield Step(at, line, "copy claim", {"lot": rng.randrange(1000)})
 
 
 def _template(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
@@ -246,6 +255,10 @@ def _quota(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
     if rng.random() < 0.5:
         at += rng.uniform(1, 60)
         yield Step(at, line, "rename class", {"extended": rng.choice(("", "example.com/other", EXTENDED))})
+    at = _at_last(rng, scope)
+    late = {"name": "rush-late", "many": rng.randint(3, 5), "lot": rng.randrange(1000)}
+    yield Step(at - rng.uniform(30, 60), line, "rush", late)
+    yield Step(at, line, "clear out", {"lot": rng.randrange(1000)})
 
 
 def _outside(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
@@ -296,6 +309,12 @@ def _misuse(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
         if rng.random() < 0.5 and how.startswith("name"):
             at += rng.uniform(0, scope.seconds * 0.2)
             yield Step(at, line, "delete pod", {"name": f"{owner}-stranger", "force": rng.random() < 0.3})
+
+
+def _at_last(rng: random.Random, scope: Scope) -> float:
+    """When no component dies any more: a new leader looks at everything, and would mend what the one
+    before it forgot."""
+    return scope.seconds * rng.uniform(0.98, 0.995)
 
 
 def _policy(rng: random.Random) -> str:

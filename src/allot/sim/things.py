@@ -200,11 +200,14 @@ def taint_rule(name: str, device: Mapping[str, Any], what: str, effect: str) -> 
 
 
 def slices_of(node: str, devices: int, generation: int = 1, parts: int = 1) -> list[Fields]:
-    """A pool in so many slices; every other device is large, and four are on a board."""
+    """A pool in so many slices; every other device is large, and four are on a board. A driver that
+    publishes in parts names its devices anew: whoever has them before the last part came took half
+    a pool for the whole."""
+    prefix = f"gpu-{generation}" if parts > 1 else "gpu"
     pool = {"name": node, "generation": generation, "resourceSliceCount": parts}
     listed = [
         {
-            "name": f"gpu-{at}",
+            "name": f"{prefix}-{at}",
             "attributes": {"model": {"string": ("large", "small")[at % 2]}, "board": {"int": at // 4}},
         }
         for at in range(devices)
