@@ -72,7 +72,7 @@ class Bench:
         rng = random.Random(1)
         async with Informers(self.client(identities.CONTROLLER_MANAGER), rng) as informers:
             process = Process.of(informers, client_of, SystemClock(), rng, RandomIds(rng), Metrics())
-            await run(process, [resourceclaims.CONTROLLER], standing=ready)
+            await run(process, [resourceclaims.CONTROLLER], ready=ready)
 
     # -- the cluster ----------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ import doctest
 
 from allot.allocation import Budget, Ledger, Node, flow
 from allot.allocation.bounds import Bounds
-from allot.allocation.question import Question, Standing, ask
+from allot.allocation.question import DeviceState, Question, ask
 from allot.allocation.shape import Shape
 from allot.allocation.state import State
 
@@ -48,7 +48,7 @@ def test_question():
     question = asked(slice_of(*devices, pool="n", nodeName="n"), selector=larger_than(40))
     (alternative,) = question.demand.alternatives()
     row = question.row(alternative)
-    assert row.standings == (Standing.NO, Standing.OPEN, Standing.BLOCKED, Standing.ERROR)
+    assert row.states == (DeviceState.NO, DeviceState.OPEN, DeviceState.BLOCKED, DeviceState.ERROR)
     assert [devices[at]["name"] for at in row.worth_trying] == ["large", "bare"]
     assert [devices[at]["name"] for at in row.selected] == ["large", "worn"]
 

@@ -130,7 +130,7 @@ class World:
                 RandomIds(rng),
                 metrics,
             )
-            around = scheduler.Surroundings(
+            around = scheduler.Dependencies(
                 self.client(identities.SCHEDULER),
                 informers,
                 self.clock,

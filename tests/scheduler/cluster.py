@@ -18,7 +18,7 @@ from allot.client import Client, InProcessTransport, Resource
 from allot.controllers import ALL, Controller, Process
 from allot.controllers import run as run_controllers
 from allot.informers import Informers, Pace, Telemetry
-from allot.scheduler import Scheduler, Settings, Surroundings
+from allot.scheduler import Dependencies, Scheduler, Settings
 from allot.testing import TestServer, api_server
 
 NS = "default"
@@ -94,7 +94,7 @@ class Cluster:
     async def _run_scheduler(self, settings: Settings, client: Client) -> None:
         rng, clock = random.Random(8), SystemClock()
         async with Informers(client, rng, pace=QUICK) as informers:
-            surroundings = Surroundings(
+            dependencies = Dependencies(
                 client,
                 informers,
                 clock,
@@ -103,7 +103,7 @@ class Cluster:
                 Telemetry(Metrics(), clock),
                 self.gates,
             )
-            self.scheduler = Scheduler(surroundings, settings)
+            self.scheduler = Scheduler(dependencies, settings)
             await self.scheduler.run(self.leading)
 
     # -- making ---------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from allot.apiserver import identities
 from allot.base import Metrics, RandomIds, SystemClock
 from allot.client import Client, InProcessTransport
 from allot.informers import Informers, Telemetry
-from allot.scheduler import Scheduler, Surroundings
+from allot.scheduler import Dependencies, Scheduler
 
 from .cluster import NS, QUICK, Cluster, pod, tell
 
@@ -57,10 +57,10 @@ async def die(here: Cluster, dies_at: int, after: bool) -> list[str]:
     async def live() -> None:
         async with Informers(client, rng, pace=QUICK) as informers:
             ids, metrics = RandomIds(rng), Metrics()
-            surroundings = Surroundings(
+            dependencies = Dependencies(
                 client, informers, clock, ids, metrics, Telemetry(metrics, clock), here.gates
             )
-            await Scheduler(surroundings, here.settings).run()
+            await Scheduler(dependencies, here.settings).run()
 
     living = asyncio.create_task(live())
     try:

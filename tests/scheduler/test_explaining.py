@@ -246,7 +246,7 @@ def test_a_gate_that_stays_shut_is_told(at_a_desk):
 def test_a_pod_that_found_a_place_is_not_told_what_was_in_its_way(at_a_desk):
     async def story(desk: Desk) -> None:
         desk.unplaced("Insufficient cpu")
-        desk.explainer.hush(desk.pod.uid)
+        desk.explainer.withdraw(desk.pod.uid)
         await asyncio.sleep(EVERY_S)
         assert desk.patches == 0
         desk.explainer.failed(desk.pod, "binding to a failed: no")

@@ -32,7 +32,7 @@ from .demand import Alternative, Constraint
 from .expression import Failure
 from .flow import Need, bits_of, matchable, most_usable, open_places
 from .kind import UNKNOWN_VALUE, Value
-from .question import Question, Row, Standing
+from .question import DeviceState, Question, Row
 from .shape import DRAWS_WORK, Shape
 from .state import State
 
@@ -192,7 +192,7 @@ class Bounds:
 
     def _read_profile(self, alternative: Alternative) -> _Profile:
         row = self._question.row(alternative)
-        devices = [at for at in row.worth_trying if row.standings[at] is Standing.OPEN]
+        devices = [at for at in row.worth_trying if row.states[at] is DeviceState.OPEN]
         rules = self._question.demand.claims[alternative.claim].constraints
         self._budget.work(len(devices) * (2 + len(alternative.constraints)))
         values: dict[int, Mapping[int, Value | None]] = {}
@@ -315,7 +315,7 @@ class Bounds:
         parts = [
             row.parts.get(at, {})
             for row in self._question.rows.values()
-            if row.standings[at] is Standing.OPEN
+            if row.states[at] is DeviceState.OPEN
         ]
         most = UNLIMITED
         for name, amount in left.items():

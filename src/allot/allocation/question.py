@@ -1,7 +1,7 @@
 """One demand put to one node: which devices could serve which request, and which never can.
 
 What is decided here does not depend on the order of trying. For every want and
-device there is one of four standings; `search` then only looks at what depends on
+device there is one of four states; `search` then only looks at what depends on
 earlier choices (devices in use, counters, groups, shared capacity, constraints).
 
     NO       not selected: a selector says no, another node, too little capacity
@@ -51,7 +51,7 @@ OPTIONAL_NODE_OPERATIONS = "DRAOptionalNodeOperations"
 ROWS_REMEMBERED = 256
 
 
-class Standing(IntEnum):
+class DeviceState(IntEnum):
     NO = 0
     ERROR = 1
     BLOCKED = 2
@@ -71,7 +71,7 @@ class Trouble:
 class Row:
     """How every device of the node stands with one want."""
 
-    standings: tuple[Standing, ...]
+    states: tuple[DeviceState, ...]
     worth_trying: tuple[int, ...]  # OPEN and ERROR, in order
     selected: tuple[int, ...]  # OPEN and BLOCKED, in order: what "all devices" means
     troubles: Mapping[int, Trouble]
@@ -283,7 +283,7 @@ def _row(view: NodeView, want: Want, budget: Budget) -> Row:
 
 def _read_row(view: NodeView, want: Want, budget: Budget) -> Row:
     budget.work(len(view.devices))
-    standings: list[Standing] = []
+    states: list[DeviceState] = []
     troubles: dict[int, Trouble] = {}
     parts: dict[int, Consumed] = {}
     by_kind: dict[object, Consumed | Trouble | None] = {}
@@ -293,18 +293,20 @@ def _read_row(view: NodeView, want: Want, budget: Budget) -> Row:
             by_kind[key] = _selected(view, want, device, budget)
         found = by_kind[key]
         if found is None:
-            standings.append(Standing.NO)
+            states.append(DeviceState.NO)
         elif isinstance(found, Trouble):
-            standings.append(Standing.ERROR)
+            states.append(DeviceState.ERROR)
             troubles[at] = found
         else:
-            standings.append(Standing.BLOCKED if _blocked(view, want, device) else Standing.OPEN)
+            states.append(DeviceState.BLOCKED if _blocked(view, want, device) else DeviceState.OPEN)
             if found:
                 parts[at] = found
     return Row(
-        standings=tuple(standings),
-        worth_trying=tuple(at for at, one in enumerate(standings) if one in (Standing.OPEN, Standing.ERROR)),
-        selected=tuple(at for at, one in enumerate(standings) if one >= Standing.BLOCKED),
+        states=tuple(states),
+        worth_trying=tuple(
+            at for at, one in enumerate(states) if one in (DeviceState.OPEN, DeviceState.ERROR)
+        ),
+        selected=tuple(at for at, one in enumerate(states) if one >= DeviceState.BLOCKED),
         troubles=troubles,
         parts=parts,
         is_writable=not any(has_many_terms(device) for device in view.devices),

@@ -1,7 +1,7 @@
 """Which devices are as good as others, so that a failure with one is a failure with all.
 
 Two devices are *alike* when every request of the demand sees the same in them:
-their standings, the attribute values that constraints compare, their capacity and
+their states, the attribute values that constraints compare, their capacity and
 what they draw from counters. Devices that draw from the same counters belong to
 one *cell*; two cells are alike when they hold alike devices in the same order over
 the same amounts. A device without counters is a cell of its own.
@@ -182,7 +182,7 @@ class Shape:
         seen: list[Hashable] = []
         for row in question.rows.values():
             parts = row.parts.get(at)
-            seen.append((row.standings[at], parts and tuple((name, q.nano) for name, q in parts.items())))
+            seen.append((row.states[at], parts and tuple((name, q.nano) for name, q in parts.items())))
         for alternatives in self._requests:
             for one in alternatives:
                 rules = question.demand.claims[one.claim].constraints

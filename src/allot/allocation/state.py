@@ -22,7 +22,7 @@ from .demand import Alternative
 from .expression import Failure
 from .kind import Kind, Value
 from .pool import SPLIT, CounterKey, Groups, joined
-from .question import Question, Standing
+from .question import DeviceState, Question
 
 Agreed = Value | None
 """What a constraint has seen: None before the first device, then the values that all have
@@ -77,9 +77,9 @@ class State:
         if self.is_in_use(alternative, at):
             return False
         row = self.question.row(alternative)
-        standing = row.standings[at]
-        if standing is not Standing.OPEN:
-            if standing is Standing.ERROR and self._heed_errors:
+        state = row.states[at]
+        if state is not DeviceState.OPEN:
+            if state is DeviceState.ERROR and self._heed_errors:
                 device = str(self.question.devices[at].id)
                 raise FatalError(self.question.error(alternative, at), device)
             return False

@@ -18,7 +18,7 @@ async def real_scheduler(connect: Connect, wanted: Wanted, ready: Callable[[], N
     client = Client(connect(identities.SCHEDULER), user_agent="allot-scheduler")
     settings = scheduler.Settings(scoring=wanted.scoring or scheduler.Scoring())
     async with Informers(client, rng, metrics=metrics) as informers:
-        surroundings = scheduler.Surroundings(
+        dependencies = scheduler.Dependencies(
             client, informers, clock, RandomIds(rng), metrics, Telemetry(metrics, clock), wanted.gates
         )
-        await scheduler.run(surroundings, settings, leading=ready)
+        await scheduler.run(dependencies, settings, leading=ready)

@@ -27,7 +27,7 @@ async def _work(on: Running) -> None:
         process = Process.of(
             on.informers, clients, on.clock, on.rng, on.ids, on.metrics, on.gates, authorities
         )
-        await run_controllers(process, ALL, on.election, standing=on.ready, leading=on.leading)
+        await run_controllers(process, ALL, on.election, ready=on.ready, leading=on.leading)
     finally:
         await clients.close()
 

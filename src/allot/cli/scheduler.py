@@ -83,13 +83,13 @@ def run(options: argparse.Namespace) -> int:
     )
 
     async def work(on: Running) -> None:
-        surroundings = scheduler.Surroundings(
+        dependencies = scheduler.Dependencies(
             on.client, on.informers, on.clock, on.ids, on.metrics, Telemetry(on.metrics, on.clock), on.gates
         )
         pods = on.informers.use(scheduler.PODS)
         on.pages["/metrics/resources"] = lambda: scheduler.resource_page(pods.cache)
         try:
-            await scheduler.run(surroundings, settings, on.election, standing=on.ready, leading=on.leading)
+            await scheduler.run(dependencies, settings, on.election, ready=on.ready, leading=on.leading)
         finally:
             on.informers.leave(pods)
 

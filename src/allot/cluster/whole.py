@@ -115,13 +115,13 @@ async def _parts(running: Cluster) -> AsyncIterator[list[_Part]]:
 def _controllers(running: Cluster, process: controllers.Process) -> _Part:
     standing = asyncio.Event()
     election = _election(running, identities.CONTROLLER_MANAGER, "kube-controller-manager", process.clock)
-    work = controllers.run(process, controllers.ALL, election, standing=standing.set)
+    work = controllers.run(process, controllers.ALL, election, ready=standing.set)
     return _Part("controllers", work, standing)
 
 
 def _scheduler(running: Cluster, process: controllers.Process) -> _Part:
     standing = asyncio.Event()
-    surroundings = scheduler.Surroundings(
+    dependencies = scheduler.Dependencies(
         running.client(identities.SCHEDULER, "allot-scheduler"),
         process.informers,
         process.clock,
@@ -131,7 +131,7 @@ def _scheduler(running: Cluster, process: controllers.Process) -> _Part:
         running.options.serving.server.gates,
     )
     election = _election(running, identities.SCHEDULER, "kube-scheduler", process.clock)
-    work = scheduler.run(surroundings, election=election, standing=standing.set)
+    work = scheduler.run(dependencies, election=election, ready=standing.set)
     return _Part("scheduler", work, standing)
 
 

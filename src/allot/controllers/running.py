@@ -57,12 +57,12 @@ async def run(
     controllers: Sequence[Controller],
     election: Election | None = None,
     *,
-    standing: Callable[[], None] = lambda: None,
+    ready: Callable[[], None] = lambda: None,
     leading: Callable[[], None] = lambda: None,
 ) -> None:
     """Run until cancelled. Without an election this copy is the only one and leads at once.
 
-    `standing` is called when the caches are ready, `leading` whenever a term begins.
+    `ready` is called when the caches are ready, `leading` whenever a term begins.
     """
     warm = [process.informers.use(what) for controller in controllers for what in controller.needs]
     leads = process.metrics.gauge("leader_election_master_status", "1 while this copy leads.", "name")
@@ -85,7 +85,7 @@ async def run(
     tell(0)
     try:
         await process.informers.synced(*warm)
-        standing()
+        ready()
         if election is None:
             await term()
         else:

@@ -16,7 +16,7 @@ and `capacity` answer questions from outside, `simulation` those that begin with
 
 from .capacity import Room, room_for
 from .cycle import Cycle
-from .loop import Scheduler, Surroundings, run
+from .loop import Dependencies, Scheduler, run
 from .mirror import CLAIMS, PODS
 from .plugins import default as default_plugins
 from .pod import PodInfo
@@ -32,6 +32,7 @@ __all__ = [
     "PODS",
     "SCORE_MAX",
     "Cycle",
+    "Dependencies",
     "PodInfo",
     "Reading",
     "Room",
@@ -41,7 +42,6 @@ __all__ = [
     "Simulation",
     "Snapshot",
     "Strategy",
-    "Surroundings",
     "Unread",
     "Why",
     "default_plugins",

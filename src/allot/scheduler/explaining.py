@@ -6,7 +6,7 @@ cannot even be tried, most often because its claim is still being made, is told 
 has lasted. One whose devices are being made ready is told what they lack. One that is bound is
 not told anything any more.
 
-Of pods that are alike only one is tried when something changes (`asleep`). What it is told then
+Of pods that are alike only one is tried when something changes (`waiting`). What it is told then
 holds for the others, so they are told the same, a moment later and one after the other (P3).
 """
 
@@ -130,7 +130,7 @@ class Explainer:
         """The pod cannot be tried yet. Most often that is over in a moment."""
         self._say(pod, UNSCHEDULABLE, why, PATIENCE_S)
 
-    def hush(self, uid: str) -> None:
+    def withdraw(self, uid: str) -> None:
         """A node was found: what was to be said is not true any more."""
         known = self._known.get(uid)
         if known is not None:

@@ -82,7 +82,7 @@ class RoomMade:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Dependencies:
     """All that the scheduler may touch."""
 
     client: Client
@@ -97,27 +97,27 @@ class Surroundings:
 
 
 async def run(
-    surroundings: Surroundings,
+    dependencies: Dependencies,
     settings: Settings | None = None,
     election: Election | None = None,
     *,
-    standing: Callable[[], None] = lambda: None,
+    ready: Callable[[], None] = lambda: None,
     leading: Callable[[], None] = lambda: None,
 ) -> None:
     """Schedule until cancelled; with an election, only while this copy leads.
 
-    `standing` is called when the caches are ready, `leading` whenever a term begins: then all
+    `ready` is called when the caches are ready, `leading` whenever a term begins: then all
     that is there has been read and taken in anew, and the next pod is placed at once.
     """
-    informers = surroundings.informers
+    informers = dependencies.informers
     warm = [informers.use(what) for what in SOURCES]
 
     async def term() -> None:
-        await Scheduler(surroundings, settings or Settings()).run(leading)
+        await Scheduler(dependencies, settings or Settings()).run(leading)
 
     try:
         await informers.synced(*warm)
-        standing()
+        ready()
         if election is None:
             await term()
         else:
@@ -130,15 +130,15 @@ async def run(
 class Scheduler:
     """One term: what it knows is read anew at its beginning."""
 
-    def __init__(self, surroundings: Surroundings, settings: Settings) -> None:
-        self._clock = surroundings.clock
-        self._aside = surroundings.aside
-        self._informers = surroundings.informers
+    def __init__(self, dependencies: Dependencies, settings: Settings) -> None:
+        self._clock = dependencies.clock
+        self._aside = dependencies.aside
+        self._informers = dependencies.informers
         self.snapshot = Snapshot(
-            Features.from_gates(surroundings.gates), extended=surroundings.gates["DRAExtendedResource"]
+            Features.from_gates(dependencies.gates), extended=dependencies.gates["DRAExtendedResource"]
         )
-        asked = plugins.default(surroundings.ids, settings)
-        watch = Stopwatch(self._clock.monotonic_s, plugin_times(surroundings.metrics))
+        asked = plugins.default(dependencies.ids, settings)
+        watch = Stopwatch(self._clock.monotonic_s, plugin_times(dependencies.metrics))
         self.cycle = Cycle(asked, watch)
         self.queue = Queue(plugins.events(asked))
         self.intake = Intake(
@@ -146,30 +146,30 @@ class Scheduler:
         )
         self._box: deque[News | Report | RoomMade] = deque()
         self._woken = asyncio.Event()
-        self._awaiting = Awaiting(surroundings.client)
+        self._awaiting = Awaiting(dependencies.client)
         self._binder = Binder(
-            surroundings.client,
+            dependencies.client,
             self._clock,
             self._put,
             self._awaiting,
             binding_timeout_s=settings.binding_timeout_s,
         )
         self._events = Events(
-            surroundings.client,
+            dependencies.client,
             settings.names[0],
             self._clock,
-            surroundings.ids,
-            surroundings.telemetry,
-            surroundings.metrics,
+            dependencies.ids,
+            dependencies.telemetry,
+            dependencies.metrics,
         )
         self._good_news = Budget(GOOD_NEWS_AT_ONCE, GOOD_NEWS_EVERY_S)
         self._explainer = Explainer(
-            surroundings.client, self._clock, surroundings.telemetry, self._events, self.snapshot
+            dependencies.client, self._clock, dependencies.telemetry, self._events, self.snapshot
         )
         self._metrics = SchedulerMetrics(
-            surroundings.metrics, self.queue, self.intake.aside, settings.names[0]
+            dependencies.metrics, self.queue, self.intake.aside, settings.names[0]
         )
-        self._evictor = Evictor(surroundings.client, self._clock, self._events)
+        self._evictor = Evictor(dependencies.client, self._clock, self._events)
         self._acting: set[asyncio.Task[None]] = set()
         self._patient: set[str] = set()  # pods, by uid, whose binding waits for devices to be made ready
 
@@ -230,7 +230,7 @@ class Scheduler:
             if self.snapshot.unnominate(pod.uid):
                 self.intake.room_is_free(self._now_s())  # what it leaves of it
             self.queue.placed(pod.uid, self._now_s())
-            self._explainer.hush(pod.uid)
+            self._explainer.withdraw(pod.uid)
             self._act(group, self._binder.bind(outcome), f"bind {pod.key}")
             return
         match outcome.remedy:

@@ -3,7 +3,7 @@
 Where it sits
     `intake` tells it of pods and of what happened in the cluster, the loop takes pods and
     reports how each attempt ended. A pure state machine: every call is handed the time,
-    nothing waits. Who sleeps with whom and who is woken is in `asleep`.
+    nothing waits. Who sleeps with whom and who is woken is in `waiting`.
 
         gated ──release──► active ──take──► with the cycle ──placed, remove──►
                             ▲   ▲             │ failed
@@ -37,9 +37,9 @@ from typing import assert_never
 from allot.base import require
 from allot.informers import Key
 
-from .asleep import Asleep, Rank
 from .framework import Event
 from .pod import PodInfo, claims_of
+from .waiting import Rank, WaitingGroups
 
 ALL_EVENTS = frozenset(Event)
 TELLING = frozenset({Event.NODE_GONE})
@@ -100,7 +100,7 @@ class Queue:
         self._active: list[tuple[Rank, int, str]] = []
         self._backoff: list[tuple[float, int, str]] = []
         self._hurrying: dict[str, None] = {}  # in backoff, and taken when nobody else is due; in order
-        self._asleep = Asleep()
+        self._groups = WaitingGroups()
         self._users: dict[Key, dict[str, None]] = {}  # of a claim
         self._waiting: dict[Key, dict[str, None]] = {}  # gated, by what they wait for
         self._tickets = 0
@@ -130,7 +130,7 @@ class Queue:
         entry.rank = Rank(-pod.priority, entry.rank.created, entry.rank.arrival)
         match entry.where:
             case Where.ASLEEP:
-                self._asleep.leave(pod.uid)
+                self._groups.leave(pod.uid)
                 self._make_ready(entry, now_s)
             case Where.TAKEN:
                 entry.missed.add(Event.POD_CHANGED)
@@ -224,9 +224,9 @@ class Queue:
             self._pass_on(uid, now_s)
             return
         events = self._heard(rejected_by)
-        carried = self._asleep.give_up_chance(uid)
+        carried = self._groups.give_up_chance(uid)
         self._move(entry, Where.ASLEEP)
-        self._asleep.lay(uid, entry.rank, group, events, now_s)
+        self._groups.add(uid, entry.rank, group, events, now_s)
         if carried is not None and carried != group:
             self._rouse(carried, now_s)
         if entry.missed & events:
@@ -241,14 +241,14 @@ class Queue:
             return
         self._happened += 1
         self._last[event] = self._happened
-        for group in self._asleep.listening(event):
+        for group in self._groups.listening(event):
             self._rouse(group, now_s)
 
     def next_moment_s(self) -> float | None:
         """When a pod becomes due by itself, once `take` has none; None when only news can help."""
         self._tidy_backoff()
         moments = [self._backoff[0][0]] if self._backoff else []
-        longest = self._asleep.longest()
+        longest = self._groups.longest()
         if longest is not None:
             moments.append(longest[1] + self._leftover_s)
         return min(moments, default=None)
@@ -275,7 +275,7 @@ class Queue:
 
     def check(self) -> None:
         """For tests and the simulator."""
-        self._asleep.check()
+        self._groups.check()
         active = {uid for _, ticket, uid in self._active if self._is_current(ticket, uid)}
         backoff = {uid for _, ticket, uid in self._backoff if self._is_current(ticket, uid)}
         gated = {uid for uids in self._waiting.values() for uid in uids}
@@ -286,7 +286,7 @@ class Queue:
             found = {
                 Where.ACTIVE: uid in active,
                 Where.BACKOFF: uid in backoff,
-                Where.ASLEEP: uid in self._asleep,
+                Where.ASLEEP: uid in self._groups,
             }
             for where, is_there in found.items():
                 require(
@@ -298,7 +298,7 @@ class Queue:
                 f"QUEUE1: {uid} is gated and {entry.where.value}",
             )
         require(counts == self._counts, "QUEUE1: pods are miscounted")
-        require(len(self._asleep) == counts[Where.ASLEEP], "QUEUE1: somebody sleeps who is not known")
+        require(len(self._groups) == counts[Where.ASLEEP], "QUEUE1: somebody sleeps who is not known")
 
     # -- how pods move --------------------------------------------------------------------------
 
@@ -335,23 +335,23 @@ class Queue:
         entry.ticket = 0
 
     def _leave(self, entry: _Entry) -> None:
-        if entry.pod.uid in self._asleep:
-            self._asleep.leave(entry.pod.uid)
+        if entry.pod.uid in self._groups:
+            self._groups.leave(entry.pod.uid)
         self._hurrying.pop(entry.pod.uid, None)
         self._unlink(self._waiting, entry.waits_for, entry.pod.uid)
         entry.waits_for = frozenset()
 
     def _rouse(self, group: Hashable, now_s: float) -> None:
-        uid = self._asleep.wake_head(group)
+        uid = self._groups.wake_head(group)
         if uid is not None:
             self._make_ready(self._entries[uid], now_s)
 
     def _wake(self, uid: str, now_s: float) -> None:
-        self._make_ready(self._entries[self._asleep.wake(uid)], now_s)
+        self._make_ready(self._entries[self._groups.wake(uid)], now_s)
 
     def _pass_on(self, uid: str, now_s: float) -> None:
         """The chance that the pod carried goes to the next of its group."""
-        carried = self._asleep.give_up_chance(uid)
+        carried = self._groups.give_up_chance(uid)
         if carried is not None:
             self._rouse(carried, now_s)
 
@@ -363,10 +363,10 @@ class Queue:
             entry = self._entries[uid]
             if entry.where is Where.TAKEN:
                 entry.missed.add(event)
-            elif self._asleep.hears(uid, event):
-                group = self._asleep.group_of(uid)
+            elif self._groups.hears(uid, event):
+                group = self._groups.group_of(uid)
                 first[group] = min(first.get(group, (entry.rank, uid)), (entry.rank, uid))
-            elif (carried := self._asleep.group_of(uid)) is not None and entry.where is not Where.ASLEEP:
+            elif (carried := self._groups.group_of(uid)) is not None and entry.where is not Where.ASLEEP:
                 attended.add(carried)
         for group, (_, uid) in first.items():
             if group not in attended:
@@ -377,7 +377,7 @@ class Queue:
         while self._backoff and self._backoff[0][0] <= now_s:
             self._make_ready(self._entries[heapq.heappop(self._backoff)[2]], now_s)
             self._tidy_backoff()
-        while (longest := self._asleep.longest()) is not None and longest[1] + self._leftover_s <= now_s:
+        while (longest := self._groups.longest()) is not None and longest[1] + self._leftover_s <= now_s:
             self._wake(longest[0], now_s)
 
     def _tidy_backoff(self) -> None:

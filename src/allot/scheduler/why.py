@@ -93,7 +93,7 @@ class _Stories:
         if devices is not None:
             self.devices.setdefault(key, devices)
 
-    def told(self) -> tuple[NodeStory, ...]:
+    def grouped(self) -> tuple[NodeStory, ...]:
         ordered = sorted(self.found.items(), key=lambda one: (bool(one[0][0]), len(one[1]), one[0]))
         return tuple(NodeStory(key[0], key[1], tuple(nodes), self.devices.get(key)) for key, nodes in ordered)
 
@@ -134,7 +134,7 @@ def why_pod(
     stories = _Stories()
     for name, rejection in rejections.items():
         stories.add(name, rejection, devices.get(name))
-    told = stories.told()
+    told = stories.grouped()
     if only is not None:
         left = f"{_counted(tuple(sorted(only)))} only" if only else "no node"
         notes = (f"its claims or its spec leave {left}", *notes)

@@ -12,7 +12,7 @@ from allot.apiserver import identities
 from allot.base import Clock, Metrics, RandomIds
 from allot.client import Client, LeaseSettings
 from allot.informers import Election, Informers, Pace, Telemetry
-from allot.scheduler import Settings, Surroundings, run
+from allot.scheduler import Dependencies, Settings, run
 
 from .component import Connect, Main
 from .scheduling import schedule
@@ -40,7 +40,7 @@ def schedulers(
             mine = lease(stands_for, f"{name.replace(' ', '-')}-{ids.suffix(5)}")
             election = Election(mine, leases, clock) if stands_for else None
             async with Informers(client, rng, pace=pace) as informers:
-                around = Surroundings(
+                around = Dependencies(
                     client, informers, clock, ids, metrics, Telemetry(metrics, clock), Gates()
                 )
                 await run(around, settings, election)

@@ -28,10 +28,10 @@ from .claim import (
     generate_name,
     in_memory,
     in_memory_uid,
+    in_users_words,
     owner_of,
     pods_of,
     status_patch,
-    told,
 )
 from .mapping import ExtendedResources, implicit_name
 from .requests import DeviceRequests, device_requests, in_words
@@ -55,10 +55,10 @@ __all__ = [
     "implicit_name",
     "in_memory",
     "in_memory_uid",
+    "in_users_words",
     "in_words",
     "owner_of",
     "pods_of",
     "read_asked",
     "status_patch",
-    "told",
 ]

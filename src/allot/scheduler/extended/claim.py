@@ -40,7 +40,7 @@ def in_memory(pod: core.Pod, devices: DeviceRequests) -> resource.ResourceClaim:
     )
 
 
-def told(claim: resource.ResourceClaim, asked: Asked) -> resource.ResourceClaim:
+def in_users_words(claim: resource.ResourceClaim, asked: Asked) -> resource.ResourceClaim:
     """The claim under the names that people gave: for words, and for nothing that is written."""
     words = in_words(asked)
     requests = tuple(

@@ -29,8 +29,8 @@ from ...extended import (
     asks_for,
     device_requests,
     in_memory,
+    in_users_words,
     in_words,
-    told,
 )
 from ...framework import Rejection
 from ...node import NodeInfo
@@ -93,12 +93,12 @@ class Asked:
             return claims
         return (*claims, in_memory(self._pod.view, devices))
 
-    def told(self, delegation: Delegation) -> tuple[resource.ResourceClaim, ...] | Refused:
+    def claims_in_users_words(self, delegation: Delegation) -> tuple[resource.ResourceClaim, ...] | Refused:
         """The same as people know it: who wrote `example.com/gpu: 1` has never heard of a claim."""
         claims = self.claims(delegation)
         if isinstance(claims, Refused) or not delegation or self._ask.earlier is not None:
             return claims
-        return (*claims[:-1], told(claims[-1], self._ask.extended))
+        return (*claims[:-1], in_users_words(claims[-1], self._ask.extended))
 
     def anonymous(self, error: str) -> str:
         """What is wrong, in words that hold for every pod of the signature: their claims have other names."""

@@ -107,7 +107,7 @@ class ShortOfDevices:
 
     def __call__(self, snapshot: Snapshot) -> str:
         found = (snapshot.node(name) for name in self.nodes)
-        return told(self.state, snapshot, (node for node in found if node is not None))
+        return summary(self.state, snapshot, (node for node in found if node is not None))
 
 
 def explained(
@@ -137,7 +137,7 @@ def attempts(
         return
     for node in nodes:
         delegation = check.asked.delegation(node)
-        claims = () if isinstance(delegation, Lacking) else check.asked.told(delegation)
+        claims = () if isinstance(delegation, Lacking) else check.asked.claims_in_users_words(delegation)
         if isinstance(delegation, Lacking) or not isinstance(claims, tuple) or not claims:
             continue
         answer = check.answer(node, delegation)
@@ -193,7 +193,7 @@ def _progress(group: Group) -> tuple[int, int]:
     return ORDER[group.reason], group.passed
 
 
-def told(state: CycleState, snapshot: Snapshot, nodes: Iterable[NodeInfo]) -> str:
+def summary(state: CycleState, snapshot: Snapshot, nodes: Iterable[NodeInfo]) -> str:
     """Empty where devices are not the trouble."""
     found: dict[tuple[str, str], _Tally] = {}
     together: Counter[str] = Counter()  # nodes, by what keeps their free devices from being had together

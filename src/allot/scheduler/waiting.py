@@ -41,22 +41,22 @@ class _Group:
     carriers: set[str] = field(default_factory=set)
 
 
-class Asleep:
+class WaitingGroups:
     def __init__(self) -> None:
         self._groups: dict[Hashable, _Group] = {}
-        self._beds: dict[str, tuple[Hashable, Rank]] = {}
+        self._places: dict[str, tuple[Hashable, Rank]] = {}
         self._since_s: dict[str, float] = {}  # in the order in which they fell asleep
         self._carried: dict[str, Hashable] = {}
         self._listening: dict[Event, dict[Hashable, None]] = {event: {} for event in Event}
 
     # -- falling asleep -------------------------------------------------------------------------
 
-    def lay(self, uid: str, rank: Rank, group: Hashable, events: frozenset[Event], now_s: float) -> None:
+    def add(self, uid: str, rank: Rank, group: Hashable, events: frozenset[Event], now_s: float) -> None:
         """A pod failed. What it was told is the latest news for its whole group."""
-        require(uid not in self._beds, f"SLEEP1: {uid} sleeps already")
+        require(uid not in self._places, f"SLEEP1: {uid} sleeps already")
         known = self._groups.setdefault(group, _Group())
         insort(known.sleepers, (rank, uid))
-        self._beds[uid] = (group, rank)
+        self._places[uid] = (group, rank)
         self._since_s[uid] = now_s
         self._unlisten(group)
         known.events = events
@@ -93,7 +93,7 @@ class Asleep:
 
     def leave(self, uid: str) -> Hashable:
         """The pod sleeps no more, and takes no chance with it."""
-        group, rank = self._beds.pop(uid)
+        group, rank = self._places.pop(uid)
         del self._since_s[uid]
         known = self._groups[group]
         del known.sleepers[bisect_left(known.sleepers, (rank, uid))]
@@ -118,19 +118,19 @@ class Asleep:
     # -- looking --------------------------------------------------------------------------------
 
     def __contains__(self, uid: object) -> bool:
-        return uid in self._beds
+        return uid in self._places
 
     def __len__(self) -> int:
-        return len(self._beds)
+        return len(self._places)
 
     def group_of(self, uid: str) -> Hashable | None:
         """The group that a pod sleeps in, or whose chance it carries."""
-        bed = self._beds.get(uid)
-        return bed[0] if bed is not None else self._carried.get(uid)
+        place = self._places.get(uid)
+        return place[0] if place is not None else self._carried.get(uid)
 
     def hears(self, uid: str, event: Event) -> bool:
-        bed = self._beds.get(uid)
-        return bed is not None and event in self._groups[bed[0]].events
+        place = self._places.get(uid)
+        return place is not None and event in self._groups[place[0]].events
 
     def longest(self) -> tuple[str, float] | None:
         """Who has slept longest, and since when."""
@@ -142,7 +142,7 @@ class Asleep:
             require(bool(known.sleepers or known.carriers), "SLEEP1: a group of nobody is remembered")
             require(known.sleepers == sorted(known.sleepers), "SLEEP1: a group is out of order")
             for rank, uid in known.sleepers:
-                require(self._beds.get(uid) == (group, rank), f"SLEEP1: {uid} sleeps in two places")
+                require(self._places.get(uid) == (group, rank), f"SLEEP1: {uid} sleeps in two places")
             for uid in known.carriers:
                 require(self._carried.get(uid) == group, f"SLEEP2: {uid} lost the chance it carries")
             for event, groups in self._listening.items():
@@ -150,5 +150,5 @@ class Asleep:
                 require(
                     listens == (group in groups), f"SLEEP2: a group is deaf, or hears too much, of {event}"
                 )
-        require(set(self._beds) == set(self._since_s), "SLEEP1: it is not known since when somebody sleeps")
-        require(len(self._beds) == sum(len(one.sleepers) for one in self._groups.values()), "SLEEP1: lost")
+        require(set(self._places) == set(self._since_s), "SLEEP1: it is not known since when somebody sleeps")
+        require(len(self._places) == sum(len(one.sleepers) for one in self._groups.values()), "SLEEP1: lost")
