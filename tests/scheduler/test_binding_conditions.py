@@ -1,4 +1,4 @@
-"""Devices that must be made ready before a pod can be bound (digest 5, PreBind; trap 13).
+"""Devices that must be made ready before a pod can be bound.
 
 The driver is played by the test: it looks at the claim and reports conditions of its devices.
 """

@@ -78,7 +78,7 @@ def test_a_decision_holds_from_the_moment_it_is_made():
 
 
 def test_a_claim_that_is_being_given_devices_is_waited_for():
-    """Digest 5, PreFilter: two pods share a claim that has none yet; the second waits for the first."""
+    """Two pods share a claim that has none yet; the second waits for the first."""
     snapshot = furnished()
     cycle = devices_only(budget=1000)
     decided(cycle, pod("p", **USES_C), snapshot)

@@ -5,7 +5,7 @@ Where it sits
     at once. What a binding learns it reports to the loop, which alone touches the
     snapshot.
 
-The order (digest 5, PreBind)
+The order (upstream's PreBind)
     for each claim         the finalizer, then allocation and reservation in one write
     extended resources     the claim is created first, and the pod's status names it
     binding conditions     the devices are waited for

@@ -1,6 +1,6 @@
 """Which class serves a resource, whatever came before.
 
-Digest 5 "Extended resources", KEP-5004 "Device Class API".
+KEP-5004 "Device Class API".
 """
 
 import pytest

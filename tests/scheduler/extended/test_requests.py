@@ -1,4 +1,4 @@
-"""Which devices stand for a pod's extended resources, and whose they are. Digest 5, 12.12."""
+"""Which devices stand for a pod's extended resources, and whose they are."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Devices for claims that have none, and for extended resources: from the question to the hold. Digest 5.
+"""Devices for claims that have none, and for extended resources: from the question to the hold.
 
     asking      what a pod wants: its claims that have none, and extended names
     checking    whether a node has them: one outline a node and signature
