@@ -105,3 +105,26 @@ def test_a_kubeconfig_that_is_not_text_does_not_say_where_the_server_is(data_dir
     (data_dir / "kubeconfig").write_bytes(b"\xff\xfe\x00")
     assert main(["credentials", "ann", "--data-dir", str(data_dir)]) == 1
     assert "does not say where the server is: use --server" in capsys.readouterr().err
+
+
+def test_the_help_shows_each_form_and_the_file_that_is_written(data_dir, capsys, monkeypatch):
+    """One word for all forms was printed twice over, and the file was called something else."""
+    monkeypatch.setenv("COLUMNS", "200")
+    with pytest.raises(SystemExit):
+        main(["credentials", "--help"])
+    said = capsys.readouterr().out
+    assert "allot credentials [options] {revoke,restore} (USER | --serial S)" in said
+    made(data_dir, "ann")
+    written = capsys.readouterr().out.strip().replace(str(data_dir), "DATA-DIR").replace("ann", "USER")
+    assert f"default: {written}; - is stdout" in said
+
+
+@pytest.mark.parametrize("words", [["list"], ["revoke", "ann"], ["restore", "ann"], ["ann"]])
+def test_in_a_directory_without_a_cluster_every_form_says_so(tmp_path, words, capsys):
+    """Only making one did; the others named a kubeconfig that the user had not asked for."""
+    assert main(["credentials", *words, "--data-dir", str(tmp_path / "elsewhere")]) == 1
+    said = capsys.readouterr().err
+    assert said == (
+        f"allot credentials: {tmp_path}/elsewhere has no keys: "
+        "start `allot apiserver` there first, or name another --data-dir\n"
+    )

@@ -60,6 +60,16 @@ def test_a_value_that_makes_no_sense_is_refused_at_once(command, flag, value, sa
     assert flag in last and says in last
 
 
+def test_an_option_that_a_command_has_not_is_answered_by_that_command(capsys):
+    """The usage that was shown was that of `allot`, which has no options to compare with."""
+    with pytest.raises(SystemExit) as ended:
+        main(["up", "--prot", "7000"])
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert "[--port PORT]" in said
+    assert said.splitlines()[-1] == "allot up: error: unrecognized arguments: --prot 7000"
+
+
 @pytest.mark.parametrize("command", ["explain", "capacity"])
 def test_who_asks_a_cluster_is_told_that_the_gates_must_be_its_own(command, capsys):
     """The answer is worked out here, by gates that the server does not tell."""

@@ -336,7 +336,8 @@ def test_of_several_claims_in_a_file_it_is_said_which_one_is_meant(ask, tmp_path
 
 
 def test_a_template_or_a_file_that_is_not_there_is_said(ask):
-    assert ask("capacity", "--template", "nope")[0] == 2
+    code, _, errors = ask("capacity", "--template", "nope")
+    assert (code, errors) == (2, 'allot capacity: there is no claim template "nope" in namespace default\n')
     code, _, errors = ask("capacity", "--claim", "/nowhere/claim.yaml")
     assert code == 1 and "/nowhere/claim.yaml" in errors
     with pytest.raises(SystemExit):

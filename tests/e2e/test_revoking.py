@@ -11,6 +11,19 @@ from .process import Kubectl, ServerProcess
 
 
 def credentials(server, *arguments, code=0):
+    done = ran(server, *arguments)
+    assert done.returncode == code and "Traceback" not in done.stderr, done.stdout + done.stderr
+    return done.stdout if code == 0 else done.stderr
+
+
+def noted(server, *arguments):
+    """What is said beside the answer."""
+    done = ran(server, *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def ran(server, *arguments):
     command = [
         sys.executable,
         "-m",
@@ -20,9 +33,7 @@ def credentials(server, *arguments, code=0):
         "--data-dir",
         str(server.data_dir),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert done.returncode == code and "Traceback" not in done.stderr, done.stdout + done.stderr
-    return done.stdout if code == 0 else done.stderr
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 
 def rows(server):
@@ -130,3 +141,18 @@ def test_a_list_without_a_server_says_what_it_does_not_know(tmp_path):
     credentials(server, "ann", "--duration", "1h")
     server.stop()
     assert [row[1] for row in rows(server)] == ["allot-admin", "ann"]
+
+
+def test_revoking_somebody_who_was_given_nothing_is_done_and_said(tmp_path):
+    """A slip of the pen left the certificate that was meant valid, and the answer sounded like success."""
+    server = ServerProcess(tmp_path / "d", "memory")
+    try:
+        credentials(server, "ann")
+        assert noted(server, "revoke", "ann") == ""
+        assert "has made no certificate of an (" in noted(server, "revoke", "an")
+        assert "has made no certificate with the serial number 1a (" in noted(
+            server, "revoke", "--serial", "1a"
+        )
+        assert sorted(row[1] for row in rows(server) if row[-1] == "revoked") == ["an", "ann", "revoked"]
+    finally:
+        server.stop()

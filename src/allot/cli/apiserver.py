@@ -28,13 +28,15 @@ def arguments(parser: argparse.ArgumentParser, log_level: str = "info") -> None:
     parser.add_argument(
         "--port", type=flags.port_number, default=6443, help="0 picks a free one (default: 6443)"
     )
-    parser.add_argument("--store", default="sqlite", help="memory, sqlite[:PATH] or etcd://HOST:PORT[,…]")
+    parser.add_argument(
+        "--store", default="sqlite", help="memory, sqlite[:PATH] (default) or etcd://HOST:PORT[,…]"
+    )
     parser.add_argument(
         "--name",
         type=flags.something,
         action="append",
         default=[],
-        help="another name that clients reach it by",
+        help="another name that clients reach it by; may be repeated",
     )
     parser.add_argument(
         "--anonymous-health", action="store_true", help="let strangers see /healthz, /livez and /readyz"

@@ -72,7 +72,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _template(client: Client, name: str, namespace: str) -> resource.ResourceClaimSpec:
-    found = await client.resource(resource.limits.GROUP, "v1", "resourceclaimtemplates").get(name, namespace)
+    templates = client.resource(resource.limits.GROUP, "v1", "resourceclaimtemplates")
+    try:
+        found = await templates.get(name, namespace)
+    except errors.NotFound:
+        raise errors.NotFound(f'there is no claim template "{name}" in namespace {namespace}') from None
     return spec_of(dict(found.fields))
 
 

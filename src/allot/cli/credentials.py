@@ -42,11 +42,17 @@ _MASTERS_LIFETIME_MAX = timedelta(days=1)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = (
+        "allot credentials [options] [issue] USER\n"
+        "       allot credentials [options] list\n"
+        "       allot credentials [options] {revoke,restore} (USER | --serial S)"
+    )
     parser.add_argument(
         "words",
         nargs="+",
-        metavar="[issue] USER | list | revoke [USER] | restore [USER]",
-        help="a user is a name, e.g. ann or system:node:NAME",
+        metavar="WORD",
+        help="a user (ann, say, or system:node:NAME) to make a credential for; "
+        "list; revoke USER; restore USER",
     )
     parser.add_argument(
         "--serial", type=revoking.serial, metavar="S", help="revoke, restore: one certificate"
@@ -59,7 +65,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--data-dir", type=flags.path, default=Path("allot-data"), help="default: ./allot-data"
     )
     parser.add_argument(
-        "--out", type=flags.something, metavar="FILE", help="default: DATA-DIR/credentials/USER; - is stdout"
+        "--out",
+        type=flags.something,
+        metavar="FILE",
+        help="default: DATA-DIR/credentials/USER.kubeconfig; - is stdout",
     )
     parser.add_argument("--duration", type=_duration, metavar="D", help="e.g. 90d, 12h, 30m; default: 365d")
     parser.add_argument("--server", metavar="URL", help="default: the one in DATA-DIR/kubeconfig")
@@ -101,7 +110,7 @@ def _run(options: argparse.Namespace) -> int:
 def _write(options: argparse.Namespace) -> int:
     authority = security.read_authority(options.data_dir)
     if authority is None:
-        raise Unusable(f"{options.data_dir} has no keys: start `allot apiserver` there first")
+        raise revoking.no_server(options.data_dir)
     groups = tuple(dict.fromkeys([*security.identities.well_known_groups(options.user), *options.group]))
     lifetime = _lifetime(options, groups)
     server = options.server or _known_server(options.data_dir)

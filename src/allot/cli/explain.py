@@ -35,7 +35,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         type=flags.seconds,
         default=scheduler.Settings().binding_timeout_s,
         metavar="S",
-        help="the scheduler's own, if it was started with one (default: %(default)s)",
+        help="the scheduler's own, if it was started with one (default: %(default).0f)",
     )
 
 

@@ -43,7 +43,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         command = commands.add_parser(name, help=help_line, description=help_line)
         if arguments[:1] == [name]:
             importlib.import_module(f"allot.cli.{name}").arguments(command)
-    options = parser.parse_args(arguments)
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:  # the command answers, since it is its options that the user looked for
+        commands.choices[options.command].error(f"unrecognized arguments: {' '.join(unknown)}")
     logs.begin(getattr(options, "log_level", logging.ERROR))
     try:
         status = int(importlib.import_module(f"allot.cli.{options.command}").run(options))

@@ -26,6 +26,12 @@ class Unusable(Exception):
     """The command cannot be carried out. The message says what is missing."""
 
 
+def no_server(data_dir: Path) -> Unusable:
+    return Unusable(
+        f"{data_dir} has no keys: start `allot apiserver` there first, or name another --data-dir"
+    )
+
+
 def serial(text: str) -> str:
     """As people copy it: with colons, in capitals."""
     digits = text.replace(":", "").lower().lstrip("0")
@@ -48,6 +54,13 @@ def revoke(data_dir: Path, user: str, serial: str, reason: str) -> int:
     is_new = _asked(data_dir, work)
     what = f"every certificate of {user}" if user else f"the certificate {serial}"
     print(f"{what} is revoked" if is_new else f"{what} was revoked before")
+    if not any(one.user == user or one.serial == serial for one in security.issued_from(data_dir)):
+        whose = f"certificate of {user}" if user else f"certificate with the serial number {serial}"
+        print(
+            f"allot credentials: {data_dir} has made no {whose} (`allot credentials list` shows all); "
+            "the revocation stands all the same",
+            file=sys.stderr,
+        )
     return 0
 
 
@@ -133,11 +146,15 @@ def _asked(data_dir: Path, work: Callable[[Resource], Awaitable[Answer]]) -> Ans
     try:
         return asyncio.run(ask())
     except (errors.ApiError, BadAccess, OSError) as away:
-        raise Unusable(f"the server of {data_dir} does not do it: {plain(away)}") from None
+        raise Unusable(
+            f"asked the server of {data_dir}, which keeps the revocations: {plain(away)}"
+        ) from None
 
 
 def _client(data_dir: Path) -> Client:
     path = data_dir / SOCKET_NAME
     if path.exists():
         return Client(Socket(path).transport(identities.ADMIN), user_agent="allot-credentials")
+    if not (data_dir / "kubeconfig").exists():
+        raise no_server(data_dir)
     return Client(HttpsTransport(kubeconfig.load(data_dir / "kubeconfig")), user_agent="allot-credentials")

@@ -50,7 +50,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--scoring-resource",
         type=flags.weighted,
         action="append",
-        metavar="NAME=WEIGHT",
+        metavar="NAME[=WEIGHT]",
         help="what scoring looks at, extended resources too; may be repeated (default: cpu, memory and pods)",
     )
     parser.add_argument(
@@ -64,7 +64,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         type=flags.seconds,
         default=scheduler.Settings().binding_timeout_s,
         metavar="S",
-        help="how long devices may take to be made ready (default: %(default)s)",
+        help="how long devices may take to be made ready (default: %(default).0f)",
     )
 
 

@@ -29,7 +29,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="an allocation problem as JSON; keys that are not known are refused",
     )
     parser.add_argument(
-        "--policy", choices=sorted(allocation.POLICIES), default="least-waste", help="which of many plans"
+        "--policy",
+        choices=sorted(allocation.POLICIES),
+        default="least-waste",
+        help="which of many plans (default: %(default)s)",
     )
     parser.add_argument("--explain", action="store_true", help="say why a problem does not fit")
 
