@@ -31,7 +31,8 @@ class NodeResourcesBalancedAllocation:
 
     def sign(self, state: CycleState, snapshot: Snapshot) -> Hashable:
         requests = state.pod.requests
-        state.classes |= snapshot.classes.revisions(extended_names(requests))
+        if names := extended_names(requests):
+            state.classes |= snapshot.classes.revisions(names)
         return tuple(requests.get(name, 0) for name in self._resources)
 
     def pre_score(self, state: CycleState, snapshot: Snapshot) -> Rate | None:

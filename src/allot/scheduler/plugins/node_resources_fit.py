@@ -36,7 +36,8 @@ class NodeResourcesFit:
         self.tier = Tier.WISH if scoring.is_of_devices else Tier.RESOURCES
 
     def sign(self, state: CycleState, snapshot: Snapshot) -> Hashable:
-        state.classes |= snapshot.classes.revisions(extended_names(state.pod.requests))
+        if names := extended_names(state.pod.requests):
+            state.classes |= snapshot.classes.revisions(names)
         return frozenset(state.pod.requests.items())
 
     def pre_filter(self, state: CycleState, snapshot: Snapshot) -> Checks:
