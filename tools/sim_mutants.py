@@ -26,6 +26,7 @@ CLAIMS = f"{CONTROLLERS}/resourceclaims"
 COLLECTOR = f"{CONTROLLERS}/garbagecollection"
 INFORMERS = "src/allot/informers"
 SCHEDULER = "src/allot/scheduler"
+NODE = "src/allot/node"
 SANE_SEEDS = 2
 NOTHING = "no seed found anything"
 
@@ -40,6 +41,36 @@ class Mutant:
 
 
 MUTANTS = (
+    Mutant(
+        "a node prepares before it has said so",
+        f"{NODE}/plan.py",
+        "if standing.lacking or (standing.needs and not standing.is_listed):",
+        "if standing.lacking:",
+    ),
+    Mutant(
+        "a node starts what the cache says, and asks nobody",
+        f"{NODE}/claims.py",
+        "if not any(one.uid == pod.metadata.uid for one in view.status.reserved_for):",
+        "if False:",
+    ),
+    Mutant(
+        "a node never takes a claim off its list",
+        f"{NODE}/pod_loop.py",
+        "self.prepared.release(life.node, life.pod.uid)",
+        "pass",
+    ),
+    Mutant(
+        "a node forgets pods that were deleted by force",
+        f"{NODE}/pod_loop.py",
+        "if life.standing.is_there or life.standing.held:",
+        "if False:",
+    ),
+    Mutant(
+        "a node lets deleted pods lie",
+        f"{NODE}/plan.py",
+        "return Delete() if is_due and not standing.is_gone else Rest()",
+        "return Rest()",
+    ),
     Mutant(
         "the last reservation goes and the allocation stays",
         f"{CLAIMS}/releasing.py",

@@ -19,60 +19,21 @@ from allot.client import Client, InProcessTransport
 from allot.fleet import fleet
 from allot.informers import Informers, Pace, Telemetry
 from allot.sim.checkers import judge
-from allot.sim.checkers.live import LiveObjects
 from allot.sim.checkers.nothing_leaks import NothingLeaks
 from allot.sim.checkers.released import Released
 from allot.sim.checkers.running_pods import RunningPods
+from allot.sim.checkers.started import Started
 from allot.sim.component import Component
 from allot.sim.faults import Faults
 from allot.sim.journal import Journal
 from allot.sim.loop import VirtualClock, run
 from allot.sim.lots import Lots
-from allot.sim.recording import Recorder, Seen
+from allot.sim.recording import Recorder
 from allot.store import MemoryStore
 from node.objects import NS
 
 PODS, TROUBLE_S, QUIET_S = 24, 600.0, 600.0
 PACE = Pace(first_s=0.2, longest_s=5.0, absent_s=60, watch_s=60)
-
-
-class StartsWithClaims:
-    """N1, as the API tells it."""
-
-    follows = ("pods", "resourceclaims", "preparedclaims")
-
-    def __init__(self) -> None:
-        self._now = LiveObjects(*self.follows)
-        self.starts = 0
-
-    def see(self, seen: Seen) -> Iterator[str]:
-        before = self._now.see(seen)
-        if seen.resource != "pods" or seen.type == "DELETED" or seen.fields["status"]["phase"] != "Running":
-            return
-        if before is not None and before["status"]["phase"] == "Running":
-            return
-        self.starts += 1
-        node = seen.fields["spec"]["nodeName"]
-        listed = {
-            one["uid"]
-            for prepared in self._now.all("preparedclaims")
-            if prepared["metadata"]["name"] == node
-            for one in prepared["status"]["claims"]
-        }
-        wanted = {one["resourceClaimName"] for one in seen.fields["status"]["resourceClaimStatuses"]}
-        claims = [one for one in self._now.all("resourceclaims") if one["metadata"]["name"] in wanted]
-        if len(claims) != len(wanted):
-            yield f"N1: {seen.object.name} runs without a claim"
-        for claim in claims:
-            status = claim.get("status") or {}
-            consumers = [one["uid"] for one in status.get("reservedFor") or ()]
-            if "allocation" not in status or seen.object.uid not in consumers:
-                yield f"N1: {seen.object.name} runs with a claim that is not its own"
-            if claim["metadata"]["uid"] not in listed:
-                yield f"N1: {seen.object.name} runs before {node} has said that it prepared"
-
-    def rest(self) -> Iterator[str]:
-        yield from ()
 
 
 class World:
@@ -100,7 +61,7 @@ class World:
         await nodes.stop()
         rest.cancel()
         await asyncio.wait([rest])
-        started = StartsWithClaims()
+        started = Started()
         found += judge(await record.stop(), [started, Released(), RunningPods(), NothingLeaks()])
         await self.api.close()
         assert self.faults.struck.total() > 20

@@ -11,6 +11,7 @@
     special_claims   C12               that claim is its pod's alone, and not removed under others
     running_pods     C6                nothing is taken from a running pod
     outsiders        C7                consumers that are not pods are kept
+    started          N1                a pod starts with claims that are its own, and listed
     released         N2                nothing is given back that a node still holds
     binding          P1, P4            a pod is bound once, when its claims are its own
     placed           P2, P3            nobody waits for ever, and who waits says why (of the real scheduler)
@@ -58,6 +59,7 @@ from .rollouts import Rollouts
 from .running_pods import RunningPods
 from .satisfied import Satisfied
 from .special_claims import SpecialClaims
+from .started import Started
 from .tainted import Tainted
 from .timely import Timely
 from .within import Within
@@ -93,6 +95,7 @@ def all_checkers(*, real_scheduler: bool = False, until_s: float = math.inf) -> 
         RunningPods(),
         NothingLeaks(),
         Outsiders(),
+        Started(),
         Released(),
         Binding(),
         QuotaKept(),
@@ -109,7 +112,7 @@ def all_checkers(*, real_scheduler: bool = False, until_s: float = math.inf) -> 
 
 
 def for_any_cluster() -> list[Checker]:
-    """Those that presume nothing of the world they look at: D1, D2, D4, C1 to C7, C12, N2, P1, P4."""
+    """Those that presume nothing of the world they look at: D1, D2, D4, C1 to C7, C12, N1, N2, P1, P4."""
     return [
         OneHolder(),
         Within(),
@@ -121,6 +124,7 @@ def for_any_cluster() -> list[Checker]:
         SpecialClaims(),
         RunningPods(),
         Outsiders(),
+        Started(),
         Released(),
         Binding(),
     ]
