@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allot.api import Object, encode
+from allot.informers import Key
 from allot.scheduler.pod import PodInfo
 
 AMOUNTS = st.dictionaries(
@@ -46,3 +47,31 @@ def test_the_sum_is_made_once_while_nothing_of_it_changes():
     spec = {"containers": [{"resources": {"requests": {"cpu": "1"}}}]}
     before = read(spec)
     assert read({**spec, "nodeName": "n"}, before).requests is before.requests
+
+
+ENTRIES = st.lists(st.sampled_from(["a", "b"]), unique=True)
+STATUSES = st.lists(st.sampled_from(["a", "b"]), unique=True)
+USES = st.tuples(ENTRIES, STATUSES, st.sampled_from(["x", "y"]), st.sampled_from(["", "e"]))
+
+
+def using(entries: list[str], statuses: list[str], claim: str, extended: str, before: PodInfo | None = None):
+    spec = {"resourceClaims": [{"name": one, "resourceClaimTemplateName": "t"} for one in entries]}
+    status: dict[str, Any] = {
+        "resourceClaimStatuses": [{"name": one, "resourceClaimName": f"{claim}-{one}"} for one in statuses]
+    }
+    if extended:
+        status["extendedResourceClaimStatus"] = {"resourceClaimName": extended}
+    metadata = {"name": "p", "uid": "u", "namespace": "n"}
+    return PodInfo.of(Object(encode({"metadata": metadata, "spec": spec, "status": status})), before)
+
+
+@settings(deadline=None)
+@given(USES, USES)
+def test_which_claims_a_pod_uses_does_not_depend_on_what_was_known_before(first, second):
+    assert using(*second, before=using(*first)).claims == using(*second).claims
+
+
+def test_claims_are_read_once_while_nothing_of_them_changes():
+    before = using(["a"], ["a"], "x", "")
+    assert before.claims == (Key("n", "x-a"),)
+    assert using(["a"], ["a"], "x", "", before).claims is before.claims

@@ -21,7 +21,7 @@ from .cycle import Cycle
 from .extended import owner_of
 from .framework import Event
 from .mirror import CLAIMS, PODS, ROOM_FREED, Heard, Mirror, News, Noticed, PodMisread, PodTold, Stands
-from .pod import PodInfo, claims_of
+from .pod import PodInfo
 from .queue import Queue, Where
 from .snapshot import Snapshot
 
@@ -113,7 +113,7 @@ class Intake:
             if self._snapshot.unnominate(pod.uid):
                 self.room_is_free(now_s)
             self._tell_gated(pod, why)
-            self._queue.gate(pod, claims_of(pod), now_s)
+            self._queue.gate(pod, pod.claims, now_s)
             return
         self._nominated(pod)
         self._queue.add(pod, now_s)

@@ -21,7 +21,7 @@ from allot.informers import Added, Change, Deleted, Key, ResourceId
 
 from .framework import Event
 from .node import NodeInfo
-from .pod import PodInfo, claims_of
+from .pod import PodInfo
 from .snapshot import Snapshot
 
 GROUP = resource.limits.GROUP
@@ -167,7 +167,7 @@ def _drop_pod(mirror: Mirror, object: Object) -> Heard:
 def _pod_over(pod: PodInfo, snapshot: Snapshot) -> Heard:
     told = (PodTold(pod, Stands.OVER), *_keep_no_room(pod, snapshot))
     if snapshot.remove(pod.uid) or (pod.spec.node_name and pod.is_deleting):
-        snapshot.prospects.leave(pod.uid, claims_of(pod))
+        snapshot.prospects.leave(pod.uid, pod.claims)
         return (*told, *POD_GONE)
     return told
 

@@ -1,6 +1,6 @@
 """A pod as the scheduler reads it: once, when it arrives."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
@@ -21,16 +21,21 @@ class PodInfo(msgspec.Struct, frozen=True, eq=False, gc=False):
     priority: int
     view: core.Pod
     requests: Amounts
+    claims: tuple[Key, ...]  # that it uses, as far as their names are known yet
 
     @classmethod
     def of(cls, object: Object, before: "PodInfo | None" = None) -> "PodInfo":
-        """`before` is an earlier state of the same pod, if one is known: its sums are used again."""
-        view = object.view(core.Pod)
+        """`before` is an earlier state of the same pod, if one is known: what was read then is used again."""
+        view, key = object.view(core.Pod), Key.of(object)
         if before is not None and _needs(before.view.spec) == _needs(view.spec):
             requests = before.requests
         else:
             requests = pod_requests(view.spec)
-        return cls(object, object.uid, Key.of(object), view.spec.priority or 0, view, requests)
+        if before is not None and _uses(before.view) == _uses(view):
+            claims = before.claims
+        else:
+            claims = tuple([Key(key.namespace, name) for name in podclaims.names(view)])
+        return cls(object, object.uid, key, view.spec.priority or 0, view, requests, claims)
 
     @property
     def spec(self) -> core.PodSpec:
@@ -65,7 +70,7 @@ def _needs(spec: core.PodSpec) -> object:
     return spec.containers, spec.init_containers, spec.resources, spec.overhead
 
 
-def claims_of(pod: PodInfo) -> Collection[Key]:
-    """The claims that a pod uses, as far as their names are known yet."""
-    names = podclaims.names(pod.view)
-    return [Key(pod.key.namespace, name) for name in names] if names else ()
+def _uses(pod: core.Pod) -> object:
+    """What says which claims a pod uses."""
+    status = pod.status
+    return pod.spec.resource_claims, status.resource_claim_statuses, status.extended_resource_claim_status

@@ -38,7 +38,7 @@ from allot.base import require
 from allot.informers import Key
 
 from .framework import Event
-from .pod import PodInfo, claims_of
+from .pod import PodInfo
 from .waiting import Rank, WaitingGroups
 
 ALL_EVENTS = frozenset(Event)
@@ -123,7 +123,7 @@ class Queue:
             return False
         changed = _matters(entry.pod) != _matters(pod)
         self._unlink(self._users, entry.claims, pod.uid)
-        entry.pod, entry.claims = pod, frozenset(claims_of(pod))
+        entry.pod, entry.claims = pod, frozenset(pod.claims)
         self._link(self._users, entry.claims, pod.uid)
         if not changed:
             return False
@@ -305,7 +305,7 @@ class Queue:
     def _enter(self, pod: PodInfo, now_s: float) -> _Entry:
         self._tickets += 1
         rank = Rank(-pod.priority, pod.view.metadata.creation_timestamp, self._tickets)
-        entry = _Entry(pod, rank, now_s, frozenset(claims_of(pod)), Where.TAKEN)
+        entry = _Entry(pod, rank, now_s, frozenset(pod.claims), Where.TAKEN)
         self._entries[pod.uid] = entry
         self._counts[Where.TAKEN] += 1
         self._link(self._users, entry.claims, pod.uid)

@@ -36,7 +36,7 @@ from .cycle import Cycle
 from .extended import in_memory_uid, owner_of
 from .framework import Check, CycleState, Plugin, Rejection, ReservePlugin
 from .node import NodeInfo
-from .pod import PodInfo, claims_of
+from .pod import PodInfo
 from .snapshot import Snapshot
 from .writes import AllocateClaim, CreateExtendedClaim, KeepExtendedClaim, ReserveClaim, Write
 
@@ -348,7 +348,7 @@ class Simulation:
             self.snapshot.ledger.fly(uid, hold.devices)  # what is in flight can still be given up (WHATIF2)
 
     def _read_uses(self, pod: PodInfo, name: str) -> Iterator[Use]:
-        for key in claims_of(pod):
+        for key in pod.claims:
             claim = self._unreduced(self.snapshot.claim(key))
             if claim is not None and self._holds(claim.uid):
                 yield Use(claim.uid, reservers(claim) | self._sharers(claim, name) | {pod.uid})
@@ -372,9 +372,7 @@ class Simulation:
         here: Iterable[PodInfo] = node.pods.values() if node is not None else ()
         evicted = (pod for pod, place in self._out.values() if place == name)
         return frozenset(
-            pod.uid
-            for pod in chain(here, evicted)
-            if pod.spec.resource_claims and claim.key in claims_of(pod)
+            pod.uid for pod in chain(here, evicted) if pod.spec.resource_claims and claim.key in pod.claims
         )
 
 

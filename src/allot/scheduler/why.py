@@ -21,7 +21,7 @@ from .cycle import Cycle, said
 from .extended import in_words, owner_of, read_asked
 from .framework import CycleState, Rejection
 from .mirror import CLAIMS, NODES, PODS
-from .pod import DEFAULT_SCHEDULER, PodInfo, claims_of
+from .pod import DEFAULT_SCHEDULER, PodInfo
 from .reach import places
 from .readiness import Readiness, awaited, readiness
 from .reading import Reading
@@ -250,7 +250,7 @@ def _unplanned(pods: Sequence[PodInfo]) -> str:
 
 
 def _claims_of(pod: PodInfo, snapshot: Snapshot) -> list[ClaimInfo]:
-    found = {claim.uid: claim for key in claims_of(pod) if (claim := snapshot.claim(key)) is not None}
+    found = {claim.uid: claim for key in pod.claims if (claim := snapshot.claim(key)) is not None}
     extended = snapshot.extended_claim_of(pod.uid)
     if extended is not None:
         found.setdefault(extended.uid, extended)

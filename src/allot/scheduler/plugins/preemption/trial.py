@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from allot.allocation import BadNodeSelector, PoolId
 
 from ...framework import CycleState, Plugin
-from ...pod import PodInfo, claims_of
+from ...pod import PodInfo
 from ...simulation import Simulation, reservers
 from ...snapshot import Snapshot
 
@@ -25,7 +25,7 @@ class Trial:
         self._real = snapshot
         self._pod = state.pod
         self._now = state.now
-        own = (snapshot.claim(key) for key in claims_of(state.pod))
+        own = (snapshot.claim(key) for key in state.pod.claims)
         self._own_claims = frozenset(claim.uid for claim in own if claim is not None)
         self.simulation = Simulation(snapshot, plugins, state.now, keeps=self._own_claims)
         self._far: dict[PoolId, list[PodInfo]] = {}  # evictable holders, by pools of several nodes
