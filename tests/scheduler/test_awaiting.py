@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from allot.api import Object, Request, Response
+from allot.api import Object, Request, Response, errors
 from allot.apiserver import identities
 from allot.client import Client, InProcessTransport
 from allot.informers import Added, Deleted, Key, ResourceId, Updated
@@ -53,7 +53,7 @@ async def put(here: Cluster, words: str, name: str = "one") -> Object:
     maps = here.client.resource("", "v1", "configmaps")
     try:
         return await maps.patch(name, {"data": body["data"]}, NS)
-    except Exception:
+    except errors.NotFound:
         return await maps.create(body, NS)
 
 
