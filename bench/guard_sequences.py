@@ -5,10 +5,10 @@
 Every sequence is a dozen steps, some of several writes, in two pools of its own: claims are given devices
 and give them back, through two servers on one store, in every version and by every kind of write, alone
 and in crowds, while slices change, shrink, vanish and come back. An independent model says what may be
-(tests/apiserver/guard_model.py). The record names the code that was tested and how often each answer was
-given. It is written after each chunk of sequences, so that a run can be interrupted and taken up again; a
-change of the code under test starts it anew. Exit status 1 if a device was given that must not be, or
-refused in vain.
+(tests/apiserver/writing/guard_model.py). The record names the code that was tested and how often each
+answer was given. It is written after each chunk of sequences, so that a run can be interrupted and taken
+up again; a change of the code under test starts it anew. Exit status 1 if a device was given that must not
+be, or refused in vain.
 """
 
 import argparse
@@ -41,7 +41,7 @@ NO_DISK = ("--unsafe-no-fsync",)
 """What is at stake here is who is given what, not whether it survives a crash."""
 
 sys.path.insert(0, str(ROOT / "tests"))
-sequences: Any = importlib.import_module("apiserver.guard_sequences")
+sequences: Any = importlib.import_module("apiserver.writing.guard_sequences")
 components: Any = importlib.import_module("components")
 
 

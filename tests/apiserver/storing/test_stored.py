@@ -12,8 +12,8 @@ from allot.apiserver import ApiServer
 from allot.apiserver.storing.stored import read_stored
 from allot.store import Delete, Put
 
-from .conftest import Api
-from .test_custom import CRDS, DEFINITION, WIDGETS
+from ..conftest import Api
+from ..test_custom import CRDS, DEFINITION, WIDGETS
 
 PODS = "/api/v1/namespaces/default/pods"
 ROLES = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles"

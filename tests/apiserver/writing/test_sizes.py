@@ -10,7 +10,7 @@ from allot.api import OBJECT_BYTES_MAX
 from allot.api.field import ERRORS_SHOWN_MAX
 from allot.store import Put
 
-from .test_custom import CRDS, DEFINITION, WIDGETS
+from ..test_custom import CRDS, DEFINITION, WIDGETS
 
 PIECE = 250_000
 MERGE = "application/merge-patch+json"

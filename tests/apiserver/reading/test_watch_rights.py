@@ -13,7 +13,7 @@ from allot.apiserver.reading.listoptions import read_watch_options
 from allot.apiserver.serving import listener
 from allot.store import MemoryStore
 
-from .ground import Ground, until
+from ..serving.ground import Ground, until
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 MAPS = "/api/v1/namespaces/default/configmaps"

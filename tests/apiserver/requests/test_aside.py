@@ -15,7 +15,7 @@ from allot.apiserver.writing import body
 from allot.base import Metrics
 from allot.store import MemoryStore
 
-from .ground import until
+from ..serving.ground import until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"

@@ -12,7 +12,7 @@ from allot.apiserver.fairness import shares, strangers, unread
 from allot.apiserver.fairness.traffic import Traffic
 from allot.apiserver.serving import arriving
 
-from .ground import Ground, fine, until
+from ..serving.ground import Ground, fine, until
 
 GET = b"GET /probe HTTP/1.1\r\nHost: x\r\n\r\n"
 
