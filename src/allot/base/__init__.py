@@ -2,6 +2,7 @@
 
 from .clock import Clock, SystemClock
 from .filelock import FileLock, HeldByAnother
+from .files import write_file
 from .ids import Ids, RandomIds
 from .invariants import InvariantBroken, require
 from .journal import Journal
@@ -36,4 +37,5 @@ __all__ = [
     "return_large_blocks",
     "return_small_blocks",
     "unix_address",
+    "write_file",
 ]

@@ -27,7 +27,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from allot.apiserver import security
-from allot.base import SystemClock
+from allot.base import SystemClock, write_file
 
 from . import flags, revoking
 from .revoking import Unusable
@@ -122,7 +122,7 @@ def _write(options: argparse.Namespace) -> int:
         sys.stdout.write(text)
         return 0
     path = Path(options.out) if options.out else _default_path(options.data_dir, options.user)
-    security.write_file(path, text.encode())
+    write_file(path, text.encode())
     print(path)
     return 0
 

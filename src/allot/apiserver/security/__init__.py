@@ -39,7 +39,6 @@ from .keyfiles import (
     open_serving,
     private_directory,
     read_authority,
-    write_file,
 )
 from .kubeconfig import Kubeconfig
 from .node_restriction import owner_of_pool, refuse_node
@@ -99,5 +98,4 @@ __all__ = [
     "token_review",
     "user_of_certificate",
     "user_of_der",
-    "write_file",
 ]

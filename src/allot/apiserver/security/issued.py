@@ -10,8 +10,10 @@ from pathlib import Path
 
 import msgspec
 
+from allot.base import write_file
+
 from .authority import KeyPair
-from .keyfiles import BadKeyFiles, locked, write_file
+from .keyfiles import BadKeyFiles, locked
 
 _NAME = "issued.json"
 

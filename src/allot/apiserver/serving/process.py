@@ -27,6 +27,7 @@ from allot.base import (
     os_reason,
     return_large_blocks,
     return_small_blocks,
+    write_file,
 )
 from allot.store import Compare, Put, Store, Unavailable, open_store, sealed_store
 
@@ -44,7 +45,6 @@ from ..security import (
     private_directory,
     record_issued,
     server_context,
-    write_file,
 )
 from ..server import error_response
 from ..storing.examined import ExaminedStore, junk_below
