@@ -13,13 +13,15 @@ the kind does not have would be, and noted for the client (S3).
 import base64
 import json
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
 import msgspec
+
+from allot.base import wireformat
 
 from ..schema import NOTED_MAX, Decoded
 
@@ -37,15 +39,15 @@ def decode_object(body: bytes, types: Callable[[str, str], str | None]) -> Decod
     if not body.startswith(MAGIC):
         raise Unreadable("the body does not begin like a Kubernetes protobuf object")
     try:
-        envelope = dict(_fields(memoryview(body)[len(MAGIC) :]))
-        said = dict(_fields(_bytes(envelope.get(1, b""))))
+        envelope = dict(wireformat.fields(memoryview(body)[len(MAGIC) :]))
+        said = dict(wireformat.fields(_bytes(envelope.get(1, b""))))
         api_version, kind = _text(said.get(1, b"")), _text(said.get(2, b""))
         name = types(api_version, kind)
         if name is None or name not in _table():
             raise Unreadable(f"no protobuf form is known for {api_version}, Kind={kind}")
         unknown: Notes = {}
         fields = _message(_bytes(envelope.get(2, b"")), name, 0, unknown)
-    except (struct.error, IndexError, TypeError, UnicodeDecodeError, OverflowError) as error:
+    except (wireformat.Malformed, struct.error, TypeError, UnicodeDecodeError, OverflowError) as error:
         raise Unreadable(f"the body is not valid protobuf: {error}") from None
     return Decoded({"apiVersion": api_version, "kind": kind, **fields}, unknown=tuple(unknown))
 
@@ -73,7 +75,7 @@ def _message(data: memoryview, name: str, depth: int, unknown: Notes) -> dict[st
         raise Unreadable(f"messages nest deeper than {_DEPTH_MAX} levels")
     known: dict[int, Field] = _message_fields(name)
     result: dict[str, Any] = {}
-    for number, value in _fields(data):
+    for number, value in wireformat.fields(data):
         if number in known:
             json_name, type_ = known[number]
             _put(result, json_name, type_, value, depth, unknown)
@@ -87,11 +89,11 @@ def _put(result: dict[str, Any], name: str, type_: str, value: Any, depth: int, 
         case "[":
             items = result.setdefault(name, [])
             if type_[1] in "bi" and not isinstance(value, int):
-                items.extend(_packed(_bytes(value)))
+                items.extend(map(wireformat.signed, wireformat.packed(_bytes(value))))
             else:
                 items.append(_value(type_[1:], value, depth, unknown))
         case "{":
-            entry = dict(_fields(_bytes(value)))
+            entry = dict(wireformat.fields(_bytes(value)))
             inner = type_[1:]
             empty: Any = b"" if inner[0] not in "bif" else 0
             result.setdefault(name, {})[_text(entry.get(1, b""))] = _value(
@@ -114,23 +116,23 @@ def _value(type_: str, value: Any, depth: int, unknown: Notes) -> Any:
         case "b":
             return bool(value)
         case "i":
-            return _integer(value)
+            return wireformat.signed(value)
         case "f":
             return struct.unpack("<d", _bytes(value))[0]
         case "y":
             return base64.b64encode(_bytes(value)).decode()
         case "q":
-            return _text(dict(_fields(_bytes(value))).get(1, b"")) or "0"
+            return _text(dict(wireformat.fields(_bytes(value))).get(1, b"")) or "0"
         case "t" | "u":
             return _time(_bytes(value), micro=type_ == "u")
         case "o":
             return _int_or_string(_bytes(value))
         case "r" | "F":
-            return _json(dict(_fields(_bytes(value))).get(1, b""))
+            return _json(dict(wireformat.fields(_bytes(value))).get(1, b""))
         case "(":
             return [
                 _value(type_[1:], item, depth, unknown)
-                for number, item in _fields(_bytes(value))
+                for number, item in wireformat.fields(_bytes(value))
                 if number == 1
             ]
         case "@":
@@ -138,26 +140,20 @@ def _value(type_: str, value: Any, depth: int, unknown: Notes) -> Any:
     raise Unreadable(f"unknown type {type_}")
 
 
-def _integer(value: Any) -> int:
-    """Two's complement of 64 bits."""
-    number: int = value
-    return number - (1 << 64) if number >= 1 << 63 else number
-
-
 def _time(data: memoryview, *, micro: bool) -> str | None:
-    fields = dict(_fields(data))
+    fields = dict(wireformat.fields(data))
     if not fields:
         return None
-    seconds = _integer(fields.get(1, 0))
+    seconds = wireformat.signed(fields.get(1, 0))
     moment = _EPOCH + timedelta(seconds=seconds, microseconds=fields.get(2, 0) // 1000)
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if micro else "%Y-%m-%dT%H:%M:%SZ")
 
 
 def _int_or_string(data: memoryview) -> int | str:
-    fields = dict(_fields(data))
+    fields = dict(wireformat.fields(data))
     if fields.get(1, 0) == 1:
         return _text(fields.get(3, b""))
-    return _integer(fields.get(2, 0))
+    return wireformat.signed(fields.get(2, 0))
 
 
 def _json(data: Any) -> Any:
@@ -170,14 +166,6 @@ def _json(data: Any) -> Any:
         raise Unreadable("raw JSON inside the body is not valid") from None
 
 
-def _packed(data: memoryview) -> list[int]:
-    at, values = 0, []
-    while at < len(data):
-        value, at = _varint(data, at)
-        values.append(_integer(value))
-    return values
-
-
 def _text(value: Any) -> str:
     return bytes(_bytes(value)).decode()
 
@@ -186,40 +174,3 @@ def _bytes(value: Any) -> memoryview:
     if isinstance(value, int):
         raise Unreadable("a number stands where a message or text belongs")
     return memoryview(value)
-
-
-def _fields(data: memoryview) -> Iterator[tuple[int, Any]]:
-    """The fields as they come: (number, int | bytes)."""
-    at, end = 0, len(data)
-    while at < end:
-        tag, at = _varint(data, at)
-        match tag & 7:
-            case 0:
-                value, at = _varint(data, at)
-                yield tag >> 3, value
-                continue
-            case 1:
-                size = 8
-            case 2:
-                size, at = _varint(data, at)
-            case 5:
-                size = 4
-            case wire:
-                raise Unreadable(f"wire type {wire} is not used by Kubernetes")
-        if size > end - at:
-            raise Unreadable("a field is longer than what is left of the body")
-        yield tag >> 3, data[at : at + size]
-        at += size
-
-
-def _varint(data: memoryview, at: int) -> tuple[int, int]:
-    value, shift = 0, 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value & 0xFFFFFFFFFFFFFFFF, at
-        shift += 7
-        if shift > 63:
-            raise Unreadable("a number is longer than 64 bits")
