@@ -1,0 +1,45 @@
+"""What agents, drivers and monitors of one machine say to each other.
+
+    message        messages as frozen values, and their protobuf bytes
+    channel        the port: methods, calls, sockets, and how they fail; read this first
+    unixsocket     gRPC on unix sockets: what kubelets and drivers in any language speak
+    local          from task to task in one process, with faults: for simulators and tests
+
+    registration   how a plugin makes itself known to a kubelet
+    dra            prepare and unprepare claims: v1 and v1beta1
+    health         health of devices, as a stream: v1 and v1alpha1
+    podresources   which container has which devices: v1, and v1alpha1's list
+    deviceplugin   device plugins: v1beta1
+
+Contracts are Kubernetes' own, written from their names and field numbers. Import the modules:
+`from allot.wire import dra`.
+"""
+
+from . import deviceplugin, dra, health, podresources, registration
+from .channel import CallFailed, Channel, Code, Handler, Server, Sockets, Streaming, Unary
+from .local import Fault, Faults, LocalSockets
+from .message import Malformed, Message
+from .unixsocket import ADDRESS_BYTES_MAX, UnixSockets
+
+__all__ = [
+    "ADDRESS_BYTES_MAX",
+    "CallFailed",
+    "Channel",
+    "Code",
+    "Fault",
+    "Faults",
+    "Handler",
+    "LocalSockets",
+    "Malformed",
+    "Message",
+    "Server",
+    "Sockets",
+    "Streaming",
+    "Unary",
+    "UnixSockets",
+    "deviceplugin",
+    "dra",
+    "health",
+    "podresources",
+    "registration",
+]

@@ -1,0 +1,73 @@
+"""Names that travel: what a kubelet of Kubernetes calls, letter by letter."""
+
+from allot.wire import deviceplugin, dra, health, podresources, registration
+
+PATHS = """
+    /pluginregistration.Registration/GetInfo
+    /pluginregistration.Registration/NotifyRegistrationStatus
+    /k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodePrepareResources
+    /k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodeUnprepareResources
+    /k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin/NodePrepareResources
+    /k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin/NodeUnprepareResources
+    /v1.DRAResourceHealth/NodeWatchResources
+    /v1alpha1.DRAResourceHealth/NodeWatchResources
+    /v1.PodResourcesLister/List
+    /v1.PodResourcesLister/Get
+    /v1.PodResourcesLister/GetAllocatableResources
+    /v1alpha1.PodResourcesLister/List
+    /v1beta1.Registration/Register
+    /v1beta1.DevicePlugin/GetDevicePluginOptions
+    /v1beta1.DevicePlugin/ListAndWatch
+    /v1beta1.DevicePlugin/GetPreferredAllocation
+    /v1beta1.DevicePlugin/Allocate
+    /v1beta1.DevicePlugin/PreStartContainer
+"""
+
+
+def test_the_paths_of_methods_are_upstreams():
+    methods = (
+        registration.GET_INFO,
+        registration.NOTIFY,
+        dra.V1.prepare,
+        dra.V1.unprepare,
+        dra.V1BETA1.prepare,
+        dra.V1BETA1.unprepare,
+        health.V1.watch,
+        health.V1ALPHA1.watch,
+        podresources.LIST,
+        podresources.GET,
+        podresources.GET_ALLOCATABLE,
+        podresources.LIST_V1ALPHA1,
+        deviceplugin.REGISTER,
+        deviceplugin.GET_OPTIONS,
+        deviceplugin.LIST_AND_WATCH,
+        deviceplugin.GET_PREFERRED,
+        deviceplugin.ALLOCATE,
+        deviceplugin.PRE_START,
+    )
+    assert [method.path for method in methods] == PATHS.split()
+
+
+def test_versions_are_called_otherwise_in_a_registration():
+    names = [version.name for version in (*dra.VERSIONS, *health.VERSIONS)]
+    assert names == [
+        "v1.DRAPlugin",
+        "v1beta1.DRAPlugin",
+        "v1.DRAResourceHealth",
+        "v1alpha1.DRAResourceHealth",
+    ]
+
+
+def test_v1alpha1_shows_devices_of_device_plugins_only():
+    devices = (podresources.ContainerDevices("x/gpu", ("0",)),)
+    claims = (podresources.DynamicResource("a"),)
+    container = podresources.ContainerResources("c", devices, cpu_ids=(1,), dynamic_resources=claims)
+    pod = podresources.PodResources("p", "ns", (container,), cpu_ids=(1,))
+    shown = podresources.as_v1alpha1(podresources.ListPodResourcesResponse((pod,)))
+    old = podresources.OldContainerResources("c", (podresources.OldContainerDevices("x/gpu", ("0",)),))
+    assert shown.pod_resources == (podresources.OldPodResources("p", "ns", (old,)),)
+
+
+def test_a_health_message_is_cut_at_1024_characters():
+    assert health.bounded("a" * 1024) == "a" * 1024
+    assert health.bounded("a" * 1025) == "a" * 1021 + "..."
