@@ -102,15 +102,21 @@ def test_a_leader_that_died_before_it_recorded_a_job_is_followed_by_one_that_mak
     tell(story, CONTROLLER)
 
 
-def test_a_job_of_somebody_else_that_has_the_name_is_left_alone_and_told_of():
+@pytest.mark.parametrize("is_controlled", [False, True], ids=["nobody's", "another cron job's"])
+def test_a_job_that_has_the_name_and_is_not_the_cron_jobs_own_is_not_adopted_and_told_of(is_controlled):
     async def story(here: World) -> None:
-        schedule = {"schedule": "@every 1s", "suspend": True}
-        made = await cron_jobs(here).create(cron_job(**schedule))
-        start = made.fields["metadata"]["creationTimestamp"]
+        made = await cron_jobs(here).create(cron_job(suspend=True))
+        another = cron_job(suspend=True)
+        another["metadata"]["name"] = "another"
+        other = await cron_jobs(here).create(another)
+        owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": other.name, "uid": other.uid}
+        owners = [{**owner, "controller": True}] if is_controlled else []
+        minute = int(datetime.fromisoformat(made.fields["metadata"]["creationTimestamp"]).timestamp()) // 60
+        names = [f"backup-{minute}", f"backup-{minute + 1}"]
         pod = cron_job()["spec"]["jobTemplate"]["spec"]
-        minute = int(datetime.fromisoformat(start).timestamp()) // 60
-        for name in (f"backup-{minute}", f"backup-{minute + 1}"):
-            await jobs(here).create({"metadata": {"name": name, "namespace": NS}, "spec": pod})
+        for name in names:
+            metadata = {"name": name, "namespace": NS, "ownerReferences": owners}
+            await jobs(here).create({"metadata": metadata, "spec": pod})
         await cron_jobs(here).patch("backup", {"spec": {"suspend": False}}, NS)
         events = here.client.resource("", "v1", "events")
 
@@ -118,8 +124,13 @@ def test_a_job_of_somebody_else_that_has_the_name_is_left_alone_and_told_of():
             return any(one.fields["reason"] == "UnexpectedJob" for one in (await events.list(NS)).objects)
 
         await here.until(told)
+        await cron_jobs(here).patch("backup", {"spec": {"suspend": True}}, NS)
+        await here.quiet()
         found = (await jobs(here).list(NS)).objects
-        assert all(not one.fields["metadata"].get("ownerReferences") for one in found)
+        assert [one.name for one in found] == names
+        assert [one.fields["metadata"].get("ownerReferences") or [] for one in found] == [owners, owners]
+        status = (await cron_jobs(here).get("backup", NS)).fields.get("status") or {}
+        assert not status.get("active") and not status.get("lastScheduleTime")
 
     tell(story, CONTROLLER)
 

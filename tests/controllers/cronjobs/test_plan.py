@@ -106,6 +106,44 @@ def test_a_job_that_was_made_and_not_recorded_is_recorded_also_where_no_other_ma
     assert [one["name"] for one in told["active"]] == [made.name]
 
 
+def made_for(cron_job: Object, clock: str) -> Object:
+    made = job_for(cron_job, at(clock))
+    return Object(encode({**made, "metadata": {**made["metadata"], "uid": made["metadata"]["name"]}}))
+
+
+@pytest.mark.parametrize("policy", ["Allow", "Forbid", "Replace"])
+def test_a_job_of_a_leader_whose_clock_was_ahead_is_recorded_and_stays_the_only_one_of_its_time(policy):
+    """The leader that follows is at 10:15, and finds the job of 10:20, which the status does not name. It
+    replaced that job by one for 10:10, and at 10:20 the time had a second one (CRON1)."""
+    asked = cron_job(concurrencyPolicy=policy)
+    ahead = made_for(asked, "10:20:00")
+    steps = plan(asked, [ahead], at("10:15:00"))
+    assert (steps.due, steps.replace) == (at("10:20:00"), ())
+    told = status(asked, [ahead], steps.due)
+    assert told is not None
+    assert told["lastScheduleTime"] == "2026-05-01T10:20:00Z"
+    recorded = asked.changed({"status": told})
+    for clock in ("10:15:00", "10:20:00", "10:29:59"):
+        later = plan(recorded, [ahead], at(clock))
+        assert (later.due, later.replace) == (None, ())
+    assert plan(recorded, [], at("10:30:00")).due == at("10:30:00")
+
+
+def test_a_job_that_ended_unrecorded_is_recorded_also_of_a_cron_job_that_is_suspended():
+    """Else it goes with the history, and its time is due again."""
+    asked = cron_job(suspend=True, successfulJobsHistoryLimit=0)
+    done = made_for(asked, "10:10:00")
+    assert plan(asked, [done], at("10:15:00")).due == at("10:10:00")
+
+
+@pytest.mark.parametrize("time", [None, "2026-05-01T10:20:00Z", "soon", ""])
+def test_a_job_that_somebody_made_by_hand_is_of_no_time(time):
+    """kubectl create job --from: the cron job controls it, and its name follows from nothing."""
+    annotations = {} if time is None else {"batch.kubernetes.io/cronjob-scheduled-timestamp": time}
+    by_hand = job("nightly-by-hand", "Complete").changed({"metadata": {"annotations": annotations}})
+    assert plan(cron_job(), [by_hand], at("10:10:00")).due == at("10:10:00")
+
+
 def test_the_oldest_beyond_the_history_go_by_how_they_ended():
     days = [f"2026-04-{day:02}T00:00:00Z" for day in range(1, 6)]
     good = [job(f"good-{n}", "Complete", days[n]) for n in (2, 0, 1)]

@@ -6,7 +6,8 @@
 
 What it promises
     * CRON1  A time that is due gets one job at most: its name follows from the time, so that a second leader,
-             or this one after a crash, finds the first.
+             or this one after a crash, finds the first. The time goes into the status before that job is
+             replaced or forgotten, and a time before it is not due any more, whatever a clock says.
     * CRON2  No job begins for a cron job that was suspended, changed or deleted before: the server is asked
              first.
     * Of times that were missed only the last is made good, and none after `startingDeadlineSeconds`.

@@ -26,7 +26,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class CronJobPlan:
-    due: datetime | None = None  # a job for this time is to be made
+    due: datetime | None = None  # a job for this time is to be made, or was and is to be recorded
     replace: tuple[Object, ...] = ()  # before that, these go
     forget: tuple[Object, ...] = ()  # beyond the history that is kept
     notes: tuple[Note, ...] = ()
@@ -39,6 +39,9 @@ def plan(cron_job: Object, jobs: Sequence[Object], now: datetime) -> CronJobPlan
         return CronJobPlan()
     forget = (*_beyond(jobs, view.spec.successful_jobs_history_limit, succeeded=True),
               *_beyond(jobs, view.spec.failed_jobs_history_limit, succeeded=False))  # fmt: skip
+    made = _unrecorded(cron_job, jobs)
+    if made is not None:
+        return CronJobPlan(made, forget=forget)  # the record of it brings the cron job here again
     if view.spec.suspend:
         return CronJobPlan(forget=forget)
     try:
@@ -68,6 +71,23 @@ def plan(cron_job: Object, jobs: Sequence[Object], now: datetime) -> CronJobPlan
     running = tuple(one for one in active if one.metadata.deletion_timestamp is None)
     replace = running if view.spec.concurrency_policy == "Replace" else ()
     return CronJobPlan(due, replace, forget, notes, again_s)
+
+
+def _unrecorded(cron_job: Object, jobs: Iterable[Object]) -> datetime | None:
+    """The last time that has a job and is not in the status yet.
+
+    It goes there before anything else is done: once its job is gone, nothing else tells that it had one. The
+    copy that made the job may have died since, and its clock may have been ahead of ours.
+    """
+    recorded = age.moment(cron_job_of(cron_job).status.last_schedule_time)
+    last = max((time for job in jobs if (time := _time_of(cron_job, job)) is not None), default=None)
+    return last if last is not None and (recorded is None or last > recorded) else None
+
+
+def _time_of(cron_job: Object, job: Object) -> datetime | None:
+    """The time that a job was made for; None if somebody made it by hand, or copied it."""
+    time = age.moment((job.metadata.annotations or {}).get(SCHEDULED, ""))
+    return time if time is not None and job.name == name_for(cron_job, time) else None
 
 
 def zone_of(view: CronJob) -> tzinfo:
