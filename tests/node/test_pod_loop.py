@@ -120,6 +120,15 @@ class Story:
         status = {"allocation": {"devices": {"results": [result]}}, "reservedFor": [consumer]}
         return await self.claims.patch(name, {"status": status}, NS, subresource="status")
 
+    async def say_ready(self, status: str) -> None:
+        """How the node is, as the API shows it."""
+        ready = {"type": "Ready", "status": status}
+        await self.nodes.patch(NODE, {"status": {"conditions": [ready]}}, subresource="status")
+
+    async def is_ready(self, name: str) -> bool:
+        conditions = (await self.pods.get(name, NS)).fields["status"]["conditions"]
+        return all(one["status"] == "True" for one in conditions)
+
     async def until_phase(self, name: str, phase: str) -> None:
         async def is_so() -> bool:
             return bool((await self.pods.get(name, NS)).fields["status"]["phase"] == phase)
@@ -231,6 +240,30 @@ def test_a_status_that_the_node_wrote_itself_is_no_news():
         await here.until_phase("p", "Running")
         await asyncio.sleep(0.3)
         assert here.machine.asked == ["run p with 0"]
+
+    tell(play)
+
+
+def test_a_pod_that_was_given_up_on_with_its_node_is_ready_again_when_the_node_is_heard():
+    """The node lifecycle controller says of all pods of a silent node that they are not ready, and nobody
+    but the node can take that back (N9)."""
+
+    async def play(here: Story) -> None:
+        await here.bound("p")
+        await here.until_phase("p", "Running")
+        await here.say_ready("Unknown")
+        doubted = [
+            {**one, "status": "False"} if one["type"] == "Ready" else one
+            for one in (await here.pods.get("p", NS)).fields["status"]["conditions"]
+        ]
+        await here.pods.patch("p", {"status": {"conditions": doubted}}, NS, subresource="status")
+        await asyncio.sleep(0.3)
+        assert not await here.is_ready("p")
+        await here.say_ready("True")
+        await here.until(lambda: here.is_ready("p"))
+        writes = len(here.written)
+        await asyncio.sleep(0.3)
+        assert len(here.written) == writes
 
     tell(play)
 

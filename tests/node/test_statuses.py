@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from allot.api import Object, Quantity
 from allot.node import NOTHING, Container, Observed, Running, Terminated, Waiting, statuses
 from allot.node.admission import Refusal
@@ -128,3 +130,17 @@ def test_a_refusal_is_told_in_the_words_of_a_kubelet():
         "reason": "OutOfcpu",
         "message": refusal.message,
     }
+
+
+@pytest.mark.parametrize(
+    ("seen", "shown", "is_doubted"),
+    [
+        (UP, {"Ready": "True", "ContainersReady": "True"}, False),
+        (UP, {"Ready": "False", "ContainersReady": "True"}, True),
+        (UP, {}, True),
+        (Observed((Container("main", Waiting("Slow", "")),)), {}, False),
+    ],
+)
+def test_readiness_that_the_node_did_not_report_is_found(seen, shown, is_doubted):
+    conditions = [SCHEDULED, *({"type": type, "status": status} for type, status in shown.items())]
+    assert statuses.is_doubted(pod(status={"conditions": conditions}), seen) is is_doubted

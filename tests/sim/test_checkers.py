@@ -56,8 +56,9 @@ def leaving(event):
     return event._replace(object=Object(json.dumps(fields).encode()))
 
 
-def node(name="n", taints=()):
-    return seen("nodes", name, namespace="", spec={"taints": list(taints)})
+def node(name="n", taints=(), ready=True):
+    status = {"conditions": [{"type": "Ready", "status": str(ready)}]}
+    return seen("nodes", name, namespace="", spec={"taints": list(taints)}, status=status)
 
 
 def device_class(extended="example.com/gpu"):
@@ -153,6 +154,7 @@ def pod(
     claims=(),
     own=(),
     ready=True,
+    containers_ready=False,
     extended=0,
     special="",
     why="",
@@ -162,6 +164,7 @@ def pod(
     entries = [{"name": one, "resourceClaimName": one} for one in claims]
     entries += [{"name": "own", "resourceClaimTemplateName": "t"}] if own is None or own else []
     status = {"phase": phase, "conditions": [{"type": "Ready", "status": str(ready)}]}
+    status["conditions"] += [{"type": "ContainersReady", "status": str(ready or containers_ready)}]
     if why:
         status["conditions"] += [{"type": "PodScheduled", "status": "False", "message": why}]
     if special:
@@ -207,13 +210,14 @@ def daemon_set(edition="1"):
     return seen("daemonsets", "ds", spec={"template": {"metadata": {"labels": {"edition": edition}}}})
 
 
-def stateful_set(replicas=1, edition="1"):
+def stateful_set(replicas=1, edition="1", policy="OrderedReady"):
     template = {"metadata": {"labels": {"edition": edition}}}
-    return seen("statefulsets", "db", spec={"replicas": replicas, "template": template})
+    spec = {"replicas": replicas, "template": template, "podManagementPolicy": policy}
+    return seen("statefulsets", "db", spec=spec)
 
 
-def ordinal(number, edition="1"):
-    return pod(f"db-{number}", owners=[made_by("db")], meta={"labels": {"edition": edition}})
+def ordinal(number, edition="1", ready=True):
+    return pod(f"db-{number}", owners=[made_by("db")], meta={"labels": {"edition": edition}}, ready=ready)
 
 
 def cron_job(at=0, **spec):
@@ -256,6 +260,16 @@ GOOD = {
         quota({DEVICES: 1}, told={"pods": 0}),
         new(pod()),
         quota({DEVICES: 1}, {DEVICES: 0}),
+    ],
+    "an ordered set whose first pod is not ready keeps what is too many": [
+        node(),
+        stateful_set(1),
+        ordinal(0, ready=False),
+        ordinal(1),
+    ],
+    "a pod on a node that is silent is not ready": [
+        node(ready=False),
+        pod(ready=False, containers_ready=True),
     ],
     "a deployment at rest": [
         deployment(),
@@ -439,7 +453,10 @@ BROKEN = [
     ("DSET1", [daemon_set("2"), pod(owners=[made_by("ds")], meta={"labels": {"edition": "1"}})]),
     ("SSET1", [stateful_set(2), ordinal(0)]),
     ("SSET1", [stateful_set(1), ordinal(0), ordinal(1)]),
+    ("SSET1", [stateful_set(1), ordinal(0), ordinal(1, ready=False)]),
+    ("SSET1", [stateful_set(1, policy="Parallel"), ordinal(0, ready=False), ordinal(1)]),
     ("SSET1", [stateful_set(edition="2"), ordinal(0)]),
+    ("N9", [node(), pod(ready=False, containers_ready=True)]),
     ("CRON1", [cron_job(), due_job("a"), due_job("b")]),
     ("CRON2", [cron_job(suspend=True), due_job("a", at=900)]),
     ("CRON2", [cron_job(), gone(cron_job()), due_job("a", at=900)]),

@@ -56,6 +56,7 @@ class Standing:
     observed: Observed = NOTHING
     is_fresh: bool = False  # it was asked since anything was heard
     reported: Observed = NOTHING  # what the API was told of it
+    is_doubted: bool = False  # somebody else wrote since that it is not ready, or is
     is_there: bool = False  # it was asked for something, and not yet to remove it
 
 
@@ -130,7 +131,7 @@ def _admitted(standing: Standing, now_s: float, patience_s: float) -> Deed:
 def _running(pod: core.Pod, standing: Standing) -> Deed:
     if _must_go(pod, standing):
         return _look(standing) if standing.is_fresh else Stop(_grace_s(pod, standing))
-    if standing.is_fresh and standing.observed.seen != standing.reported:
+    if standing.is_fresh and (standing.observed.seen != standing.reported or standing.is_doubted):
         return Report()
     return _look(standing)
 

@@ -237,6 +237,13 @@ class PodLoop:
         if standing.refusal is not None:
             standing.refusal = self._admit(life)  # there may be room by now
         standing.is_unlisted = not standing.held and self._is_unlisted(life)
+        standing.is_doubted = self._is_heard(life.node) and statuses.is_doubted(life.pod, standing.reported)
+
+    def _is_heard(self, name: str) -> bool:
+        """While a node counts as lost, its pods are not to be counted on: it says first that it is there."""
+        node = self._heard.node(name)
+        conditions = node.view(core.Node).status.conditions if node is not None else ()
+        return all(one.status == "True" for one in conditions if one.type == "Ready")
 
     def _read_claims(self, life: Life) -> None:
         standing = life.standing
@@ -395,7 +402,7 @@ class PodLoop:
         must_go = bool(life.view.metadata.deletion_timestamp)
         say = statuses.ended if observed.has_ended or must_go else statuses.observed
         await self._write(life, say(life.pod, observed, now))
-        standing.reported = observed
+        standing.reported, standing.is_doubted = observed, False
 
     async def _write(self, life: Life, status: Fields) -> None:
         pod = life.pod

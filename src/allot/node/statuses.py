@@ -23,15 +23,21 @@ def observed(pod: Object, seen: Observed, now: str) -> Fields:
     status = _containers(pod, seen)
     if not _has_run(seen):
         return status
-    is_ready = all(isinstance(one.state, Running) for one in seen.containers)
-    conditions = {**_BEGUN, **dict.fromkeys(_READY, str(is_ready))}
-    status["conditions"] = _conditions(pod, now, conditions)
+    status["conditions"] = _conditions(pod, now, {**_BEGUN, **_readiness(seen)})
     known = _status(pod)
     if known.get("phase") != "Running":
         status |= {"phase": "Running", "reason": None, "message": None, "startTime": now}
     if seen.address and known.get("podIP") != seen.address:
         status |= {"podIP": seen.address, "podIPs": [{"ip": seen.address}]}
     return status
+
+
+def is_doubted(pod: Object, reported: Observed) -> bool:
+    """Whether the pod says something else of its readiness than the node did."""
+    if not _has_run(reported):
+        return False
+    shown = {one.get("type"): one.get("status") for one in _listed(pod, "conditions")}
+    return any(shown.get(type) != status for type, status in _readiness(reported).items())
 
 
 def ended(pod: Object, seen: Observed, now: str) -> Fields:
@@ -58,6 +64,11 @@ def explained(pod: Object, reason: str, message: str) -> Fields | None:
         return None
     names = [one["name"] for one in _spec(pod).get("containers") or ()]
     return _containers(pod, Observed(tuple(Container(name, waiting) for name in names)))
+
+
+def _readiness(seen: Observed) -> dict[str, str]:
+    """The conditions of a pod whose containers have run."""
+    return dict.fromkeys(_READY, str(all(isinstance(one.state, Running) for one in seen.containers)))
 
 
 def _has_run(seen: Observed) -> bool:

@@ -13,6 +13,7 @@
     outsiders        C7                consumers that are not pods are kept
     started          N1                a pod starts with claims that are its own, and listed
     released         N2                nothing is given back that a node still holds
+    ready_pods       N9                a pod is ready again when its node is heard again
     binding          P1, P4            a pod is bound once, when its claims are its own
     placed           P2, P3            nobody waits for ever, and who waits says why (of the real scheduler)
     quota_kept       Q1                what is used is what was allowed
@@ -53,6 +54,7 @@ from .own_claims import OwnClaims
 from .owned import Owned
 from .placed import Placed
 from .quota_kept import QuotaKept
+from .ready_pods import ReadyPods
 from .released import Released
 from .replicas import Replicas
 from .rollouts import Rollouts
@@ -97,6 +99,7 @@ def all_checkers(*, real_scheduler: bool = False, until_s: float = math.inf) -> 
         Outsiders(),
         Started(),
         Released(),
+        ReadyPods(),
         Binding(),
         QuotaKept(),
         Replicas(),

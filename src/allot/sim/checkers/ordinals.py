@@ -1,4 +1,8 @@
-"""SSET1: once things are quiet, a stateful set has one pod of its newest template for each ordinal."""
+"""SSET1: once things are quiet, a stateful set has one pod of its newest template for each ordinal.
+
+An ordered set takes nothing away, as in Kubernetes, while one of the pods that stay is not ready: it may wait
+for a node or a device for ever, and so may those that are too many.
+"""
 
 from collections.abc import Iterator
 
@@ -31,8 +35,15 @@ class Ordinals:
             old = [name_of(pod) for pod in pods if _edition(pod) != _edition(one["spec"]["template"])]
             if is_served and old:
                 yield f"SSET1: stateful set {name} is at rest with pods of an older template: {old}"
-            if surplus := [one for one in found if one not in wanted]:
+            staying = [pod for pod in pods if name_of(pod) in wanted]
+            surplus = [one for one in found if one not in wanted]
+            is_whole = len(staying) == len(wanted) and all(map(is_ready, staying))
+            if surplus and (is_whole or not _is_ordered(one)):
                 yield f"SSET1: stateful set {name} keeps pods that it does not want: {surplus}"
+
+
+def _is_ordered(one: Fields) -> bool:
+    return bool(one["spec"].get("podManagementPolicy", "OrderedReady") == "OrderedReady")
 
 
 def _edition(one: Fields) -> str | None:

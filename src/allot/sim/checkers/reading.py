@@ -39,9 +39,13 @@ def asks_for_extended(pod: Fields) -> bool:
     return any("/" in name for amount in amounts for name in amount)
 
 
-def is_ready(pod: Fields) -> bool:
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+def has_condition(fields: Fields, type: str) -> bool:
+    conditions = (fields.get("status") or {}).get("conditions") or ()
+    return any(one["type"] == type and one["status"] == "True" for one in conditions)
+
+
+def is_ready(pod_or_node: Fields) -> bool:
+    return has_condition(pod_or_node, "Ready")
 
 
 def owners(fields: Fields) -> list[Any]:
