@@ -11,11 +11,13 @@
     podresources   which container has which devices: v1, and v1alpha1's list
     deviceplugin   device plugins: v1beta1
 
+    cdi            files that say what a container gets with a device
+
 Contracts are Kubernetes' own, written from their names and field numbers. Import the modules:
 `from allot.wire import dra`.
 """
 
-from . import deviceplugin, dra, health, podresources, registration
+from . import cdi, deviceplugin, dra, health, podresources, registration
 from .channel import CallFailed, Channel, Code, Handler, Server, Sockets, Streaming, Unary
 from .local import Fault, Faults, LocalSockets
 from .message import Malformed, Message
@@ -37,6 +39,7 @@ __all__ = [
     "Streaming",
     "Unary",
     "UnixSockets",
+    "cdi",
     "deviceplugin",
     "dra",
     "health",
