@@ -4,17 +4,38 @@
 `2y11d`. The steps are upstream's, so that tables of both look alike.
 """
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 _MINUTE = 60
 _HOUR = 60 * _MINUTE
 _DAY = 24 * _HOUR
 _YEAR = 365 * _DAY
+_LONGEST_WITHIN_A_SECOND = timedelta(microseconds=999_999)
+
+
+class _Second(NamedTuple):
+    """A second that was written lately: every write of the API server says at least one time."""
+
+    first: datetime
+    last: datetime
+    text: str
+
+
+_written = _Second(datetime.min.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC), "0001-01-01T00:00:00Z")
 
 
 def timestamp(moment: datetime) -> str:
     """Whole seconds, as metadata.creationTimestamp is written."""
-    return moment.astimezone(UTC).isoformat(timespec="seconds")[:19] + "Z"  # strftime takes twice as long
+    global _written
+    first, last, text = _written  # read at once: others may write another one meanwhile
+    if moment.tzinfo is UTC and first <= moment <= last:
+        return text
+    moment = moment.astimezone(UTC)
+    text = moment.isoformat(timespec="seconds")[:19] + "Z"  # strftime takes twice as long
+    first = moment.replace(microsecond=0)
+    _written = _Second(first, first + _LONGEST_WITHIN_A_SECOND, text)
+    return text
 
 
 def micro_timestamp(moment: datetime) -> str:

@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-from allot.api import Fields, Kind, Object, Response, core, encode, errors, schema, stored_form
+from allot.api import Fields, Kind, Object, Response, age, core, encode, errors, schema, stored_form
 from allot.base import Clock
 from allot.store import Committed, Put
 
 from ..deciding.context import ServerWriteContext
-from ..deciding.metadata import timestamp
 from ..reading.reader import not_found
 from ..requests.call import Call
 from ..requests.warnings import warning_headers
@@ -60,7 +59,7 @@ class Binder:
             for name in ("annotations", "labels"):
                 if metadata.get(name):
                     new["metadata"][name] = {**(new["metadata"].get(name) or {}), **metadata[name]}
-            _set_scheduled(new, timestamp(self._clock.now()))
+            _set_scheduled(new, age.timestamp(self._clock.now()))
             return Body(new, patched=True, trusted=True)
 
         await self._writer.change(call, build)
@@ -164,7 +163,7 @@ class Evictor:
                 raise refused
             if dry:
                 return True
-            after = disruption.charged(found.object, pod.metadata.name, timestamp(self._clock.now()))
+            after = disruption.charged(found.object, pod.metadata.name, age.timestamp(self._clock.now()))
             write = Put(found.key, stored_form(after))
             if isinstance(await self._repository.commit([found.compare], [write]), Committed):
                 return True

@@ -6,11 +6,10 @@ whether by force, and what happens when there is nothing to apply to yet.
 
 from datetime import datetime
 
-from allot.api import Fields, Object, Response, errors, field, schema
+from allot.api import Fields, Object, Response, age, errors, field, schema
 
 from ..apply import Author, Conflicts, apply
 from ..deciding.context import ServerWriteContext
-from ..deciding.metadata import timestamp
 from ..requests.call import Call
 from ..requests.render import in_version
 from .body import Body, completed, converted, notes_of, refuse_mistyped, settle_type, unknown_notes, warned
@@ -54,7 +53,7 @@ class Applier:
             live,
             config,
             Author(call.manager, call.served.api_version, call.target.subresource),
-            timestamp(now),
+            age.timestamp(now),
             shape,
             force=call.request.asks_for("force"),
             convert=self._ownership.converter(call.served),

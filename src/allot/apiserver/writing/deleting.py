@@ -16,6 +16,7 @@ from allot.api import (
     Kind,
     Object,
     Response,
+    age,
     encode,
     errors,
     field,
@@ -26,7 +27,6 @@ from allot.store import Committed, Delete, Put
 
 from ..admission import Admission, Attempt
 from ..deciding.contexts import WriteContexts
-from ..deciding.metadata import timestamp
 from ..reading.reader import not_found
 from ..requests.call import Call
 from ..requests.warnings import warning_headers
@@ -140,7 +140,7 @@ class Deleter:
         old, new = cast(Fields, found.object.fields), found.object.opened()
         await self._admission.admit(Attempt(kind, "DELETE", "", namespace, name, None, old, context))
         _keep_lasting(kind, name)
-        held = _mark(kind, new, options, timestamp(context.now), context.now)
+        held = _mark(kind, new, options, age.timestamp(context.now), context.now)
         if options.dry_run or call.dry_run:
             return Object(encode(new)), not held
         if held and new == old:
@@ -213,9 +213,9 @@ def _mark(kind: Kind, fields: Fields, options: DeleteOptions, now_text: str, now
 def _end(now: datetime, grace_s: int) -> str:
     """When the grace is over; one that outlasts the calendar ends with it."""
     try:
-        return timestamp(now + timedelta(seconds=grace_s))
+        return age.timestamp(now + timedelta(seconds=grace_s))
     except OverflowError:
-        return timestamp(datetime.max.replace(tzinfo=UTC))
+        return age.timestamp(datetime.max.replace(tzinfo=UTC))
 
 
 def _set_policy(metadata: Fields, policy: str) -> None:

@@ -7,11 +7,10 @@ version it speaks, and how the object looks in the versions of earlier writers.
 import copy
 import hashlib
 
-from allot.api import Fields, encode, schema
+from allot.api import Fields, age, encode, schema
 
 from ..apply import Author, Convert, FieldSet, created, track_update, union
 from ..deciding.context import ServerWriteContext
-from ..deciding.metadata import timestamp
 from ..registry import Registry, Served
 from ..requests.call import Call
 
@@ -72,7 +71,7 @@ class Ownership:
             None if old is None else shown_in(old, served),
             shown_in(new, served),
             author,
-            timestamp(context.now),
+            age.timestamp(context.now),
             served.version.shape(),
             self.converter(served),
         )
@@ -114,7 +113,7 @@ def _entry(call: Call, fields: FieldSet, context: ServerWriteContext) -> Fields:
         "manager": call.manager,
         "operation": "Update",
         "apiVersion": call.served.api_version,
-        "time": timestamp(context.now),
+        "time": age.timestamp(context.now),
         "fieldsType": "FieldsV1",
         "fieldsV1": fields,
     }
