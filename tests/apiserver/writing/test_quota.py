@@ -230,6 +230,15 @@ def test_a_name_that_was_not_limited_for_a_while_must_be_counted_anew(api):
     assert "status unknown" in api("POST", MAPS, config_map()).body["message"]
 
 
+def test_what_is_no_longer_counted_is_forgotten_in_the_store_too(api):
+    """Not only in the answer: a server that reads the quota from the store would count on from there."""
+    quota(api, {"configmaps": "9", "secrets": "9"}, {"configmaps": "3", "secrets": "2"})
+    narrowed = {"metadata": {"name": "q"}, "spec": {"hard": {"secrets": "9"}}}
+    answer = api("PUT", f"{QUOTAS}/q", narrowed)
+    assert answer.body["status"]["used"] == {"secrets": "2"}
+    assert used(api) == {"secrets": "2"}
+
+
 def test_lowering_a_limit_holds_at_once(api):
     quota(api, {"configmaps": "5"}, {"configmaps": "3"})
     current = api("GET", f"{QUOTAS}/q").body

@@ -33,7 +33,8 @@ class Attempt(msgspec.Struct):
     context: ServerWriteContext
 
 
-Plugin = Callable[[Attempt], Awaitable[None]]
+Plugin = Callable[[Attempt], Awaitable[None] | None]
+"""Answers with what is to be waited for, or with nothing where it is done: as it mostly is."""
 
 
 class Admission:
@@ -49,12 +50,10 @@ class Admission:
         self._for_kind = {kind: tuple(plugins) for kind, plugins in for_kind.items()}
 
     async def admit(self, attempt: Attempt) -> None:
-        for plugin in self._for_all:
-            await plugin(attempt)
-        for plugin in self._for_kind.get((attempt.kind.group, attempt.kind.plural), ()):
-            await plugin(attempt)
-        for plugin in self._last:
-            await plugin(attempt)
+        own = self._for_kind.get((attempt.kind.group, attempt.kind.plural), ())
+        for plugin in (*self._for_all, *own, *self._last):
+            if (waiting := plugin(attempt)) is not None:
+                await waiting
 
 
 __all__ = ["Admission", "Attempt", "Plugin"]

@@ -14,7 +14,7 @@ PriorityClass = Callable[[str], Awaitable[Mapping[str, Any] | None]]
 """The class of a name; of "", the one for pods that name none."""
 
 
-async def tolerations(attempt: Attempt) -> None:
+def tolerations(attempt: Attempt) -> None:
     """A node that stops answering keeps its pods for five minutes, unless they say otherwise."""
     if attempt.operation != "CREATE" or attempt.subresource or attempt.new is None:
         return

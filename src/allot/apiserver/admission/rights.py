@@ -26,7 +26,7 @@ def _action(attempt: Attempt) -> Action:
 def node_restriction(lookup: Lookup) -> Plugin:
     """Nodes touch only what is theirs (S5)."""
 
-    async def admit(attempt: Attempt) -> None:
+    def admit(attempt: Attempt) -> None:
         if node_of(attempt.context.user) is None:
             return
         refused = refuse_node(attempt.context.user, _action(attempt), attempt.new, attempt.old, lookup)

@@ -15,6 +15,8 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
+import msgspec
+
 from allot.api import FieldError, FieldErrorText, Fields, Gates, Path, custom, schema
 from allot.cel import CompileError, Features, compile_attribute, compile_selector
 
@@ -97,16 +99,13 @@ class CelExpressions:
         return found
 
 
-class Judging:
+class Judging(msgspec.Struct):
     """The expressions of one write."""
 
-    __slots__ = ("_expressions", "_found", "_room", "_waiting")
-
-    def __init__(self, expressions: CelExpressions) -> None:
-        self._expressions = expressions
-        self._room = _AT_ONCE_MAX
-        self._found: dict[_Key, Any] = {}
-        self._waiting: dict[_Key, Callable[[], Any]] = {}
+    _expressions: CelExpressions
+    _room: int = _AT_ONCE_MAX
+    _found: dict[_Key, Any] = {}  # each its own: structs copy empty defaults
+    _waiting: dict[_Key, Callable[[], Any]] = {}
 
     @property
     def is_complete(self) -> bool:

@@ -23,6 +23,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import ParamSpec, TypeVar
 
 from allot.api import Request, errors
@@ -196,15 +197,20 @@ class Aside:
 
 
 class Seat:
-    """Where the work of one request is done: where it is, until the request turns out to be large."""
+    """Where the work of one request is done: where it is, until the request turns out to be large.
 
-    __slots__ = ("_aside", "_lane", "_loop_thread", "_user")
+    Nearly all requests are small. Those who work for one therefore look at `is_here` first, and call
+    what they would hand to `do` themselves: that takes a fifth of the time.
+    """
+
+    __slots__ = ("_aside", "_lane", "_loop_thread", "_user", "is_here")
 
     def __init__(self, aside: Aside | None, user: str) -> None:
         self._aside = aside
         self._user = user
         self._lane: Lane | None = None
         self._loop_thread = 0
+        self.is_here = True
 
     async def settle(self, weight: int) -> bool:
         """Before something of that weight is worked on. Whether that took a while: what was read before
@@ -217,19 +223,21 @@ class Seat:
         await lane.enter(self._user)
         self._lane = lane
         self._loop_thread = threading.get_ident()
+        self.is_here = False
         return True
 
     def leave(self) -> None:
         if self._lane is not None:
             self._lane.leave(self._user)
             self._lane = None
+            self.is_here = True
 
-    async def do(self, work: Callable[[], T]) -> T:
+    async def do(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The value of `work`, which is pure; or what it raises."""
         if self._lane is None:
-            return work()
+            return work(*args, **kwargs)
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._lane.workers(), work)
+        return await loop.run_in_executor(self._lane.workers(), partial(work, *args, **kwargs))
 
     async def judged(self, judge: Callable[[], T]) -> T:
         """See `Aside.judged`."""

@@ -8,7 +8,7 @@ import msgspec
 from allot.api import Kind, Request, User, errors
 
 from ..registry import Served
-from .aside import HERE, Seat, weight_of
+from .aside import HERE, SMALL_BYTES, Seat, weight_of
 from .render import Renderer
 from .target import Target
 
@@ -38,12 +38,18 @@ class Call(msgspec.Struct, frozen=True):
     def field_validation(self) -> str:
         return field_validation(self.request)
 
+    def is_light(self, size: int = 0) -> bool:
+        """Whether the body, and something else of that size, are worked on where they are (ASIDE1)."""
+        return size <= SMALL_BYTES and weight_of(self.request) <= SMALL_BYTES
+
     async def settle(self, size: int = 0) -> bool:
         """Before the body is worked on, with something else of that size. See `Seat.settle`."""
         return await self.seat.settle(max(size, weight_of(self.request)))
 
     async def read(self, work: Callable[[], T]) -> T:
         """What `work`, which is pure, makes of the body."""
+        if self.is_light():
+            return work()
         await self.settle()
         return await self.seat.do(work)
 

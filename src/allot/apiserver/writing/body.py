@@ -6,14 +6,14 @@ or refused as it asked for (S3).
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
+
+import msgspec
 
 from allot.api import FieldError, Fields, Path, Request, errors, protobuf, schema
 from allot.api import field as fields_of
 
-from ..deciding.context import ServerWriteContext
 from ..registry import Served
 from ..requests.call import Call, field_validation
 from ..requests.negotiate import object_media
@@ -24,28 +24,15 @@ Stored = Mapping[str, Any]
 _NEVER_THE_SAME = frozenset(("apiVersion", "kind", "metadata"))
 
 
-class Owners(Protocol):
-    """Keeps the record of who owns which field; see `ownership`."""
-
-    def record(self, call: Call, old: Fields | None, new: Fields, context: ServerWriteContext) -> None: ...
-
-
-@dataclass(slots=True)
-class Body:
+class Body(msgspec.Struct):
     """What a client wants to be stored, and how it said so."""
 
     hub: Fields
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str] = []  # each body its own: structs copy empty defaults
     patched: bool = False
     conditional: bool = False  # the client named the resourceVersion that it has seen
     applied: bool = False  # server-side apply has already settled who owns what
     trusted: bool = False  # made by the server itself, e.g. a binding: the kind's rules do not apply
-
-    def own(
-        self, owners: Owners, call: Call, old: Fields | None, new: Fields, context: ServerWriteContext
-    ) -> None:
-        if not self.applied:
-            owners.record(call, old, new, context)
 
 
 def read_body(call: Call, now: datetime, stored: Stored | None = None) -> Body:

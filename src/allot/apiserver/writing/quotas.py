@@ -16,7 +16,7 @@ over. Between processes they do start over.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
 from allot import quota
@@ -32,8 +32,6 @@ from ..storing.stored import object_of
 
 FindKind = Callable[[str, str], Kind]
 
-_FREE = nullcontext()  # of most writes
-
 
 class Quotas:
     def __init__(self, repository: Repository, caches: Caches, kind: FindKind, gates: Gates) -> None:
@@ -44,18 +42,22 @@ class Quotas:
         self._find_kind = kind
         self._known: dict[str, set[str]] = {}  # namespace -> keys of its quotas
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        caches.made(self._kind).listeners.append(self._observe)
+        self._cache = caches.made(self._kind)  # loaded or not: before that it has seen nothing
+        self._cache.listeners.append(self._observe)
 
-    async def charged(self, attempt: Attempt) -> AbstractAsyncContextManager[object]:
-        """Commit within this: what the write must pay has joined it, or it was refused."""
+    def concern(self, attempt: Attempt) -> bool:
+        """Whether the write may have to pay: then it is committed within `charged`.
+
+        Of a quota itself, what it does not count any more is forgotten here, before it is encoded.
+        """
         if attempt.kind is self._kind and attempt.operation == "UPDATE" and not attempt.subresource:
             _forget_what_is_no_longer_counted(attempt)
-        if not self._may_charge(attempt) or not await self._may_have_quotas(attempt):
-            return _FREE
-        return self._in_turn(attempt)
+        return self._may_charge(attempt) and self._may_have_quotas(attempt)
 
     @asynccontextmanager
-    async def _in_turn(self, attempt: Attempt) -> AsyncIterator[None]:
+    async def charged(self, attempt: Attempt) -> AsyncIterator[None]:
+        """Commit within this: what the write must pay has joined it, or it was refused."""
+        await self._caches.of(self._kind)
         turn = self._turns.setdefault(attempt.namespace, asyncio.Lock())
         async with turn:
             await self._charge(attempt)
@@ -68,14 +70,13 @@ class Quotas:
             attempt.context.announce()
         return attempt.operation == "CREATE" or quota.can_grow(_source(attempt.kind))
 
-    async def _may_have_quotas(self, attempt: Attempt) -> bool:
+    def _may_have_quotas(self, attempt: Attempt) -> bool:
         """A namespace that is newer than what the cache has seen may have got a quota meanwhile."""
         namespace = attempt.context.namespace()
         found = attempt.context.namespace_found
         if namespace is None or found is None or found.object is None:
             return False
-        cache = await self._caches.of(self._kind)
-        return attempt.namespace in self._known or cache.revision < found.object.revision
+        return attempt.namespace in self._known or self._cache.revision < found.object.revision
 
     async def _charge(self, attempt: Attempt) -> None:
         assert attempt.new is not None

@@ -11,11 +11,10 @@ What is pure of it is done in the seat of the call (`aside`): elsewhere, if the 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import cast
 
+import msgspec
 from msgspec.structs import replace
 
 from allot.api import (
@@ -44,6 +43,7 @@ from ..deciding.metadata import (
     settle_namespace,
 )
 from ..reading.reader import not_found
+from ..requests.aside import Seat
 from ..requests.call import Call
 from ..requests.warnings import warning_headers
 from ..security import refusal
@@ -60,8 +60,7 @@ Build = Callable[[Object, ServerWriteContext], Body]
 """From the stored object to the one that is wanted, in the client's version."""
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(msgspec.Struct):
     object: Object
     created: bool
     warnings: list[str]
@@ -97,38 +96,33 @@ class Writer:
 
     async def create_from(self, call: Call, body: Callable[[], Body]) -> Outcome:
         """Create what `body` makes; it is asked anew for each attempt."""
-        await call.settle()
+        seat = call.seat
+        if not call.is_light():
+            await call.settle()
         for attempt in range(ATTEMPTS):
-            sent = await call.seat.do(body)
+            sent = body() if seat.is_here else await seat.do(body)
+            is_generated = not metadata_of(sent.hub).get("name")
             context = await self._contexts.open(call, sent.warnings, fresh=attempt > 0)
             try:
-                new, key, generated = await self._prepare_create(call, sent, context)
+                this = await self._prepare_create(call, sent, context)
             except errors.ApiError:
                 if attempt == 0 and await self._contexts.is_outdated(context):
                     continue
                 raise
-            name = new["metadata"]["name"]
-            this = Attempt(call.kind, "CREATE", "", call.target.namespace, name, new, None, context)
-            stored = await call.seat.do(partial(stored_form, new))
-            async with await self._quotas.charged(this):
-                if call.dry_run:
-                    if (await self._repository.find_key(key, call.kind)).object is not None:
-                        raise already_exists(call.kind, name)
-                    return Outcome(_rehearsed(key, new), True, context.warnings)
-                self._guard.guard(call.kind, None, new, context)
-                outcome = await self._commit(context, Compare(key, 0), Put(key, stored))
-            if isinstance(outcome, Committed):
-                written = self._repository.recent.written(key, stored, outcome.revision, new)
-                return Outcome(written, True, context.warnings)
-            if outcome.current.get(key) is not None and not generated:
-                raise already_exists(call.kind, name)
+            if self._quotas.concern(this):
+                async with self._quotas.charged(this):
+                    outcome = await self._store_new(call, this)
+            else:
+                outcome = await self._store_new(call, this)
+            if isinstance(outcome, Outcome):
+                return outcome
+            key = key_of(call.kind, this.namespace, this.name)
+            if outcome.current.get(key) is not None and not is_generated:
+                raise already_exists(call.kind, this.name)
         raise errors.TooManyRequests("too many writers are busy with the same objects", retry_after_s=1)
 
-    async def _prepare_create(
-        self, call: Call, sent: Body, context: ServerWriteContext
-    ) -> tuple[Fields, str, bool]:
-        kind, new = call.kind, sent.hub
-        generated = not metadata_of(new).get("name")
+    async def _prepare_create(self, call: Call, sent: Body, context: ServerWriteContext) -> Attempt:
+        kind, new, seat = call.kind, sent.hub, call.seat
         fill_in_create(kind, new, call.target.namespace, context.now, self._contexts.ids)
         if kind.has_status and not kind.status_on_create:
             new.pop("status", None)
@@ -136,14 +130,32 @@ class Writer:
         if call.target.verb != "create":
             _require_create_right(call, context)
         self._contexts.require_namespace(call, context, name)
-        await call.seat.do(lambda: kind.rules.prepare_create(new, context))
-        await self._admission.admit(
-            Attempt(kind, "CREATE", "", call.target.namespace, name, new, None, context)
-        )
-        validate = lambda: [*check_metadata(kind, new, None), *kind.rules.validate_create(new, context)]  # noqa: E731
-        refuse(kind, name, await _judged(call, context, validate))
-        await call.seat.do(lambda: self._finish(call, sent, None, new, context))
-        return new, key_of(kind, call.target.namespace, name), generated
+        prepare = kind.rules.prepare_create
+        prepare(new, context) if seat.is_here else await seat.do(prepare, new, context)
+        this = Attempt(kind, "CREATE", "", call.target.namespace, name, new, None, context)
+        await self._admission.admit(this)
+        problems = _wrong_with_new(this) if seat.is_here else await seat.do(_wrong_with_new, this)
+        if not context.judging.is_complete:
+            problems = await _judged(seat, this, _wrong_with_new)
+        refuse(kind, name, problems)
+        finish = self._finish
+        finish(call, sent, this) if seat.is_here else await seat.do(finish, call, sent, this)
+        return this
+
+    async def _store_new(self, call: Call, this: Attempt) -> Outcome | Refused:
+        new, context, seat = cast(Fields, this.new), this.context, call.seat
+        key = key_of(call.kind, this.namespace, this.name)
+        if call.dry_run:
+            if (await self._repository.find_key(key, call.kind)).object is not None:
+                raise already_exists(call.kind, this.name)
+            return Outcome(_rehearsed(key, new), True, context.warnings)
+        stored = stored_form(new) if seat.is_here else await seat.do(stored_form, new)
+        self._guard.guard(call.kind, None, new, context)
+        outcome = await self._commit(context, Compare(key, 0), Put(key, stored))
+        if isinstance(outcome, Refused):
+            return outcome
+        written = self._repository.recent.written(key, stored, outcome.revision, new)
+        return Outcome(written, True, context.warnings)
 
     async def update(self, call: Call) -> Outcome:
         return await self.change(call, lambda old, context: read_body(call, context.now, old.fields))
@@ -160,11 +172,15 @@ class Writer:
                 if missing is None:
                     raise not_found(kind, target.name)
                 return await self.create_from(call, missing)
-            if await call.settle(len(found.object.stored)):
+            if not call.is_light(len(found.object.stored)) and await call.settle(len(found.object.stored)):
                 continue  # that took a while: read anew
             context = await self._contexts.open(call, [], fresh=attempt > 0)
             try:
-                sent = await call.seat.do(partial(build, found.object, context))
+                sent = (
+                    build(found.object, context)
+                    if call.seat.is_here
+                    else await call.seat.do(build, found.object, context)
+                )
                 context.warnings += sent.warnings
                 outcome = await self._replace(call, found, sent, context)
             except errors.ApiError:
@@ -182,60 +198,70 @@ class Writer:
         self, call: Call, found: Found, sent: Body, context: ServerWriteContext
     ) -> Outcome | Refused:
         assert found.object is not None
-        current = found.object
+        current, seat, target = found.object, call.seat, call.target
         dry_run = call.dry_run  # asked first: what cannot be meant is refused although nothing would change
         old, new = cast(Fields, current.fields), sent.hub
-        await self._prepare_change(call, current, old, new, sent, context)
-        gone = _let_go(call.kind, new)
-        if not gone and await call.seat.do(partial(equal, new, old)):
-            return Outcome(current, False, context.warnings)
-        target = call.target
         this = Attempt(
             call.kind, "UPDATE", target.subresource, target.namespace, target.name, new, old, context
         )
-        stored = await call.seat.do(partial(stored_form, new))
-        async with await self._quotas.charged(this):
-            self._guard.guard(call.kind, old, None if gone else new, context)
-            if dry_run:
-                await self._repository.rehearse(context.extra_writes)
-                return Outcome(_rehearsed(found.key, new, current), False, context.warnings)
-            write = Delete(found.key) if gone else Put(found.key, stored)
-            outcome = await self._commit(context, found.compare, write, most_bytes_of(current))
+        await self._prepare_change(call, current, sent, this)
+        is_gone = _let_go(call.kind, new)
+        if not is_gone and (equal(new, old) if seat.is_here else await seat.do(equal, new, old)):
+            return Outcome(current, False, context.warnings)
+        if self._quotas.concern(this):
+            async with self._quotas.charged(this):
+                return await self._store_changed(call, found, this, is_gone=is_gone, dry_run=dry_run)
+        return await self._store_changed(call, found, this, is_gone=is_gone, dry_run=dry_run)
+
+    async def _store_changed(
+        self, call: Call, found: Found, this: Attempt, *, is_gone: bool, dry_run: bool
+    ) -> Outcome | Refused:
+        new, context, seat = cast(Fields, this.new), this.context, call.seat
+        current = cast(Object, found.object)
+        self._guard.guard(call.kind, this.old, None if is_gone else new, context)
+        if dry_run:
+            await self._repository.rehearse(context.extra_writes)
+            return Outcome(_rehearsed(found.key, new, current), False, context.warnings)
+        stored = stored_form(new) if seat.is_here else await seat.do(stored_form, new)
+        write = Delete(found.key) if is_gone else Put(found.key, stored)
+        outcome = await self._commit(context, found.compare, write, most_bytes_of(current))
         if isinstance(outcome, Refused):
             return outcome
-        if gone:
+        if is_gone:
             return Outcome(Object(stored, outcome.revision), False, context.warnings)
         written = self._repository.recent.written(found.key, stored, outcome.revision, new)
         return Outcome(written, False, context.warnings)
 
-    async def _prepare_change(
-        self, call: Call, current: Object, old: Fields, new: Fields, sent: Body, context: ServerWriteContext
-    ) -> None:
-        kind, target = call.kind, call.target
+    async def _prepare_change(self, call: Call, current: Object, sent: Body, this: Attempt) -> None:
+        kind, target, seat, context = call.kind, call.target, call.seat, this.context
+        new, old = cast(Fields, this.new), cast(Fields, this.old)
         metadata = metadata_of(new)
         self._check_preconditions(call, metadata, current, sent)
         settle_namespace(kind, metadata, target.namespace)
         carry_over_update(new, old)
         metadata["resourceVersion"] = current.resource_version
+        own, finish = self._own, self._finish
         if sent.trusted:
-            await call.seat.do(lambda: sent.own(self._ownership, call, old, new, context))
+            own(call, sent, this) if seat.is_here else await seat.do(own, call, sent, this)
             return
-        await call.seat.do(lambda: _prepare(kind, target.subresource, new, old, context))
-        await self._admission.admit(
-            Attempt(kind, "UPDATE", target.subresource, target.namespace, target.name, new, old, context)
-        )
-        rules = kind.rules.validate_status if target.subresource == "status" else kind.rules.validate_update
-        validate = lambda: [*check_metadata(kind, new, old), *rules(new, old, context)]  # noqa: E731
-        refuse(kind, target.name, await _judged(call, context, validate))
-        await call.seat.do(lambda: self._finish(call, sent, old, new, context))
+        _prepare(this) if seat.is_here else await seat.do(_prepare, this)
+        await self._admission.admit(this)
+        problems = _wrong_with_change(this) if seat.is_here else await seat.do(_wrong_with_change, this)
+        if not context.judging.is_complete:
+            problems = await _judged(seat, this, _wrong_with_change)
+        refuse(kind, target.name, problems)
+        finish(call, sent, this) if seat.is_here else await seat.do(finish, call, sent, this)
 
-    def _finish(
-        self, call: Call, sent: Body, old: Fields | None, new: Fields, context: ServerWriteContext
-    ) -> None:
+    def _finish(self, call: Call, sent: Body, this: Attempt) -> None:
+        new, old, context = cast(Fields, this.new), this.old, this.context
         context.warnings += call.kind.rules.warnings(new, old)
-        if call.target.subresource != "status":
+        if this.subresource != "status":
             context.warnings += unheeded.warnings(call.kind, new, old)
-        sent.own(self._ownership, call, old, new, context)
+        self._own(call, sent, this)
+
+    def _own(self, call: Call, sent: Body, this: Attempt) -> None:
+        if not sent.applied:
+            self._ownership.record(call, this.old, cast(Fields, this.new), this.context)
 
     def _check_preconditions(self, call: Call, metadata: Fields, current: Object, sent: Body) -> None:
         said = metadata.get("resourceVersion") or ""
@@ -271,9 +297,9 @@ class Writer:
         write: Put | Delete,
         most_bytes: int = OBJECT_BYTES_MAX,
     ) -> Committed | Refused:
-        others = [compare for compare in context.compares if compare.key != own.key]
+        compares = [own, *(compare for compare in context.compares if compare.key != own.key)]
         changes = [write, *context.extra_writes]
-        outcome = await self._repository.commit([own, *others], changes, most_bytes)
+        outcome = await self._repository.commit(compares, changes, most_bytes)
         if isinstance(outcome, Refused):
             await self._guard.catch_up(outcome)
         return outcome
@@ -286,23 +312,37 @@ def _rehearsed(key: str, new: Fields, current: Object | None = None) -> Object:
     return Object(encoded)
 
 
-async def _judged(
-    call: Call, context: ServerWriteContext, validate: Callable[[], list[field.FieldError]]
-) -> list[field.FieldError]:
+Validate = Callable[[Attempt], list[field.FieldError]]
+"""What is wrong with an object, as far as that is known at once; see `_judged`."""
+
+
+def _wrong_with_new(this: Attempt) -> list[field.FieldError]:
+    new = cast(Fields, this.new)
+    return [*check_metadata(this.kind, new, None), *this.kind.rules.validate_create(new, this.context)]
+
+
+def _wrong_with_change(this: Attempt) -> list[field.FieldError]:
+    new, old, rules = cast(Fields, this.new), cast(Fields, this.old), this.kind.rules
+    validate = rules.validate_status if this.subresource == "status" else rules.validate_update
+    return [*check_metadata(this.kind, new, old), *validate(new, old, this.context)]
+
+
+async def _judged(seat: Seat, this: Attempt, validate: Validate) -> list[field.FieldError]:
     """What is wrong with an object, its expressions included.
 
     Rules ask about expressions wherever they meet them. Those that take long are noted, and judged
     one at a time before the rules are asked again: so nobody else needs to know where they are.
     """
-    while True:
-        problems = await call.seat.do(validate)
-        if context.judging.is_complete:
-            return problems
-        await context.judging.judge(call.seat)
+    judging, problems = this.context.judging, list[field.FieldError]()
+    while not judging.is_complete:
+        await judging.judge(seat)
+        problems = await seat.do(validate, this)
+    return problems
 
 
-def _prepare(kind: Kind, subresource: str, new: Fields, old: Fields, context: ServerWriteContext) -> None:
-    if subresource == "status":
+def _prepare(this: Attempt) -> None:
+    kind, new, old, context = this.kind, cast(Fields, this.new), cast(Fields, this.old), this.context
+    if this.subresource == "status":
         _keep_all_but_status(kind, new, old)
         kind.rules.prepare_status(new, old, context)
         return

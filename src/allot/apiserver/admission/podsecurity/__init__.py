@@ -97,7 +97,7 @@ def _minor(version: str) -> int | None:
     return min(int(match[1]), LATEST) if match else None
 
 
-async def pod_security(attempt: Attempt) -> None:
+def pod_security(attempt: Attempt) -> None:
     """Of everything that makes pods."""
     new = attempt.new
     if attempt.operation == "DELETE" or attempt.subresource not in ("", "ephemeralcontainers") or new is None:

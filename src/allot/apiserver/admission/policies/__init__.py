@@ -12,7 +12,7 @@ A policy counts when the server's cache has it, a moment after it was acknowledg
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
 
 from allot.api import Kind, User, errors
@@ -72,10 +72,13 @@ class Policies:
         if found:
             raise wrong.refusal(GROUP, "ValidatingAdmissionPolicy", attempt.name, found)
 
-    async def judge(self, attempt: Attempt) -> None:
+    def judge(self, attempt: Attempt) -> Awaitable[None] | None:
         """A plugin for every write."""
         if not self._bindings or attempt.kind.group == GROUP or attempt.context.user == self._server:
-            return
+            return None
+        return self._judge(attempt)
+
+    async def _judge(self, attempt: Attempt) -> None:
         namespace = attempt.context.namespace() if attempt.kind.namespaced else None
         purse = Purse(BUDGET_AT_ONCE)
         for name, binding in sorted(self._bindings.items()):
