@@ -28,7 +28,9 @@ from allot.node import (
     Renewing,
     Running,
     Terminated,
+    Unfinished,
     lead,
+    own,
 )
 from allot.testing import TestServer, api_server
 
@@ -45,6 +47,8 @@ class Scripted:
 
     found: list[Found] = field(default_factory=list)
     driver_is_away: bool = False
+    half_done: bool = False  # one driver of two has prepared
+    stuck: bool = False  # no driver unprepares
     asked: list[str] = field(default_factory=list)
     ended: set[str] = field(default_factory=set)  # names of pods whose containers have ended
 
@@ -55,6 +59,8 @@ class Scripted:
         self.asked.append(f"prepare {pod.name}")
         if self.driver_is_away:
             raise NotReady("the driver is away")
+        if self.half_done:
+            raise Unfinished("one driver of two")
         return {claim.uid: ("example.com/gpu=0",) for claim in claims}
 
     async def run(self, node: str, pod: Object, devices: Devices) -> Observed:
@@ -68,6 +74,8 @@ class Scripted:
 
     async def unprepare(self, node: str, pod: Object, claims: Sequence[ClaimRef]) -> None:
         self.asked.append(f"unprepare {pod.name} {len(claims)}")
+        if self.stuck:
+            raise NotReady("no driver answers")
 
     async def remove(self, node: str, pod_uid: str) -> None:
         self.asked.append(f"remove {pod_uid}")
@@ -85,6 +93,7 @@ class Story:
     server: TestServer
     machine: Scripted
     written: list[str] = field(default_factory=list)  # what the node wrote
+    complaints: list[str] = field(default_factory=list)
     before_get: Callable[[], Any] | None = None  # of a claim, once
 
     def __post_init__(self) -> None:
@@ -149,14 +158,21 @@ class Story:
 
 
 @asynccontextmanager
-async def led(here: Story) -> AsyncIterator[None]:
-    """The node lives while the block does."""
+async def led(here: Story, *, alone: bool = False) -> AsyncIterator[None]:
+    """The node lives while the block does; `alone`, it reads with its own rights too."""
     clock, metrics = SystemClock(), Metrics()
-    async with Informers(here.client, Random(1)) as informers:
-        heard = Heard(*(informers.use(what) for what in FOLLOWED))
+    async with Informers(here.of_node(NODE) if alone else here.client, Random(1)) as informers:
+        followed = own(NODE) if alone else FOLLOWED
+        heard = Heard(*(what and informers.use(what) for what in followed))
         await informers.synced()
         telemetry = Telemetry(metrics, clock)
-        hosts = Hosts(lambda node: node.name == NODE, here.of_node, clock, telemetry)
+        hosts = Hosts(
+            lambda node: node.name == NODE,
+            here.of_node,
+            clock,
+            telemetry,
+            complain=lambda pod, reason, message: here.complaints.append(f"{pod.name} {reason} {message}"),
+        )
         leases = LeaseLoop(hosts, heard, Renewing(), lambda node, now: None)
         pods = PodLoop(hosts, heard, here.machine, patience_s=0.1)
         task = asyncio.create_task(lead(heard, leases, pods))
@@ -269,7 +285,7 @@ def test_a_pod_that_was_given_up_on_with_its_node_is_ready_again_when_the_node_i
 
 
 def test_a_driver_that_cannot_prepare_is_asked_again_later_and_the_pod_says_why():
-    """Not at once: each attempt lists the claim and takes it off again."""
+    """Not at once: a driver that is away is not helped by many calls."""
 
     async def play(here: Story) -> None:
         began_s = asyncio.get_running_loop().time()
@@ -372,3 +388,94 @@ def test_a_pod_whose_node_is_deleted_is_let_be():
 
 def test_nothing_is_what_a_machine_has_in_the_beginning():
     assert not NOTHING.runs and not NOTHING.has_ended
+
+
+def test_what_drivers_may_hold_stays_listed_until_it_is_unprepared():
+    """N6: an attempt that failed half way is tried again; when the pod goes, it is undone first."""
+
+    async def play(here: Story) -> None:
+        pod = await here.bound("p", "c")
+        claim = await here.given("c", pod)
+
+        async def tried_twice() -> bool:
+            return here.machine.asked.count("prepare p") >= 2
+
+        await here.until(tried_twice)
+        (listed,) = (await here.prepared.list()).objects
+        assert [one["uid"] for one in listed.fields["status"]["claims"]] == [claim.uid]
+        said = [one for one in here.written if "preparedclaims" in one]
+        assert said == ["POST alpha1/preparedclaims"], "it was not taken off and listed again"
+        assert "unprepare p 1" not in here.machine.asked
+        says = "p FailedPrepareDynamicResources Failed to prepare dynamic resources: one driver of two"
+        assert says in here.complaints
+        await here.pods.delete("p", NS)
+
+        async def is_gone() -> bool:
+            return not (await here.pods.list(NS)).objects
+
+        await here.until(is_gone)
+        order = list(dict.fromkeys(here.machine.asked))
+        assert order == ["prepare p", "unprepare p 1", f"remove {pod.uid}"]
+
+    tell(play, Scripted(half_done=True))
+
+
+def test_a_pod_ends_only_when_its_claims_are_unprepared():
+    """N7: nothing is told of its end before, and its claims stay on the list."""
+
+    async def play(here: Story) -> None:
+        pod = await here.bound("p", "c", restartPolicy="Never")
+        claim = await here.given("c", pod)
+        await here.until_phase("p", "Running")
+        here.machine.ended.add("p")
+        here.machine.hear(pod.uid)
+
+        async def complained() -> bool:
+            return any("FailedUnprepareDynamicResources" in one for one in here.complaints)
+
+        await here.until(complained)
+        assert (await here.pods.get("p", NS)).fields["status"]["phase"] == "Running"
+        (listed,) = (await here.prepared.list()).objects
+        assert [one["uid"] for one in listed.fields["status"]["claims"]] == [claim.uid]
+        here.machine.stuck = False
+        await here.until_phase("p", "Succeeded")
+
+    tell(play, Scripted(stuck=True))
+
+
+def test_what_an_earlier_process_began_to_prepare_is_undone_when_the_pod_is_gone():
+    """N6, N8: no driver has answered, and any of them may have done its part."""
+
+    async def play(here: Story) -> None:
+        uid = here.machine.found[0].pod.uid
+        await here.until_asked(f"remove {uid}")
+        assert here.machine.asked == ["unprepare left 1", f"remove {uid}"]
+
+    left = Object(
+        b'{"metadata":{"name":"left","namespace":"default","uid":"u-left"},"spec":{"nodeName":"n-1",'
+        b'"containers":[{"name":"main"}]},"status":{"phase":"Pending"}}'
+    )
+    tell(play, Scripted(found=[Found(left, (ClaimRef("u-c", NS, "c"),))]))
+
+
+def test_a_node_on_its_own_reads_what_a_node_may():
+    """It may not list claims: it asks for those of its pods, again while one is not ready."""
+
+    async def whole() -> None:
+        async with story() as here, led(here, alone=True):
+            pod = await here.bound("p", "c", restartPolicy="Never")
+            other = await here.pods.create(
+                {
+                    "metadata": {"name": "elsewhere", "namespace": NS},
+                    "spec": {"nodeName": "n-2", "containers": [{"name": "main", "image": "app:1"}]},
+                }
+            )
+            await asyncio.sleep(0.2)  # its claim is not there yet
+            await here.given("c", pod)
+            await here.until_phase("p", "Running")
+            here.machine.ended.add("p")
+            here.machine.hear(pod.uid)
+            await here.until_phase("p", "Succeeded")
+            assert not any(other.name in one for one in here.machine.asked)
+
+    asyncio.run(asyncio.wait_for(whole(), 60))

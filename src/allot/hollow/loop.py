@@ -85,7 +85,7 @@ async def _term(process: Process, fleet: Fleet, stages: Stages, ready: Callable[
     leased = await _insist(lambda: Registering(actors, fleet, allot.__version__).run())
     heard = Heard(*(informers.use(what) for what in FOLLOWED))
     try:
-        await informers.refresh(*heard)
+        await informers.refresh(*heard.informers)
         hosts = Hosts(is_hollow, actors.of_node, actors.clock, process.telemetry, "hollow")
         machine = HollowMachine(
             actors.clock,
@@ -101,7 +101,7 @@ async def _term(process: Process, fleet: Fleet, stages: Stages, ready: Callable[
         finally:
             stop()
     finally:
-        for informer in heard:
+        for informer in heard.informers:
             informers.leave(informer)
 
 

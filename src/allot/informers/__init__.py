@@ -27,7 +27,7 @@ from .events import NORMAL, WARNING, Budget, Events
 from .informer import Handler, Informer, ResourceId
 from .leading import Election, lead_forever
 from .owners import OWNER_INDEX, controller_of, owner_uids, owners
-from .reconciler import ALARM_LEAST_S, Again, Reconciler, Telemetry
+from .reconciler import ALARM_LEAST_S, WORKERS, Again, Reconciler, Telemetry
 from .reflector import Pace, Report, SyncState
 from .registry import Informers
 from .workqueue import Limits, Taken, WorkQueue
@@ -37,6 +37,7 @@ __all__ = [
     "NORMAL",
     "OWNER_INDEX",
     "WARNING",
+    "WORKERS",
     "Added",
     "Again",
     "Budget",

@@ -24,8 +24,8 @@ What it promises
     * Work follows what changes. There is no task and no watch for a node, and none for a pod.
 """
 
-from .claims import ClaimRef, NotReady
-from .hosts import FOLLOWED, NODES, Heard, Hosts, owner_reference, pods_by_node
+from .claims import ClaimRef, NotReady, Unfinished
+from .hosts import FOLLOWED, NODES, Heard, Hosts, own, owner_reference, pods_by_node
 from .lease_loop import LEASE_NAMESPACE, LeaseLoop, Renewing, lease
 from .loop import lead
 from .machine import (
@@ -62,9 +62,11 @@ __all__ = [
     "Running",
     "State",
     "Terminated",
+    "Unfinished",
     "Waiting",
     "lead",
     "lease",
+    "own",
     "owner_reference",
     "pods_by_node",
 ]

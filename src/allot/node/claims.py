@@ -19,6 +19,10 @@ class NotReady(Exception):
     """The pod must not start. The message says which claim it waits for, and for what."""
 
 
+class Unfinished(NotReady):
+    """Drivers were told to prepare, and not all of them have done so: what they hold is not known."""
+
+
 def claims_of(pod: core.Pod, lookup: Lookup, counted: Mapping[str, str] = {}) -> tuple[ClaimRef, ...]:
     """The pod's claims: every one allocated, and reserved for this pod. Raises NotReady.
 

@@ -8,10 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from msgspec import structs
+
 from allot.api import Object, core
 from allot.base import Clock
 from allot.client import Client
-from allot.informers import Index, Informer, ResourceId, Telemetry
+from allot.informers import WORKERS, Index, Informer, ResourceId, Telemetry
 
 PODS = ResourceId("", "v1", "pods")
 CLAIMS = ResourceId("resource.k8s.io", "v1", "resourceclaims")
@@ -20,13 +22,24 @@ PREPARED = ResourceId("node.allot.dev", "v1alpha1", "preparedclaims", namespaced
 FOLLOWED = (PODS, CLAIMS, NODES, PREPARED)
 
 
+def own(node: str) -> tuple[ResourceId | None, ...]:
+    """The same, as far as a node may read it with its own rights."""
+    named = f"metadata.name={node}"
+    pods = structs.replace(PODS, field_selector=f"spec.nodeName={node}")
+    return pods, None, *(structs.replace(one, field_selector=named) for one in (NODES, PREPARED))
+
+
 class Heard(NamedTuple):
     """Informers of what `FOLLOWED` names, in its order."""
 
     pods: Informer
-    claims: Informer
+    claims: Informer | None  # None: they may not be listed, and are asked for by name
     nodes: Informer
     prepared: Informer
+
+    @property
+    def informers(self) -> tuple[Informer, ...]:
+        return tuple(one for one in self if one is not None)
 
     def node(self, name: str) -> Object | None:
         return self.nodes.cache.get(name)
@@ -34,12 +47,17 @@ class Heard(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Hosts:
+    """`complain` is told of a pod what its node cannot do for it: a reason, and a message."""
+
     is_ours: Callable[[Object], bool]
     client: Callable[[str], Client]
     clock: Clock
     telemetry: Telemetry
     name: str = "node"
     """Of the work queues, in metrics and logs."""
+    complain: Callable[[Object, str, str], None] = lambda pod, reason, message: None
+    workers: int = WORKERS
+    """Pods that are looked after at one moment; deeds of real machines take long."""
 
 
 def node_of(pod: Object) -> str:

@@ -15,10 +15,11 @@ async def lead(
     stops = [
         heard.nodes.handle(leases.on_node),
         heard.nodes.handle(pods.on_node),
-        heard.claims.handle(pods.on_claim),
         heard.pods.handle(pods.on_pod),
         heard.prepared.handle(pods.prepared.on_prepared),
     ]
+    if heard.claims is not None:
+        stops.append(heard.claims.handle(pods.on_claim))
     ready()
     try:
         async with asyncio.TaskGroup() as group:

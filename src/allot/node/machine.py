@@ -60,6 +60,7 @@ class Observed(NamedTuple):
     init_containers: tuple[Container, ...] = ()
     address: str = ""
     reason: str = ""  # why the pod has ended, where it is not for its containers' sake
+    is_stillborn: bool = False  # an init container has failed for good: the others never run
     again_s: float | None = None  # when to look again, by the monotonic clock; None: when told
 
     @property
@@ -69,8 +70,10 @@ class Observed(NamedTuple):
 
     @property
     def has_ended(self) -> bool:
-        """Nothing runs or will."""
-        return bool(self.containers) and all(isinstance(one.state, Terminated) for one in self.containers)
+        """Nothing runs or will; sidecars neither."""
+        if self.runs or not self.containers:
+            return False
+        return self.is_stillborn or all(isinstance(one.state, Terminated) for one in self.containers)
 
     @property
     def seen(self) -> "Observed":
@@ -86,7 +89,7 @@ class Found(NamedTuple):
 
     pod: Object  # as it was when the machine was last asked about it
     claims: tuple[ClaimRef, ...] = ()  # prepared, or about to be
-    devices: Devices | None = None
+    devices: Devices | None = None  # None: not all drivers have answered
     observed: Observed = NOTHING
     reported: Observed = NOTHING  # what of it the API is known to show
 
@@ -96,7 +99,11 @@ class Machine(Protocol):
         """Everything that is there, asked once when the node is taken over (N5)."""
 
     async def prepare(self, node: str, pod: Object, claims: Sequence[Object]) -> Devices:
-        """Make the devices of these claims ready for the pod. Raises NotReady."""
+        """Make the devices of these claims ready for the pod.
+
+        Raises NotReady, and Unfinished when some driver may have done its part: then the machine is
+        asked again, or to unprepare.
+        """
 
     async def run(self, node: str, pod: Object, devices: Devices) -> Observed:
         """Start, restart and end what is due now."""
@@ -105,7 +112,7 @@ class Machine(Protocol):
         """Tell what runs to end, and end it once it has had `grace_s` seconds since it was first told."""
 
     async def unprepare(self, node: str, pod: Object, claims: Sequence[ClaimRef]) -> None:
-        """The pod needs the devices no more; nothing of it runs (N7)."""
+        """The pod needs the devices no more; nothing of it runs (N7). Raises NotReady: not yet done."""
 
     async def remove(self, node: str, pod_uid: str) -> None:
         """Its end is reported: nothing of the pod needs to be remembered."""

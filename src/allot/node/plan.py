@@ -52,6 +52,8 @@ class Standing:
     is_listed: bool = False  # what it needs is held, and on the accepted list
     is_unlisted: bool = True  # nothing is held, or on the accepted list for this pod's sake
     # the machine
+    is_told: bool = False  # it was asked to prepare, and what drivers hold of that is not known
+    trouble: str = ""  # why it could not, the last time
     devices: Devices | None = None
     observed: Observed = NOTHING
     is_fresh: bool = False  # it was asked since anything was heard
@@ -69,7 +71,7 @@ def plan(pod: core.Pod, standing: Standing, now_s: float, patience_s: float = PA
         case Stage.ADMITTED:
             return _admitted(standing, now_s, patience_s)
         case Stage.LISTED:
-            return Prepare()
+            return _listed(standing, now_s)
         case Stage.PREPARED:
             return Unprepare() if standing.lacking else _look(standing)  # N1: nothing has started yet
         case Stage.RUNNING:
@@ -94,7 +96,7 @@ def stage_of(pod: core.Pod, standing: Standing) -> Stage:
     else:
         has_ended = _must_go(pod, standing) and not (has_containers and standing.observed.runs)
     if has_ended:
-        if standing.devices is not None:
+        if standing.devices is not None or standing.is_told:
             return Stage.ENDED
         if not standing.is_unlisted:
             return Stage.UNPREPARED
@@ -103,7 +105,7 @@ def stage_of(pod: core.Pod, standing: Standing) -> Stage:
         return Stage.RUNNING
     if standing.refusal is not None:
         return Stage.SEEN
-    if standing.devices is not None:
+    if standing.devices is not None or (standing.is_told and standing.lacking):
         return Stage.PREPARED
     if standing.lacking or (standing.needs and not standing.is_listed):
         return Stage.ADMITTED
@@ -126,6 +128,15 @@ def _admitted(standing: Standing, now_s: float, patience_s: float) -> Deed:
     if now_s < complains_s:
         moments.append(complains_s)
     return Wait(min(moments)) if moments else Rest()
+
+
+def _listed(standing: Standing, now_s: float) -> Deed:
+    """What was told is not taken back for a failure: drivers are told again, which has the effect of once."""
+    if standing.retry_s is None or now_s >= standing.retry_s:
+        return Prepare()
+    if standing.trouble != standing.explained:
+        return Explain(CLAIMS_NOT_READY, standing.trouble)
+    return Wait(standing.retry_s)
 
 
 def _running(pod: core.Pod, standing: Standing) -> Deed:

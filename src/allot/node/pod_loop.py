@@ -9,7 +9,7 @@ other; only nothing is written about it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, assert_never
 
 from msgspec.structs import replace
@@ -20,7 +20,7 @@ from allot.informers import Again, Change, Deleted, Key, Reconciler
 
 from . import statuses
 from .admission import Admission, Refusal
-from .claims import ClaimRef, Lookup, NotReady, claims_of, known_claims, require_ready
+from .claims import ClaimRef, Lookup, NotReady, Unfinished, claims_of, known_claims, require_ready
 from .hosts import Heard, Hosts, node_of, pods_by_node
 from .machine import NOTHING, Found, Machine
 from .plan import PATIENCE_S, Standing, plan
@@ -56,6 +56,7 @@ class Life:
     standing: Standing
     let_go: tuple[ClaimRef, ...] = ()  # no longer held, and perhaps still listed
     denials: int = 0  # of its claims, by the server or a driver, against the cache
+    asked: dict[str, Object] = field(default_factory=dict)  # its claims by name, where none are heard of
 
 
 Pause = Again | None
@@ -81,10 +82,10 @@ class PodLoop:
         self._on_node = pods_by_node(heard.pods)
         self._using = heard.pods.cache.index("claims of waiting pods", _claim_keys)
         self.playing: Reconciler[str] = Reconciler(
-            f"{hosts.name}_pods", self._play, hosts.clock, hosts.telemetry
+            f"{hosts.name}_pods", self._play, hosts.clock, hosts.telemetry, workers=hosts.workers
         )
         self.prepared = PreparedLoop(hosts, heard, self._take_over, self.playing.add, publishes=publishes)
-        machine.changed(self.playing.add)
+        machine.changed(self._changed)
 
     # -- hearing --------------------------------------------------------------------------------
 
@@ -96,15 +97,23 @@ class PodLoop:
         if isinstance(change, Deleted):
             self._vanished(pod)
         elif self._is_ours(node) and self._meet(pod):
-            self.playing.add(pod.uid)
+            if self._heard.claims is None:
+                self._changed(pod.uid)
+            else:
+                self.playing.add(pod.uid)
 
     def on_claim(self, change: Change) -> None:
         """Somebody may have waited for it. Pods that run do not mind."""
         for pod in self._using[str(Key.of(change.object))]:
-            life = self._lives.get(pod.uid)
-            if life is not None:
-                life.standing.retry_s = None
-                self.playing.add(pod.uid)
+            if pod.uid in self._lives:
+                self._changed(pod.uid)
+
+    def _changed(self, uid: str) -> None:
+        """Whatever the pod waited for may be there."""
+        life = self._lives.get(uid)
+        if life is not None:
+            life.standing.retry_s = None
+        self.playing.add(uid)
 
     def on_node(self, change: Change) -> None:
         node = change.object
@@ -139,7 +148,7 @@ class PodLoop:
         """
         view, node = pod.view(core.Pod), node_of(pod)
         life = Life(pod, view, node, Standing(self._hosts.clock.monotonic_s()))
-        claims = known_claims(view, self._lookup(pod))
+        claims = known_claims(view, self._lookup(life))
         if claims and (view.status.phase == "Running" or self._is_listed(node, claims)):
             if view.is_finished:
                 life.let_go = claims
@@ -186,6 +195,8 @@ class PodLoop:
             return None
         if life.node not in self._taken_over:
             await self._take_over(life.node)
+        if self._heard.claims is None and self._waits_for_claims(life):
+            await self._ask(life)
         self._read(life)
         try:
             while self._lives.get(uid) is life:
@@ -223,6 +234,7 @@ class PodLoop:
         standing = life.standing
         standing.is_there = True
         standing.devices = found.devices
+        standing.is_told = bool(found.claims) and found.devices is None
         standing.observed, standing.reported = found.observed, found.reported
         if found.claims:
             self._hold(life, found.claims)
@@ -232,7 +244,7 @@ class PodLoop:
         """What may have changed since the pod was last looked at; the rest is changed by deeds."""
         standing = life.standing
         standing.is_fresh = False
-        if not standing.observed.containers:
+        if self._waits_for_claims(life):
             self._read_claims(life)
         if standing.refusal is not None:
             standing.refusal = self._admit(life)  # there may be room by now
@@ -245,16 +257,31 @@ class PodLoop:
         conditions = node.view(core.Node).status.conditions if node is not None else ()
         return all(one.status == "True" for one in conditions if one.type == "Ready")
 
+    def _waits_for_claims(self, life: Life) -> bool:
+        standing = life.standing
+        if standing.observed.containers:
+            return False
+        return standing.retry_s is None or self._hosts.clock.monotonic_s() >= standing.retry_s
+
+    async def _ask(self, life: Life) -> None:
+        """For the claims of the pod, by name: who may not list them is not told of them either."""
+        asking = self._claims(life.node)
+        for name in podclaims.names(life.view):
+            try:
+                life.asked[name] = await asking.get(name, life.pod.namespace)
+            except (errors.NotFound, errors.Forbidden):
+                life.asked.pop(name, None)
+
     def _read_claims(self, life: Life) -> None:
         standing = life.standing
-        if standing.retry_s is not None and self._hosts.clock.monotonic_s() < standing.retry_s:
-            return
         standing.retry_s = None
         try:
-            standing.needs = claims_of(life.view, self._lookup(life.pod), self._offered(life.node))
+            standing.needs = claims_of(life.view, self._lookup(life), self._offered(life.node))
             standing.lacking = ""
         except NotReady as why:
             standing.needs, standing.lacking = (), str(why)
+            if self._heard.claims is None:
+                standing.retry_s = self._later(life)
         standing.is_listed = standing.held == standing.needs and self.prepared.says(life.node, standing.needs)
 
     def _is_unlisted(self, life: Life) -> bool:
@@ -279,8 +306,17 @@ class PodLoop:
         node = self._heard.node(name)
         return node.view(core.Node).status.allocatable if node is not None else {}
 
-    def _lookup(self, pod: Object) -> Lookup:
-        return lambda name: self._heard.claims.cache.get(name, pod.namespace)
+    def _lookup(self, life: Life) -> Lookup:
+        if self._heard.claims is None:
+            return life.asked.get
+        cache = self._heard.claims.cache
+        return lambda name: cache.get(name, life.pod.namespace)
+
+    def _later(self, life: Life) -> float:
+        """When it is tried again: each time after a longer wait."""
+        wait_s = min(_LATE_S, _SOON_S * 2.0 ** min(life.denials, 10))
+        life.denials += 1
+        return self._hosts.clock.monotonic_s() + wait_s
 
     # -- doing ----------------------------------------------------------------------------------
 
@@ -309,8 +345,7 @@ class PodLoop:
             case Report():
                 await self._report(life)
             case Unprepare():
-                await machine.unprepare(life.node, life.pod, standing.held)
-                standing.devices = None
+                return await self._unprepare(life)
             case Unlist():
                 return self._unlist(life)
             case Remove():
@@ -370,20 +405,43 @@ class PodLoop:
         self.prepared.hold(life.node, life.pod.uid, claims)
 
     async def _prepare(self, life: Life) -> tuple[bool, Pause]:
+        standing = life.standing
         try:
             claims = await self._confirmed(life)
-            life.standing.is_there = True
-            life.standing.devices = await self._machine.prepare(life.node, life.pod, claims)
         except NotReady as why:
-            wait_s = min(_LATE_S, _SOON_S * 2.0 ** min(life.denials, 10))
-            life.denials += 1
-            life.standing.needs, life.standing.lacking = (), str(why)
-            life.standing.retry_s = self._hosts.clock.monotonic_s() + wait_s
+            standing.needs, standing.lacking = (), str(why)
+            self._failed(life, "FailedPrepareDynamicResources", f"Failed to prepare dynamic resources: {why}")
+            return True, None
+        standing.is_there = True
+        try:
+            standing.devices = await self._machine.prepare(life.node, life.pod, claims)
+        except NotReady as why:
+            standing.is_told |= isinstance(why, Unfinished)
+            standing.trouble = str(why)
+            self._failed(life, "FailedPrepareDynamicResources", f"Failed to prepare dynamic resources: {why}")
+            return True, None
+        standing.is_told, standing.trouble, life.denials = False, "", 0
         return True, None
+
+    async def _unprepare(self, life: Life) -> tuple[bool, Pause]:
+        """The pod does not end before that is done."""
+        standing = life.standing
+        try:
+            await self._machine.unprepare(life.node, life.pod, standing.held)
+        except NotReady as why:
+            reason = "FailedUnprepareDynamicResources"
+            self._failed(life, reason, f"Failed to unprepare dynamic resources: {why}")
+            return False, Again((standing.retry_s or 0.0) - self._hosts.clock.monotonic_s())
+        standing.devices, standing.is_told, life.denials = None, False, 0
+        return True, None
+
+    def _failed(self, life: Life, reason: str, message: str) -> None:
+        life.standing.retry_s = self._later(life)
+        self._hosts.complain(life.pod, reason, message)
 
     async def _confirmed(self, life: Life) -> list[Object]:
         """N1, by the word of the server: a cache may be behind."""
-        asking = self._hosts.client(life.node).resource("resource.k8s.io", "v1", "resourceclaims")
+        asking = self._claims(life.node)
         found = []
         for claim in life.standing.held:
             try:
@@ -414,6 +472,9 @@ class PodLoop:
             # Nothing else was written, and reading all of it again would cost more than the rest.
             life.pod = written
             life.view = replace(life.view, status=replace(life.view.status, phase=phase))
+
+    def _claims(self, node: str) -> Resource:
+        return self._hosts.client(node).resource("resource.k8s.io", "v1", "resourceclaims")
 
     def _pods(self, node: str) -> Resource:
         return self._hosts.client(node).resource("", "v1", "pods")

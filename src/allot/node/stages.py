@@ -119,7 +119,7 @@ class Row(NamedTuple):
 TABLE: Mapping[Stage, Row] = {
     Stage.SEEN: Row("the pod is bound here, and is not counted", (Refuse,)),
     Stage.ADMITTED: Row("it is counted (ADMIT1)", (List, Unlist, Explain, Wait, Rest)),
-    Stage.LISTED: Row("the accepted list has its claims", (Prepare, Unlist)),
+    Stage.LISTED: Row("the accepted list has its claims", (Prepare, Explain, Wait)),
     Stage.PREPARED: Row("the machine has its devices, or it needs none", (Run, Wait, Rest, Unprepare)),
     Stage.RUNNING: Row("the machine has its containers", (Run, Report, Wait, Rest, Stop)),
     Stage.ENDED: Row("nothing runs or will, and the machine has its devices", (Unprepare,)),

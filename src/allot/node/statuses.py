@@ -42,12 +42,12 @@ def is_doubted(pod: Object, reported: Observed) -> bool:
 
 def ended(pod: Object, seen: Observed, now: str) -> Fields:
     """It will not run again. Of one that never ran only the phase is told."""
-    is_well = seen.has_ended and all(_code(one) == 0 for one in seen.containers)
+    is_well = seen.has_ended and not seen.is_stillborn and all(_code(one) == 0 for one in seen.containers)
     return {
         "phase": "Succeeded" if is_well else "Failed",
         **({"reason": seen.reason} if seen.reason else {}),
         "conditions": _conditions(pod, now, dict.fromkeys(_READY, "False")),
-        **_containers(pod, seen if _has_run(seen) else NOTHING),
+        **_containers(pod, seen if _has_run(seen) or seen.is_stillborn else NOTHING),
     }
 
 

@@ -125,8 +125,9 @@ def _csi_node(graph: NodeGraph, node: str, action: Action) -> Decision:
 
 
 def _prepared(graph: NodeGraph, node: str, action: Action) -> Decision:
-    if action.verb not in _OWN_VERBS:
-        return _no("can only get, create, update, patch, or delete what the node has prepared")
+    """List and watch too, as long as they name the node's own."""
+    if action.verb not in _OWN_VERBS | {"list", "watch"}:
+        return _no("can only read, create, update, patch, or delete what the node has prepared")
     if action.verb != "create" and action.name != node:
         return _no("can only access PreparedClaims with the same name as the requesting node")
     return _YES
