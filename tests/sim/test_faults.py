@@ -8,7 +8,7 @@ import pytest
 from allot.api import Request, Response, errors
 from allot.apiserver import identities
 from allot.sim.component import Component
-from allot.sim.faults import LATE_S_MAX, RATES, Faults, FaultyTransport, Fenced
+from allot.sim.faults import LATE_S_MAX, RATES, RIVALS_WEIGH, Deaf, Faults, FaultyTransport, Fenced
 from allot.sim.journal import Journal
 from allot.sim.loop import run
 from allot.sim.lots import Lots
@@ -121,6 +121,34 @@ def test_a_watch_fails_in_its_own_way(kind, heard):
     lines, seconds = run(story())
     assert lines == heard
     assert (seconds > 0) == (kind in ("delayed", "stale"))
+
+
+@pytest.mark.parametrize("forgets, heard", [(False, LINES), (True, [])])
+def test_who_was_deaf_hears_what_came_meanwhile_or_has_to_start_over(forgets, heard):
+    async def story():
+        transport, loop, lines = way(Server()), asyncio.get_running_loop(), []
+        transport._faults.deaf["c", "watch"] = Deaf(loop.time() + 60, forgets)
+        with contextlib.suppress(errors.Unavailable):
+            async for line in (await transport.send(WATCH)).stream:
+                lines.append(line)
+        again = [line async for line in (await transport.send(WATCH)).stream]
+        return lines, loop.time(), again, transport._faults.struck["forgotten"]
+
+    assert run(story()) == (heard, 60.0, LINES, int(forgets))
+
+
+def test_while_there_are_rivals_conflicts_are_more_frequent():
+    async def story():
+        transport = way(Server())
+        transport._faults.rates = {**transport._faults.rates, "conflict": 1 / RIVALS_WEIGH}
+        transport._faults.rivals_until_s = asyncio.get_running_loop().time() + 60
+        with pytest.raises(errors.Conflict):
+            await transport.send(WRITE)
+        await asyncio.sleep(60)
+        done = await asyncio.gather(*(transport.send(WRITE) for _ in range(50)), return_exceptions=True)
+        return sum(isinstance(one, errors.Conflict) for one in done)
+
+    assert run(story()) < 25
 
 
 def test_a_story_can_go_without_a_fault():

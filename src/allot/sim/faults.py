@@ -27,7 +27,7 @@ import types
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Generator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, NoReturn, Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -60,6 +60,8 @@ _BOOKMARK = b'{"type":"BOOKMARK"'
 _END = b'{"type":"DELETED"'
 ENDS_WEIGH = 8.0
 """That something is gone is told once, and whoever misses that misses most."""
+RIVALS_WEIGH = 10.0
+"""While others write to the same objects."""
 
 
 @dataclass
@@ -72,7 +74,8 @@ class Faults:
     rates: Mapping[str, float] = field(default_factory=lambda: dict(RATES))
     active: bool = True
     struck: Counter[str] = field(default_factory=Counter)
-    deaf_until_s: dict[tuple[str, str], float] = field(default_factory=dict)  # by component and resource
+    deaf: dict[tuple[str, str], "Deaf"] = field(default_factory=dict)  # by component and resource
+    rivals_until_s: float = 0.0
     said: Counter[str] = field(default_factory=Counter)  # how often who asked for what
     server: contextvars.Context = field(default_factory=contextvars.copy_context)
 
@@ -92,6 +95,11 @@ class Faults:
         self.struck[kind] += 1
         self.journal.note(component, about, kind)
         return True
+
+
+class Deaf(NamedTuple):
+    until_s: float
+    forgets: bool  # the watch does not go on where it was
 
 
 class Lot:
@@ -163,7 +171,9 @@ class FaultyTransport:
         await self._inner.close()
 
     async def _write(self, request: Request, lot: Lot) -> Response:
-        if request.method in ("PUT", "PATCH") and lot.strikes("conflict"):
+        has_rivals = asyncio.get_running_loop().time() < self._faults.rivals_until_s
+        weight = RIVALS_WEIGH if has_rivals else 1.0
+        if request.method in ("PUT", "PATCH") and lot.strikes("conflict", weight):
             raise errors.Conflict("made up: the object has been modified")
         if lot.strikes("late"):
             self._task_of_server(self._served_later(request, lot.up_to(LATE_S_MAX)))
@@ -195,7 +205,7 @@ class FaultyTransport:
         number = 0
         async for piece in stream:
             self._require_alive()
-            await self._wait_while_deaf(resource)
+            await self._wait_while_deaf(about, resource)
             if piece.startswith(_BOOKMARK):
                 yield piece  # it says only how far the watch has come
                 continue
@@ -207,19 +217,26 @@ class FaultyTransport:
             elif lot.strikes("delayed"):
                 await asyncio.sleep(lot.up_to(DELAY_S_MAX))
             if lot.strikes("forgotten", weight):
-                await self._faults.compact()
-                raise errors.Unavailable("made up: the watch broke off, and its past is gone")
+                await self._begin_anew()
             if lot.strikes("cut", weight):
                 raise errors.Unavailable("made up: the watch broke off")
             yield piece
             if lot.strikes("repeated", weight):
                 yield piece
 
-    async def _wait_while_deaf(self, resource: str) -> None:
-        until_s = self._faults.deaf_until_s.get((self._component, resource), 0.0)
-        left_s = until_s - asyncio.get_running_loop().time()
-        if left_s > 0 and self._faults.active:
-            await asyncio.sleep(left_s)
+    async def _wait_while_deaf(self, about: str, resource: str) -> None:
+        deaf = self._faults.deaf.get((self._component, resource))
+        left_s = deaf.until_s - asyncio.get_running_loop().time() if deaf is not None else 0.0
+        if deaf is None or left_s <= 0 or not self._faults.active:
+            return
+        await asyncio.sleep(left_s)
+        if deaf.forgets and self._faults.strike("forgotten", self._component, about):
+            await self._begin_anew()
+
+    async def _begin_anew(self) -> NoReturn:
+        """What came meanwhile is told to nobody: it is found to be there, or to be missing."""
+        await self._faults.compact()
+        raise errors.Unavailable("made up: the watch broke off, and its past is gone")
 
     def _require_alive(self) -> None:
         if self._fenced:

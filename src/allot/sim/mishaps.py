@@ -19,7 +19,7 @@ def nodes(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
     if rng.random() < 0.7:
         at += rng.choice((rng.uniform(0, 30), rng.uniform(30, 300)))
         if rng.random() < 0.6:
-            yield from _deaf(rng, line, at - 1, "nodes", least_s=150)
+            yield from _deaf(rng, line, at - 1, "nodes", (150, 240))
             of = {"name": "newcomer", "claims": (), "node": node}
             yield Step(at + rng.uniform(50, 100), line, "create pod", of)
         yield Step(at, line, "return node", {"node": node})
@@ -31,15 +31,27 @@ def nodes(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
 
 
 def news(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
-    """Now and then the controllers hear nothing of what matters most."""
+    """Now and then the controllers hear nothing of what matters most; in some worlds also at last."""
     for resource in ("pods", "resourceclaims", rng.choice(("replicasets", "jobs", "configmaps", "nodes"))):
         yield from _deaf(rng, line, rng.uniform(0, scope.seconds * 0.9), resource)
+    if rng.random() < 0.5:
+        lasts_s = (scope.seconds * 0.02, scope.seconds * 0.025)
+        yield from _deaf(rng, line, scope.seconds * 0.97, "pods", lasts_s)
 
 
-def _deaf(rng: random.Random, line: str, at: float, resource: str, least_s: float = 30) -> Iterator[Step]:
-    seconds = round(rng.uniform(least_s, 240), 1)
+def _deaf(
+    rng: random.Random, line: str, at: float, resource: str, lasts_s: tuple[float, float] = (30, 240)
+) -> Iterator[Step]:
+    """What came meanwhile is told afterwards, or the watch starts over with what is there then."""
+    of = {"resource": resource, "seconds": round(rng.uniform(*lasts_s), 1), "forgets": rng.random() < 0.5}
     for component in ("controllers a", "controllers b"):
-        yield Step(at, line, "deaf", {"component": component, "resource": resource, "seconds": seconds})
+        yield Step(at, line, "deaf", {"component": component, **of})
+
+
+def rivals(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
+    """Others write to the same objects, once at any time and once at last."""
+    for at in (rng.uniform(0, scope.seconds * 0.9), scope.seconds * 0.96):
+        yield Step(at, line, "rivals", {"seconds": round(scope.seconds * 0.04, 1)})
 
 
 def drivers(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
@@ -74,7 +86,7 @@ def trouble(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
     """What befalls one component: it dies at work, or does not get to run for a while."""
     component = line.removeprefix("trouble ")
     at = 0.0
-    while (at := at + rng.expovariate(6 / scope.seconds)) < scope.seconds * 0.95:
+    while (at := at + rng.expovariate(6 / scope.seconds)) < scope.seconds * 0.92:
         if rng.random() < 0.65:
             of = {"component": component, "requests": rng.randint(1, 40), "steps": rng.randint(0, 40)}
             yield Step(at, line, "crash", {**of, "down_s": round(rng.uniform(0, 30), 1)})

@@ -68,6 +68,7 @@ def _lines(scope: Scope) -> Iterator[tuple[str, Draw]]:
     for component in scope.components:
         yield f"trouble {component}", mishaps.trouble
     yield "clock", mishaps.clock
+    yield "rivals", mishaps.rivals
     yield "news", mishaps.news
 
 

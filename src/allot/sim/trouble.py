@@ -1,4 +1,4 @@
-"""What befalls components: they die at work, freeze, hear nothing, have wrong clocks. Steps of the script."""
+"""What befalls components: they die, freeze, hear nothing, have rivals or wrong clocks. Steps of a script."""
 
 import asyncio
 from collections.abc import Coroutine, Mapping
@@ -6,11 +6,11 @@ from datetime import timedelta
 from typing import Any
 
 from .component import Component
-from .faults import Faults
+from .faults import Deaf, Faults
 from .loop import VirtualClock, VirtualLoop
 from .step import Step
 
-KINDS = ("crash", "freeze", "deaf", "jump", "skew")
+KINDS = ("crash", "freeze", "deaf", "rivals", "jump", "skew")
 _AT_LATEST_S = 60.0
 
 
@@ -40,6 +40,8 @@ class Trouble:
                 self._skew(**step.of)
             case "deaf":
                 self._deaf(**step.of)
+            case "rivals":
+                self._rivals(**step.of)
             case "crash":
                 await self._alone(name, self._crash(**step.of))
             case "freeze":
@@ -73,6 +75,11 @@ class Trouble:
         self._faults.journal.note(component, f"its wall clock is set off by {seconds} s", "skew")
         self._clocks[component].skew = timedelta(seconds=seconds)
 
-    def _deaf(self, component: str, resource: str, seconds: float) -> None:
-        self._faults.journal.note(component, f"hears nothing of {resource} for {seconds} s", "deaf")
-        self._faults.deaf_until_s[component, resource] = self._loop.time() + seconds
+    def _deaf(self, component: str, resource: str, seconds: float, forgets: bool) -> None:
+        and_then = ", and then starts over" if forgets else ""
+        self._faults.journal.note(component, f"hears nothing of {resource} for {seconds} s{and_then}", "deaf")
+        self._faults.deaf[component, resource] = Deaf(self._loop.time() + seconds, forgets)
+
+    def _rivals(self, seconds: float) -> None:
+        self._faults.journal.note("others", f"write to the same objects for {seconds} s", "rivals")
+        self._faults.rivals_until_s = self._loop.time() + seconds
