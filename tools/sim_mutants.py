@@ -44,8 +44,8 @@ MUTANTS = (
     Mutant(
         "a node prepares before it has said so",
         f"{NODE}/plan.py",
-        "if standing.lacking or (standing.needs and not standing.is_listed):",
-        "if standing.lacking:",
+        "if state.lacking or (state.needs and not state.is_listed):",
+        "if state.lacking:",
     ),
     Mutant(
         "a node starts what the cache says, and asks nobody",
@@ -62,13 +62,13 @@ MUTANTS = (
     Mutant(
         "a node forgets pods that were deleted by force",
         f"{NODE}/pod_loop.py",
-        "if life.standing.is_there or life.standing.held:",
+        "if life.state.is_there or life.state.held:",
         "if False:",
     ),
     Mutant(
         "a node lets deleted pods lie",
         f"{NODE}/plan.py",
-        "return Delete() if is_due and not standing.is_gone else Rest()",
+        "return Delete() if is_due and not state.is_gone else Rest()",
         "return Rest()",
     ),
     Mutant(

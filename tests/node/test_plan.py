@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from allot.api import Quantity, core
 from allot.node import NOTHING, ClaimRef, Container, Observed, Running, Terminated
 from allot.node.admission import Refusal
-from allot.node.plan import Standing, plan, stage_of
+from allot.node.plan import PodState, plan, stage_of
 from allot.node.stages import (
     TABLE,
     Deed,
@@ -57,7 +57,7 @@ class World:
     now_s: float = 0.0
 
     def __post_init__(self) -> None:
-        self.standing = Standing(0.0)
+        self.state = PodState(0.0)
 
     # -- what the loop reads --------------------------------------------------------------------
 
@@ -67,7 +67,7 @@ class World:
         return pod(metadata=metadata if self.deleted else {}, status={"phase": self.phase}).view(core.Pod)
 
     def read(self) -> None:
-        s = self.standing
+        s = self.state
         s.is_gone = not self.exists
         if not s.observed.containers:
             s.needs = (CLAIM,) if self.has_claim and self.ready else ()
@@ -77,7 +77,7 @@ class World:
 
     def crash(self) -> None:
         """The process begins anew, and reads the API, the list and the machine."""
-        s = self.standing = Standing(self.now_s)
+        s = self.state = PodState(self.now_s)
         if self.listed or self.machine.runs:
             s.held = (CLAIM,) if self.has_claim else ()
         if self.devices or self.machine.containers:
@@ -88,12 +88,12 @@ class World:
 
     def next(self) -> Deed:
         self.read()
-        stage, deed = stage_of(self.pod, self.standing), plan(self.pod, self.standing, self.now_s)
+        stage, deed = stage_of(self.pod, self.state), plan(self.pod, self.state, self.now_s)
         assert type(deed) in TABLE[stage].deeds, f"{deed} is not in the row of {stage}"
         return deed
 
     def do(self, deed: Deed) -> None:
-        s = self.standing
+        s = self.state
         match deed:
             case List():
                 s.held = (CLAIM,)
@@ -149,7 +149,7 @@ class World:
     def settle(self, deeds: int = 40) -> list[type[Deed]]:
         """Until there is nothing to do."""
         done: list[type[Deed]] = []
-        self.standing.is_fresh = False
+        self.state.is_fresh = False
         for _ in range(deeds):
             deed = self.next()
             if isinstance(deed, Rest | Wait):
@@ -200,11 +200,11 @@ def test_a_pod_that_is_deleted_while_it_runs_is_stopped_first():
 def test_a_machine_that_needs_time_to_stop_is_told_once_and_looked_at_again():
     here = World()
     here.settle()
-    here.deleted, here.standing.is_fresh = True, False
+    here.deleted, here.state.is_fresh = True, False
     assert here.next() == Stop(30.0)
-    here.standing.is_fresh, here.standing.observed = True, UP._replace(again_s=7.0)
+    here.state.is_fresh, here.state.observed = True, UP._replace(again_s=7.0)
     assert here.next() == Wait(7.0)
-    here.standing.is_fresh = False
+    here.state.is_fresh = False
     assert here.next() == Stop(30.0)
 
 
@@ -232,7 +232,7 @@ def test_a_pod_that_only_finalizers_hold_is_left_alone():
 
 def test_a_pod_without_room_ends_at_once_and_waits_for_nothing():
     here = World(ready=False)
-    here.standing.refusal = FULL
+    here.state.refusal = FULL
     assert here.next() == Refuse()
     here.deleted = True
     assert here.next() == Report()
@@ -251,9 +251,9 @@ def test_a_pod_without_its_claims_never_starts_and_says_so_after_a_while():
 
 def test_what_the_server_denied_is_asked_for_again():
     here = World(ready=False)
-    here.standing.retry_s = 1.0
+    here.state.retry_s = 1.0
     assert here.next() == Wait(1.0)
-    here.standing.retry_s, here.now_s = 8.0, 5.0
+    here.state.retry_s, here.now_s = 8.0, 5.0
     assert here.settle() == [Explain]
     assert here.next() == Wait(8.0)
 
@@ -263,7 +263,7 @@ def test_claims_that_are_lost_before_anything_started_go_back(stage):
     """N1: what was about to be prepared, or is, and has not been used."""
     here = World()
     here.read()
-    while stage_of(here.pod, here.standing) is not stage:
+    while stage_of(here.pod, here.state) is not stage:
         here.do(here.next())
         here.read()
     here.ready = False
@@ -297,7 +297,7 @@ def test_a_crash_before_or_after_any_deed_changes_nothing(number, after):
     while here.exists:
         deed = here.next()
         if isinstance(deed, Rest | Wait):
-            here.deleted, here.standing.is_fresh = True, False
+            here.deleted, here.state.is_fresh = True, False
             continue
         if len(done) == number and not after:
             here.crash()
@@ -331,13 +331,13 @@ def test_whatever_happens_no_promise_is_broken_and_nothing_is_left_behind(has_cl
         match event:
             case "end":
                 here.machine = DOWN if here.machine.runs else here.machine
-                here.standing.is_fresh = False
+                here.state.is_fresh = False
             case "delete":
-                here.deleted, here.standing.is_fresh = True, False
+                here.deleted, here.state.is_fresh = True, False
             case "vanish":
-                here.exists, here.standing.is_fresh = False, False
+                here.exists, here.state.is_fresh = False, False
             case "fail":
-                here.phase, here.standing.is_fresh = "Failed", False
+                here.phase, here.state.is_fresh = "Failed", False
             case "lose claim":
                 here.ready = here.machine.runs
             case "get claim":
@@ -355,7 +355,7 @@ def test_whatever_happens_no_promise_is_broken_and_nothing_is_left_behind(has_cl
 
 @given(
     st.builds(
-        Standing,
+        PodState,
         st.just(0.0),
         refusal=st.sampled_from([None, FULL]),
         is_gone=st.booleans(),
@@ -376,8 +376,8 @@ def test_whatever_happens_no_promise_is_broken_and_nothing_is_left_behind(has_cl
     st.booleans(),
     st.sampled_from([0.0, 4.0]),
 )
-def test_the_deed_is_always_one_of_its_row(standing, phase, deleted, now_s):
-    """Also for standings that nobody can explain."""
+def test_the_deed_is_always_one_of_its_row(state, phase, deleted, now_s):
+    """Also for states that nobody can explain."""
     metadata = {"deletionTimestamp": "x", "deletionGracePeriodSeconds": 30} if deleted else {}
     one = pod(metadata=metadata, status={"phase": phase}).view(core.Pod)
-    assert type(plan(one, standing, now_s)) in TABLE[stage_of(one, standing)].deeds
+    assert type(plan(one, state, now_s)) in TABLE[stage_of(one, state)].deeds

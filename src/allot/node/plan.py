@@ -1,6 +1,6 @@
 """What happens to a pod next: one deed, from how the pod stands and the time. Pure.
 
-`Standing` is what a node knows of a pod beside the pod itself. All of it can be read again from
+`PodState` is what a node knows of a pod beside the pod itself. All of it can be read again from
 the list, the cache and the machine; `stage_of` says where that puts the pod in the table of
 `stages`, and `plan` what follows. The loop does the deed and reads again.
 """
@@ -39,7 +39,7 @@ GRACE_S = 30.0
 
 
 @dataclass(slots=True)
-class Standing:
+class PodState:
     seen_s: float
     refusal: Refusal | None = None
     is_gone: bool = False  # from the API
@@ -62,20 +62,20 @@ class Standing:
     is_there: bool = False  # it was asked for something, and not yet to remove it
 
 
-def plan(pod: core.Pod, standing: Standing, now_s: float, patience_s: float = PATIENCE_S) -> Deed:
+def plan(pod: core.Pod, state: PodState, now_s: float, patience_s: float = PATIENCE_S) -> Deed:
     """The next deed, always one of the row's (`stages.TABLE`)."""
-    stage = stage_of(pod, standing)
+    stage = stage_of(pod, state)
     match stage:
         case Stage.SEEN:
             return Refuse()
         case Stage.ADMITTED:
-            return _admitted(standing, now_s, patience_s)
+            return _admitted(state, now_s, patience_s)
         case Stage.LISTED:
-            return _listed(standing, now_s)
+            return _listed(state, now_s)
         case Stage.PREPARED:
-            return Unprepare() if standing.lacking else _look(standing)  # N1: nothing has started yet
+            return Unprepare() if state.lacking else _look(state)  # N1: nothing has started yet
         case Stage.RUNNING:
-            return _running(pod, standing)
+            return _running(pod, state)
         case Stage.ENDED:
             return Unprepare()
         case Stage.UNPREPARED:
@@ -83,87 +83,87 @@ def plan(pod: core.Pod, standing: Standing, now_s: float, patience_s: float = PA
         case Stage.UNLISTED:
             return Report()
         case Stage.REPORTED:
-            return _reported(pod, standing)
+            return _reported(pod, state)
         case _:
             assert_never(stage)
 
 
-def stage_of(pod: core.Pod, standing: Standing) -> Stage:
+def stage_of(pod: core.Pod, state: PodState) -> Stage:
     """The last row whose evidence is there."""
-    has_containers = bool(standing.observed.containers)
-    if has_containers and standing.observed.has_ended:
+    has_containers = bool(state.observed.containers)
+    if has_containers and state.observed.has_ended:
         has_ended = True  # by itself, or because it was stopped
     else:
-        has_ended = _must_go(pod, standing) and not (has_containers and standing.observed.runs)
+        has_ended = _must_go(pod, state) and not (has_containers and state.observed.runs)
     if has_ended:
-        if standing.devices is not None or standing.is_told:
+        if state.devices is not None or state.is_told:
             return Stage.ENDED
-        if not standing.is_unlisted:
+        if not state.is_unlisted:
             return Stage.UNPREPARED
-        return Stage.REPORTED if standing.is_gone or pod.is_finished else Stage.UNLISTED
+        return Stage.REPORTED if state.is_gone or pod.is_finished else Stage.UNLISTED
     if has_containers:
         return Stage.RUNNING
-    if standing.refusal is not None:
+    if state.refusal is not None:
         return Stage.SEEN
-    if standing.devices is not None or (standing.is_told and standing.lacking):
+    if state.devices is not None or (state.is_told and state.lacking):
         return Stage.PREPARED
-    if standing.lacking or (standing.needs and not standing.is_listed):
+    if state.lacking or (state.needs and not state.is_listed):
         return Stage.ADMITTED
-    return Stage.LISTED if standing.needs else Stage.PREPARED
+    return Stage.LISTED if state.needs else Stage.PREPARED
 
 
-def _must_go(pod: core.Pod, standing: Standing) -> bool:
-    return standing.is_gone or pod.is_finished or bool(pod.metadata.deletion_timestamp)
+def _must_go(pod: core.Pod, state: PodState) -> bool:
+    return state.is_gone or pod.is_finished or bool(pod.metadata.deletion_timestamp)
 
 
-def _admitted(standing: Standing, now_s: float, patience_s: float) -> Deed:
-    if not standing.lacking:
+def _admitted(state: PodState, now_s: float, patience_s: float) -> Deed:
+    if not state.lacking:
         return List()
-    if not standing.is_unlisted:
+    if not state.is_unlisted:
         return Unlist()  # what was about to be prepared is not, any more
-    complains_s = standing.seen_s + patience_s
-    if now_s >= complains_s and standing.explained != standing.lacking:
-        return Explain(CLAIMS_NOT_READY, standing.lacking)
-    moments = [] if standing.retry_s is None else [standing.retry_s]
+    complains_s = state.seen_s + patience_s
+    if now_s >= complains_s and state.explained != state.lacking:
+        return Explain(CLAIMS_NOT_READY, state.lacking)
+    moments = [] if state.retry_s is None else [state.retry_s]
     if now_s < complains_s:
         moments.append(complains_s)
     return Wait(min(moments)) if moments else Rest()
 
 
-def _listed(standing: Standing, now_s: float) -> Deed:
+def _listed(state: PodState, now_s: float) -> Deed:
     """What was told is not taken back for a failure: drivers are told again, which has the effect of once."""
-    if standing.retry_s is None or now_s >= standing.retry_s:
+    if state.retry_s is None or now_s >= state.retry_s:
         return Prepare()
-    if standing.trouble != standing.explained:
-        return Explain(CLAIMS_NOT_READY, standing.trouble)
-    return Wait(standing.retry_s)
+    if state.trouble != state.explained:
+        return Explain(CLAIMS_NOT_READY, state.trouble)
+    return Wait(state.retry_s)
 
 
-def _running(pod: core.Pod, standing: Standing) -> Deed:
-    if _must_go(pod, standing):
-        return _look(standing) if standing.is_fresh else Stop(_grace_s(pod, standing))
-    if standing.is_fresh and (standing.observed.seen != standing.reported or standing.is_doubted):
+def _running(pod: core.Pod, state: PodState) -> Deed:
+    if _must_go(pod, state):
+        return _look(state) if state.is_fresh else Stop(_grace_s(pod, state))
+    if state.is_fresh and (state.observed.seen != state.reported or state.is_doubted):
         return Report()
-    return _look(standing)
+    return _look(state)
 
 
-def _look(standing: Standing) -> Deed:
+def _look(state: PodState) -> Deed:
     """At the machine: once for whatever was heard, and again when it is time."""
-    if not standing.is_fresh:
+    if not state.is_fresh:
         return Run()
-    return Rest() if standing.observed.again_s is None else Wait(standing.observed.again_s)
+    return Rest() if state.observed.again_s is None else Wait(state.observed.again_s)
 
 
-def _grace_s(pod: core.Pod, standing: Standing) -> float:
-    if standing.is_gone or pod.is_finished:
+def _grace_s(pod: core.Pod, state: PodState) -> float:
+    if state.is_gone or pod.is_finished:
         return 0.0
     grace_s = pod.metadata.deletion_grace_period_seconds
     return GRACE_S if grace_s is None else float(grace_s)
 
 
-def _reported(pod: core.Pod, standing: Standing) -> Deed:
-    if standing.is_there:
+def _reported(pod: core.Pod, state: PodState) -> Deed:
+    if state.is_there:
         return Remove()
     # At 0 it is only held by finalizers.
     is_due = pod.metadata.deletion_timestamp and pod.metadata.deletion_grace_period_seconds != 0
-    return Delete() if is_due and not standing.is_gone else Rest()
+    return Delete() if is_due and not state.is_gone else Rest()

@@ -23,7 +23,7 @@ from .admission import Admission, Refusal
 from .claims import ClaimRef, Lookup, NotReady, Unfinished, claims_of, known_claims, require_ready
 from .hosts import Heard, Hosts, node_of, pods_by_node
 from .machine import NOTHING, Found, Machine
-from .plan import PATIENCE_S, Standing, plan
+from .plan import PATIENCE_S, PodState, plan
 from .prepared_loop import PreparedLoop
 from .stages import (
     Deed,
@@ -53,7 +53,7 @@ class Life:
     pod: Object  # as last heard or written
     view: core.Pod
     node: str
-    standing: Standing
+    state: PodState
     let_go: tuple[ClaimRef, ...] = ()  # no longer held, and perhaps still listed
     denials: int = 0  # of its claims, by the server or a driver, against the cache
     asked: dict[str, Object] = field(default_factory=dict)  # its claims by name, where none are heard of
@@ -112,7 +112,7 @@ class PodLoop:
         """Whatever the pod waited for may be there."""
         life = self._lives.get(uid)
         if life is not None:
-            life.standing.retry_s = None
+            life.state.retry_s = None
         self.playing.add(uid)
 
     def on_node(self, change: Change) -> None:
@@ -136,8 +136,8 @@ class PodLoop:
             return False
         elif _is_before(pod, life.pod):
             return False
-        life.pod, life.view, life.standing.is_gone = pod, pod.view(core.Pod), False
-        life.standing.refusal = self._admit(life)
+        life.pod, life.view, life.state.is_gone = pod, pod.view(core.Pod), False
+        life.state.refusal = self._admit(life)
         return True
 
     def _begun(self, pod: Object) -> Life:
@@ -147,7 +147,7 @@ class PodLoop:
         written, late, so its claims stay on the list.
         """
         view, node = pod.view(core.Pod), node_of(pod)
-        life = Life(pod, view, node, Standing(self._hosts.clock.monotonic_s()))
+        life = Life(pod, view, node, PodState(self._hosts.clock.monotonic_s()))
         claims = known_claims(view, self._lookup(life))
         if claims and (view.status.phase == "Running" or self._is_listed(node, claims)):
             if view.is_finished:
@@ -163,8 +163,8 @@ class PodLoop:
         life = self._lives.get(pod.uid)
         if life is None:
             return
-        life.pod, life.view, life.standing.is_gone = pod, pod.view(core.Pod), True
-        if life.standing.is_there or life.standing.held:
+        life.pod, life.view, life.state.is_gone = pod, pod.view(core.Pod), True
+        if life.state.is_there or life.state.held:
             self.playing.add(pod.uid)
         else:
             self._forget(life)
@@ -201,9 +201,9 @@ class PodLoop:
         try:
             while self._lives.get(uid) is life:
                 now_s = self._hosts.clock.monotonic_s()
-                match plan(life.view, life.standing, now_s, self._patience_s):
+                match plan(life.view, life.state, now_s, self._patience_s):
                     case Rest():
-                        if life.standing.is_gone:
+                        if life.state.is_gone:
                             self._forget(life)
                         return None
                     case Wait(until_s):
@@ -223,33 +223,33 @@ class PodLoop:
         for found in await self._machine.standing(node):
             life = self._lives.get(found.pod.uid)
             if life is None:
-                standing = Standing(self._hosts.clock.monotonic_s(), is_gone=True)
-                life = self._lives[found.pod.uid] = Life(found.pod, found.pod.view(core.Pod), node, standing)
+                state = PodState(self._hosts.clock.monotonic_s(), is_gone=True)
+                life = self._lives[found.pod.uid] = Life(found.pod, found.pod.view(core.Pod), node, state)
                 self.playing.add(found.pod.uid)
-            if not life.standing.is_there:
+            if not life.state.is_there:
                 self._find(life, found)
         self._taken_over.add(node)
 
     def _find(self, life: Life, found: Found) -> None:
-        standing = life.standing
-        standing.is_there = True
-        standing.devices = found.devices
-        standing.is_told = bool(found.claims) and found.devices is None
-        standing.observed, standing.reported = found.observed, found.reported
+        state = life.state
+        state.is_there = True
+        state.devices = found.devices
+        state.is_told = bool(found.claims) and found.devices is None
+        state.observed, state.reported = found.observed, found.reported
         if found.claims:
             self._hold(life, found.claims)
-        standing.refusal = self._admit(life)
+        state.refusal = self._admit(life)
 
     def _read(self, life: Life) -> None:
         """What may have changed since the pod was last looked at; the rest is changed by deeds."""
-        standing = life.standing
-        standing.is_fresh = False
+        state = life.state
+        state.is_fresh = False
         if self._waits_for_claims(life):
             self._read_claims(life)
-        if standing.refusal is not None:
-            standing.refusal = self._admit(life)  # there may be room by now
-        standing.is_unlisted = not standing.held and self._is_unlisted(life)
-        standing.is_doubted = self._is_heard(life.node) and statuses.is_doubted(life.pod, standing.reported)
+        if state.refusal is not None:
+            state.refusal = self._admit(life)  # there may be room by now
+        state.is_unlisted = not state.held and self._is_unlisted(life)
+        state.is_doubted = self._is_heard(life.node) and statuses.is_doubted(life.pod, state.reported)
 
     def _is_heard(self, name: str) -> bool:
         """While a node counts as lost, its pods are not to be counted on: it says first that it is there."""
@@ -258,10 +258,10 @@ class PodLoop:
         return all(one.status == "True" for one in conditions if one.type == "Ready")
 
     def _waits_for_claims(self, life: Life) -> bool:
-        standing = life.standing
-        if standing.observed.containers:
+        state = life.state
+        if state.observed.containers:
             return False
-        return standing.retry_s is None or self._hosts.clock.monotonic_s() >= standing.retry_s
+        return state.retry_s is None or self._hosts.clock.monotonic_s() >= state.retry_s
 
     async def _ask(self, life: Life) -> None:
         """For the claims of the pod, by name: who may not list them is not told of them either."""
@@ -273,16 +273,16 @@ class PodLoop:
                 life.asked.pop(name, None)
 
     def _read_claims(self, life: Life) -> None:
-        standing = life.standing
-        standing.retry_s = None
+        state = life.state
+        state.retry_s = None
         try:
-            standing.needs = claims_of(life.view, self._lookup(life), self._offered(life.node))
-            standing.lacking = ""
+            state.needs = claims_of(life.view, self._lookup(life), self._offered(life.node))
+            state.lacking = ""
         except NotReady as why:
-            standing.needs, standing.lacking = (), str(why)
+            state.needs, state.lacking = (), str(why)
             if self._heard.claims is None:
-                standing.retry_s = self._later(life)
-        standing.is_listed = standing.held == standing.needs and self.prepared.says(life.node, standing.needs)
+                state.retry_s = self._later(life)
+        state.is_listed = state.held == state.needs and self.prepared.says(life.node, state.needs)
 
     def _is_unlisted(self, life: Life) -> bool:
         if life.let_go and self.prepared.lacks(life.node, life.let_go):
@@ -291,7 +291,7 @@ class PodLoop:
 
     def _admit(self, life: Life) -> Refusal | None:
         """Whether there is room for the pod; once there was, it has it until it has ended."""
-        pod, observed = life.view, life.standing.observed
+        pod, observed = life.view, life.state.observed
         if pod.is_finished:
             if not observed.runs:
                 self._admission.release(pod)
@@ -322,7 +322,7 @@ class PodLoop:
 
     async def _do(self, deed: Deed, life: Life) -> tuple[bool, Pause]:
         """Whether it is done; what is not is looked at again after the pause, or when told."""
-        standing, machine = life.standing, self._machine
+        state, machine = life.state, self._machine
         match deed:
             case Refuse():
                 return await self._refuse(life)
@@ -330,18 +330,18 @@ class PodLoop:
                 said = statuses.explained(life.pod, reason, message)
                 if said is not None:
                     await self._write(life, said)
-                standing.explained = message
+                state.explained = message
             case List():
                 return self._list(life)
             case Prepare():
                 return await self._prepare(life)
             case Run():
-                standing.is_there = True
-                standing.observed = await machine.run(life.node, life.pod, standing.devices or {})
-                standing.is_fresh = True
+                state.is_there = True
+                state.observed = await machine.run(life.node, life.pod, state.devices or {})
+                state.is_fresh = True
             case Stop(grace_s):
-                standing.observed = await machine.stop(life.node, life.pod, grace_s)
-                standing.is_fresh = True
+                state.observed = await machine.stop(life.node, life.pod, grace_s)
+                state.is_fresh = True
             case Report():
                 await self._report(life)
             case Unprepare():
@@ -350,7 +350,7 @@ class PodLoop:
                 return self._unlist(life)
             case Remove():
                 await machine.remove(life.node, life.pod.uid)
-                standing.observed, standing.is_there = NOTHING, False
+                state.observed, state.is_there = NOTHING, False
                 self._admission.release(life.view)
             case Delete():
                 name, namespace = life.pod.name, life.pod.namespace
@@ -380,70 +380,70 @@ class PodLoop:
         return True, None
 
     def _list(self, life: Life) -> tuple[bool, Pause]:
-        standing = life.standing
-        self._hold(life, standing.needs)
-        standing.is_unlisted = False
-        standing.is_listed = self.prepared.says(life.node, standing.held)
-        if standing.is_listed:
+        state = life.state
+        self._hold(life, state.needs)
+        state.is_unlisted = False
+        state.is_listed = self.prepared.says(life.node, state.held)
+        if state.is_listed:
             return True, None
         self.prepared.call_when_spoken(life.node, life.pod.uid)
         return False, None
 
     def _unlist(self, life: Life) -> tuple[bool, Pause]:
-        standing = life.standing
-        if standing.held:
-            life.let_go, standing.held = standing.held, ()
+        state = life.state
+        if state.held:
+            life.let_go, state.held = state.held, ()
             self.prepared.release(life.node, life.pod.uid)
-        standing.is_listed, standing.is_unlisted = False, self._is_unlisted(life)
-        if standing.is_unlisted:
+        state.is_listed, state.is_unlisted = False, self._is_unlisted(life)
+        if state.is_unlisted:
             return True, None
         self.prepared.call_when_spoken(life.node, life.pod.uid)
         return False, None
 
     def _hold(self, life: Life, claims: tuple[ClaimRef, ...]) -> None:
-        life.standing.held = claims
+        life.state.held = claims
         self.prepared.hold(life.node, life.pod.uid, claims)
 
     async def _prepare(self, life: Life) -> tuple[bool, Pause]:
-        standing = life.standing
+        state = life.state
         try:
             claims = await self._confirmed(life)
         except NotReady as why:
-            standing.needs, standing.lacking = (), str(why)
+            state.needs, state.lacking = (), str(why)
             self._failed(life, "FailedPrepareDynamicResources", f"Failed to prepare dynamic resources: {why}")
             return True, None
-        standing.is_there = True
+        state.is_there = True
         try:
-            standing.devices = await self._machine.prepare(life.node, life.pod, claims)
+            state.devices = await self._machine.prepare(life.node, life.pod, claims)
         except NotReady as why:
-            standing.is_told |= isinstance(why, Unfinished)
-            standing.trouble = str(why)
+            state.is_told |= isinstance(why, Unfinished)
+            state.trouble = str(why)
             self._failed(life, "FailedPrepareDynamicResources", f"Failed to prepare dynamic resources: {why}")
             return True, None
-        standing.is_told, standing.trouble, life.denials = False, "", 0
+        state.is_told, state.trouble, life.denials = False, "", 0
         return True, None
 
     async def _unprepare(self, life: Life) -> tuple[bool, Pause]:
         """The pod does not end before that is done."""
-        standing = life.standing
+        state = life.state
         try:
-            await self._machine.unprepare(life.node, life.pod, standing.held)
+            await self._machine.unprepare(life.node, life.pod, state.held)
         except NotReady as why:
             reason = "FailedUnprepareDynamicResources"
             self._failed(life, reason, f"Failed to unprepare dynamic resources: {why}")
-            return False, Again((standing.retry_s or 0.0) - self._hosts.clock.monotonic_s())
-        standing.devices, standing.is_told, life.denials = None, False, 0
+            return False, Again((state.retry_s or 0.0) - self._hosts.clock.monotonic_s())
+        state.devices, state.is_told, life.denials = None, False, 0
         return True, None
 
     def _failed(self, life: Life, reason: str, message: str) -> None:
-        life.standing.retry_s = self._later(life)
+        life.state.retry_s = self._later(life)
         self._hosts.complain(life.pod, reason, message)
 
     async def _confirmed(self, life: Life) -> list[Object]:
         """N1, by the word of the server: a cache may be behind."""
         asking = self._claims(life.node)
         found = []
-        for claim in life.standing.held:
+        for claim in life.state.held:
             try:
                 one = await asking.get(claim.name, claim.namespace)
             except (errors.NotFound, errors.Forbidden) as gone:
@@ -455,12 +455,12 @@ class PodLoop:
         return found
 
     async def _report(self, life: Life) -> None:
-        standing = life.standing
-        observed, now = standing.observed.seen, age.timestamp(self._hosts.clock.now())
+        state = life.state
+        observed, now = state.observed.seen, age.timestamp(self._hosts.clock.now())
         must_go = bool(life.view.metadata.deletion_timestamp)
         say = statuses.ended if observed.has_ended or must_go else statuses.observed
         await self._write(life, say(life.pod, observed, now))
-        standing.reported, standing.is_doubted = observed, False
+        state.reported, state.is_doubted = observed, False
 
     async def _write(self, life: Life, status: Fields) -> None:
         pod = life.pod
