@@ -37,16 +37,16 @@ def test_aggregated_discovery_comes_in_the_version_that_was_asked_for(api):
     """An older client asks for v2beta1 alone and would take v2 for a server without any groups."""
     form = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
 
-    def told(*accept):
+    def answered(*accept):
         answer = api("GET", "/apis", accept=",".join(accept)).body
         return answer.get("apiVersion"), answer["kind"]
 
     aggregated, plain = "APIGroupDiscoveryList", ("v1", "APIGroupList")
-    assert told(form.format("v2beta1"), "application/json") == ("apidiscovery.k8s.io/v2beta1", aggregated)
+    assert answered(form.format("v2beta1"), "application/json") == ("apidiscovery.k8s.io/v2beta1", aggregated)
     newest_first = (form.format("v2"), form.format("v2beta1"), "application/json")
-    assert told(*newest_first) == ("apidiscovery.k8s.io/v2", aggregated)
-    assert told(form.format("v3"), "application/json") == plain
-    assert told("application/json", form.format("v2")) == plain
+    assert answered(*newest_first) == ("apidiscovery.k8s.io/v2", aggregated)
+    assert answered(form.format("v3"), "application/json") == plain
+    assert answered("application/json", form.format("v2")) == plain
     assert api("GET", "/apis", accept=form.format("v3")).status == 406
 
 

@@ -95,7 +95,7 @@ def test_while_nobody_has_tried_nothing_is_said():
 
 
 def test_of_several_failures_the_newest_is_quoted_and_those_of_an_earlier_pod_are_not():
-    async def told(here: World) -> None:
+    async def failed_twice(here: World) -> None:
         await here.templates.create(template())
         made = await here.pods.create(pod())
         events = here.client.resource("", "v1", "events")
@@ -116,7 +116,7 @@ def test_of_several_failures_the_newest_is_quoted_and_those_of_an_earlier_pod_ar
         (note,) = await notes(here)
         assert note.endswith("ago: PodResourceClaim gpu: new")
 
-    tell(told, resourceclaims.CONTROLLER, started=False)
+    tell(failed_twice, resourceclaims.CONTROLLER, started=False)
 
 
 @story

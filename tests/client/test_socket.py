@@ -25,7 +25,7 @@ async def server(folder):
         await serving.close()
 
 
-def told(story):
+def run_story(story):
     asyncio.run(asyncio.wait_for(story, 30))
 
 
@@ -49,7 +49,7 @@ def test_everybody_on_a_connection_has_their_own_rights(tmp_path):
             for one in (admin, scheduler, stranger):
                 await one.close()
 
-    told(story())
+    run_story(story())
 
 
 def test_impersonation_is_an_action_here_too(tmp_path):
@@ -61,7 +61,7 @@ def test_impersonation_is_an_action_here_too(tmp_path):
             assert (await scheduler.send(asked)).status == 403
             await scheduler.close()
 
-    told(story())
+    run_story(story())
 
 
 def test_closing_one_of_several_ends_only_what_is_theirs(tmp_path):
@@ -87,7 +87,7 @@ def test_closing_one_of_several_ends_only_what_is_theirs(tmp_path):
             await staying.close()
             assert not link.is_open
 
-    told(story())
+    run_story(story())
 
 
 def test_nothing_listening_means_unavailable(tmp_path):
@@ -97,7 +97,7 @@ def test_nothing_listening_means_unavailable(tmp_path):
             await client.send(Request("GET", "/version"))
         await client.close()
 
-    told(story())
+    run_story(story())
 
 
 def test_many_who_come_at_once_share_one_connection(tmp_path, monkeypatch):
@@ -119,7 +119,7 @@ def test_many_who_come_at_once_share_one_connection(tmp_path, monkeypatch):
             for user in users:
                 await user.close()
 
-    told(story())
+    run_story(story())
 
 
 def test_a_server_without_a_socket_has_none(tmp_path):
@@ -128,7 +128,7 @@ def test_a_server_without_a_socket_has_none(tmp_path):
         assert not serving.socket.exists()
         await serving.close()
 
-    told(story())
+    run_story(story())
 
 
 def test_a_server_that_cannot_have_its_socket_does_not_start(tmp_path):
@@ -144,7 +144,7 @@ def test_a_server_that_cannot_have_its_socket_does_not_start(tmp_path):
         (tmp_path / "data" / "api.sock").unlink()
         await (await serve(options)).close()
 
-    told(story())
+    run_story(story())
 
 
 def test_a_watch_whose_server_hangs_ends_after_its_own_time(tmp_path):
@@ -165,7 +165,7 @@ def test_a_watch_whose_server_hangs_ends_after_its_own_time(tmp_path):
         await client.close()
         hanging.close()
 
-    told(story())
+    run_story(story())
 
 
 def test_closing_ends_the_waiting_of_those_who_asked_and_of_nobody_else(tmp_path):
@@ -193,4 +193,4 @@ def test_closing_ends_the_waiting_of_those_who_asked_and_of_nobody_else(tmp_path
         await staying.close()
         await listener.close()
 
-    told(story())
+    run_story(story())

@@ -9,10 +9,10 @@ def test_a_copy_that_leads_says_so_and_takes_it_back():
         running = 'running_managed_controllers{name="resourceclaim-controller",manager='
         running += '"kube-controller-manager"}'
 
-        async def told(text: str) -> bool:
+        async def shown(text: str) -> bool:
             return text in here.metrics.text()
 
-        await here.until(lambda: told('leader_election_master_status{name=""} 1'))
+        await here.until(lambda: shown('leader_election_master_status{name=""} 1'))
         assert f"{running} 1" in here.metrics.text()
         await here.stop()
         assert 'leader_election_master_status{name=""} 0' in here.metrics.text()

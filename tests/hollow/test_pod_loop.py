@@ -262,10 +262,10 @@ def test_a_pod_with_an_unreadable_wish_says_so():
     async def story(here: World) -> None:
         await here.make_pod(annotations={"hollow.allot.dev/start-delay": "soon"})
 
-        async def told() -> bool:
+        async def reported() -> bool:
             known = (await here.pods.get("p", NS)).fields["status"].get("containerStatuses") or []
             return any("start-delay" in one["state"]["waiting"]["message"] for one in known)
 
-        await here.until(told)
+        await here.until(reported)
 
     tell(story)

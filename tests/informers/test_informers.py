@@ -8,7 +8,7 @@ from allot.apiserver import identities
 from allot.client import InProcessTransport
 from allot.informers import Added, Change, Deleted, ResourceId, SyncState, Updated
 from allot.testing import api_server
-from informers.world import MAPS, NS, PODS, SOON_S, World, config_map, soon, tell, told
+from informers.world import MAPS, NS, PODS, SOON_S, World, config_map, soon, tell, what_and_which
 
 
 def test_the_cache_follows_what_is_written():
@@ -53,7 +53,7 @@ def test_handlers_hear_in_order_with_old_and_new_and_find_it_in_the_cache():
             await writing.patch("m", {"data": {"n": str(n)}}, NS)
         await writing.delete("m", NS)
         await soon(lambda: heard and isinstance(heard[-1], Deleted))
-        assert told(heard) == [("added", "m"), *[("updated", "m")] * 4, ("deleted", "m")]
+        assert what_and_which(heard) == [("added", "m"), *[("updated", "m")] * 4, ("deleted", "m")]
         for before, after in pairwise(heard[:-1]):
             assert isinstance(after, Updated)
             assert after.old is before.object
@@ -72,7 +72,7 @@ def test_who_joins_late_is_told_of_everything_first():
         await here.informers.synced(maps)
         heard: list[Change] = []
         stop = maps.handle(heard.append)
-        assert {name for _, name in told(heard)} >= {"m0", "m1", "m2"}
+        assert {name for _, name in what_and_which(heard)} >= {"m0", "m1", "m2"}
         assert all(isinstance(change, Added) for change in heard)
 
         stop()
@@ -160,7 +160,7 @@ def test_a_compacted_history_costs_a_list_and_no_truth():
         await soon(lambda: maps.cache.get("changes", NS).fields["data"] == {"was": "changed"})
         assert maps.cache.get("goes", NS) is None
         assert maps.cache.get("replaced", NS).uid != replaced.uid
-        assert set(told(heard)) == {
+        assert set(what_and_which(heard)) == {
             ("deleted", "goes"),
             ("deleted", "replaced"),
             ("added", "replaced"),
@@ -192,7 +192,7 @@ def test_a_broken_connection_is_resumed_without_a_list():
             await asyncio.sleep(0.01)
             here.wire.mend()
         await soon(lambda: maps.cache.get("b9", NS))
-        assert [name for _, name in told(heard)] == [f"{x}{n}" for n in range(10) for x in "ab"]
+        assert [name for _, name in what_and_which(heard)] == [f"{x}{n}" for n in range(10) for x in "ab"]
         assert maps.report.lists == 1
         assert maps.report.failures >= 10
         assert maps.synced
@@ -245,7 +245,7 @@ def test_a_resource_may_appear_and_disappear_while_the_process_runs():
         informer.handle(heard.append)
         await definitions.delete("widgets.example.com")
         await soon(lambda: not len(informer.cache))
-        assert told(heard) == [("added", "w"), ("deleted", "w")]
+        assert what_and_which(heard) == [("added", "w"), ("deleted", "w")]
 
     tell(story)
 

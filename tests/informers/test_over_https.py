@@ -10,7 +10,7 @@ from allot.apiserver import Serving, ServingOptions, identities, serve
 from allot.client import Client, HttpsTransport, Socket, kubeconfig
 from allot.informers import Change, Informers
 from components import free_ports
-from informers.world import MAPS, NS, QUICK, config_map, soon, told
+from informers.world import MAPS, NS, QUICK, config_map, soon, what_and_which
 
 
 async def started(folder: Path, port: int) -> Serving:
@@ -57,7 +57,7 @@ def test_a_server_that_restarts_is_followed_again_with_nothing_missed(tmp_path, 
             await soon(lambda: maps.cache.get("kept2", NS).fields["data"] == {"a": "2"})
             assert maps.cache.get("kept0", NS).fields["binaryData"] == {"n": "AA=="}
             expected = [(x, f"{y}{n}") for n in range(3) for x, y in STORY]
-            assert sorted(told(heard)) == sorted(expected)
+            assert sorted(what_and_which(heard)) == sorted(expected)
             assert maps.report.failures >= 3
         await reader.close()
         await serving.close()

@@ -13,7 +13,7 @@ from allot.api import Object, encode, errors
 from allot.client import EventType, Page, WatchEvent
 from allot.informers import Cache, Change, Pace
 from allot.informers.reflector import Audience, Reflector
-from informers.world import soon, told
+from informers.world import soon, what_and_which
 
 PACE = Pace(first_s=1.0, longest_s=8.0, absent_s=100.0, watch_s=60)
 
@@ -134,7 +134,7 @@ def test_what_is_told_again_after_its_end_does_not_come_back():
             added("b", 6),
         ]
     ).run()
-    assert told(played.heard) == [("added", "a"), ("deleted", "a"), ("added", "b")]
+    assert what_and_which(played.heard) == [("added", "a"), ("deleted", "a"), ("added", "b")]
     assert played.cache.stale == 2
 
 
@@ -157,7 +157,7 @@ def test_changes_between_the_initial_events_count():
     played = Played(
         [added("a", 1), added("b", 1), deleted("a", 3), modified("b", 4), bookmark(5, True)]
     ).run()
-    assert told(played.heard) == [("added", "b")]
+    assert what_and_which(played.heard) == [("added", "b")]
 
 
 def test_a_stream_that_ends_before_it_told_everything_is_not_believed():
@@ -172,7 +172,7 @@ def test_a_history_that_is_gone_costs_a_list():
         [added("a", 1), added("b", 1), bookmark(2, True), errors.Expired("too old")],
         [added("b", 1), added("c", 7), bookmark(8, True)],
     ).run()
-    assert told(played.heard) == [("added", "a"), ("added", "b"), ("deleted", "a"), ("added", "c")]
+    assert what_and_which(played.heard) == [("added", "a"), ("added", "b"), ("deleted", "a"), ("added", "c")]
 
 
 def test_waits_grow_stay_bounded_and_never_repeat_exactly():
@@ -194,12 +194,12 @@ def test_not_served_is_believed_when_it_is_said_twice():
         [added("a", 1), bookmark(2, True), errors.Expired("x")], missing, [added("a", 1), bookmark(2, True)]
     )
     once.run()
-    assert told(once.heard) == [("added", "a")]
+    assert what_and_which(once.heard) == [("added", "a")]
     assert once.absences == 0
     assert once.reflector.report.served
 
     twice = Played([added("a", 1), bookmark(2, True), errors.Expired("x")], missing, missing).run()
-    assert told(twice.heard) == [("added", "a"), ("deleted", "a")]
+    assert what_and_which(twice.heard) == [("added", "a"), ("deleted", "a")]
     assert twice.absences == 1
     assert not twice.reflector.report.served
     assert twice.waits[-1] >= PACE.absent_s / 2
@@ -215,7 +215,7 @@ def test_a_list_that_loses_its_pages_is_taken_whole():
     played.run()
     assert played.names == ["a", "b", "c"]
     assert [one["limit"] for one in played.script.asked if "limit" in one] == [500, 0]
-    assert told(played.heard)[:2] == [("added", "a"), ("added", "b")]
+    assert what_and_which(played.heard)[:2] == [("added", "a"), ("added", "b")]
 
 
 def test_a_long_list_is_taken_over_in_pieces():

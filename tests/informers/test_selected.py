@@ -12,7 +12,7 @@ from allot.base import Metrics
 from allot.client import Client, InProcessTransport
 from allot.informers import Change, Informers, ResourceId, SyncState
 from allot.testing import TestServer, api_server
-from informers.world import NS, QUICK, World, config_map, soon, tell, told
+from informers.world import NS, QUICK, World, config_map, soon, tell, what_and_which
 
 RED = ResourceId("", "v1", "configmaps", label_selector="colour=red")
 BLUE = ResourceId("", "v1", "configmaps", label_selector="colour=blue")
@@ -39,7 +39,7 @@ def test_an_object_comes_and_goes_with_what_selects_it():
         await writing.patch("b", {"metadata": {"labels": {"colour": "red"}}}, NS)
         await writing.patch("a", {"metadata": {"labels": {"colour": "blue"}}}, NS)
         await soon(lambda: [one.name for one in red.cache] == ["b"])
-        assert told(heard) == [("added", "a"), ("added", "b"), ("deleted", "a")]
+        assert what_and_which(heard) == [("added", "a"), ("added", "b"), ("deleted", "a")]
 
     tell(story)
 

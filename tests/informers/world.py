@@ -116,7 +116,7 @@ def config_map(name: str, namespace: str = NS, **data: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
 
-def told(changes: list[Change]) -> list[tuple[str, str]]:
+def what_and_which(changes: list[Change]) -> list[tuple[str, str]]:
     """Changes as (what, name), for comparing."""
     words = {Added: "added", Updated: "updated", Deleted: "deleted"}
     return [(words[type(change)], change.object.name) for change in changes]

@@ -29,7 +29,7 @@ from controllers.resourceclaims.objects import (
 from controllers.world import NS, World, tell
 
 
-def told(*controllers: Any) -> Any:
+def with_controllers(*controllers: Any) -> Any:
     """A story as a test, with these controllers beside that of claims."""
 
     def decorate(story: Any) -> Any:
@@ -53,7 +53,7 @@ async def released(here: World, name: str = "c") -> None:
 # -- kube-controller-manager ---------------------------------------------------------------------
 
 
-@told()
+@with_controllers()
 async def test_a_claim_is_created_from_the_template(here: World):
     """kube-controller-manager: a ResourceClaim is created from a ResourceClaimTemplate."""
     await here.templates.create(template())
@@ -65,7 +65,7 @@ async def test_a_claim_is_created_from_the_template(here: World):
     ]
 
 
-@told()
+@with_controllers()
 async def test_it_has_the_rights_to_create_and_update_claims_and_few_others(here: World):
     """kube-controller-manager: it needs permissions that allow creating and updating ResourceClaims."""
     its = here.server.client(identities.controller("resource-claim-controller"))
@@ -80,7 +80,7 @@ async def test_it_has_the_rights_to_create_and_update_claims_and_few_others(here
         await its.resource("", "v1", "secrets").list(NS)
 
 
-@told()
+@with_controllers()
 async def test_reservations_of_deleted_pods_are_removed(here: World):
     """kube-controller-manager: removes reservedFor entries that reference deleted objects."""
     made = await here.claims.create(claim())
@@ -107,7 +107,7 @@ def test_reservations_of_pods_that_have_completed_are_removed(phase):
     tell(story, resourceclaims.CONTROLLER)
 
 
-@told()
+@with_controllers()
 async def test_a_node_may_not_write_the_status_of_a_claim(here: World):
     """kube-controller-manager: it must, because kubelet has no write permission for the claim's status."""
     made = await here.claims.create(claim())
@@ -118,7 +118,7 @@ async def test_a_node_may_not_write_the_status_of_a_claim(here: World):
         await nodes.patch("c", {"status": {"reservedFor": None}}, NS, subresource="status")
 
 
-@told()
+@with_controllers()
 async def test_users_that_are_not_pods_are_left_to_whoever_put_them_there(here: World):
     """Sharing a single ResourceClaim: users of a claim don't need to be pods."""
     made = await here.claims.create(claim())
@@ -128,7 +128,7 @@ async def test_users_that_are_not_pods_are_left_to_whoever_put_them_there(here: 
     assert (await here.claims.get("c", NS)).resource_version == held.resource_version
 
 
-@told()
+@with_controllers()
 async def test_claims_of_a_completed_pod_are_deleted(here: World):
     """kube-controller-manager: also deletes ResourceClaims that are owned by a completed pod."""
     await here.templates.create(template())
@@ -142,7 +142,7 @@ async def test_claims_of_a_completed_pod_are_deleted(here: World):
 # -- Ephemeral vs. persistent ResourceClaims lifecycle -------------------------------------------
 
 
-@told(garbagecollection.CONTROLLER)
+@with_controllers(garbagecollection.CONTROLLER)
 async def test_a_persistent_claim_outlives_every_pod(here: World):
     """Ephemeral vs. persistent ResourceClaims lifecycle: independent of any particular pod, used by
     pods at the same time or one after the other, deleted by the user."""
@@ -163,7 +163,7 @@ async def test_a_persistent_claim_outlives_every_pod(here: World):
     await gone(here, "c")
 
 
-@told(garbagecollection.CONTROLLER)
+@with_controllers(garbagecollection.CONTROLLER)
 async def test_an_ephemeral_claim_belongs_to_its_pod_and_goes_with_it(here: World):
     """Ephemeral vs. persistent ResourceClaims lifecycle: a normal ResourceClaim with the pod as owner;
     once the pod got deleted, the garbage collector deletes the claim."""
@@ -178,7 +178,7 @@ async def test_an_ephemeral_claim_belongs_to_its_pod_and_goes_with_it(here: Worl
     assert await here.find(here.claims, second.name) is not None
 
 
-@told()
+@with_controllers()
 async def test_devices_come_back_although_the_completed_pod_stays(here: World):
     """Ephemeral vs. persistent ResourceClaims lifecycle: ownership is not sufficient, since completed
     pods are not deleted immediately; their allocations are released."""
@@ -191,7 +191,7 @@ async def test_devices_come_back_although_the_completed_pod_stays(here: World):
     assert (await here.pods.get("p", NS)).uid == running.uid
 
 
-@told()
+@with_controllers()
 async def test_a_claim_that_happens_to_have_the_name_is_not_the_pods(here: World):
     """Ephemeral vs. persistent ResourceClaims lifecycle: ownership must be checked, to detect accidental
     conflicts. Names are generated today, and the record in the pod's status is checked instead."""
@@ -210,7 +210,7 @@ async def test_a_claim_that_happens_to_have_the_name_is_not_the_pods(here: World
 # -- Resource allocation and usage flow ----------------------------------------------------------
 
 
-@told()
+@with_controllers()
 async def test_a_step_that_fails_changes_nothing_and_is_tried_until_it_succeeds(here: World):
     """Resource allocation and usage flow: steps may fail without changing the system state, and must
     then be retried until they succeed."""
@@ -230,7 +230,7 @@ async def test_a_step_that_fails_changes_nothing_and_is_tried_until_it_succeeds(
     assert len((await here.claims.list(NS)).objects) == 1
 
 
-@told()
+@with_controllers()
 async def test_a_deleted_claim_without_users_is_deallocated_and_let_go(here: World):
     """Resource allocation and usage flow: with a deletionTimestamp and an empty reservedFor the resource
     is deallocated, finalizer and allocation go, and the server removes the claim. (By this controller
@@ -244,7 +244,7 @@ async def test_a_deleted_claim_without_users_is_deallocated_and_let_go(here: Wor
 # -- User permissions and quotas -----------------------------------------------------------------
 
 
-@told()
+@with_controllers()
 async def test_who_may_make_pods_gets_claims_through_them(here: World):
     """User permissions and quotas: claims are created on behalf of the user; rules that prevent creating
     ResourceClaims do not prevent it."""
@@ -267,7 +267,7 @@ async def test_who_may_make_pods_gets_claims_through_them(here: World):
     await generated(here)
 
 
-@told()
+@with_controllers()
 async def test_the_number_of_claims_in_a_namespace_can_be_limited(here: World):
     """User permissions and quotas: the number of ResourceClaims per namespace can be limited, under the
     name `count/resourceclaims.resource.k8s.io` today. Whose pod waits is told so."""
@@ -293,7 +293,7 @@ async def test_the_number_of_claims_in_a_namespace_can_be_limited(here: World):
 # -- Monitoring requirements, scalability --------------------------------------------------------
 
 
-@told()
+@with_controllers()
 async def test_creations_failures_and_the_queue_are_counted(here: World):
     """Monitoring Requirements: claims created, failures to, and the workqueue `resource_claim`; the first
     two are one metric with a status today."""
@@ -309,7 +309,7 @@ async def test_creations_failures_and_the_queue_are_counted(here: World):
     assert 'workqueue_adds_total{name="resource_claim"}' in text
 
 
-@told()
+@with_controllers()
 async def test_a_claim_at_rest_costs_no_requests(here: World):
     """Scalability: once a ResourceClaim is allocated and the pod runs, there are no periodic API calls."""
     await here.templates.create(template())

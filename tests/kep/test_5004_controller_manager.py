@@ -21,7 +21,7 @@ from controllers.world import NS, World, tell
 from kep.objects import ANNOTATION, container, extended_status, mapping, pod
 
 
-def told(story: Any) -> Any:
+def with_controllers(story: Any) -> Any:
     def test() -> None:
         tell(story, resourceclaims.CONTROLLER, garbagecollection.CONTROLLER)
 
@@ -40,7 +40,7 @@ async def served(here: World, **spec: Any):
     return own
 
 
-@told
+@with_controllers
 async def test_it_goes_together_with_the_pod(here: World):
     """5004-CLAIM-17: Resource Claim API: it is owned by the pod and deleted together with the owning pod's
     deletion."""
@@ -50,7 +50,7 @@ async def test_it_goes_together_with_the_pod(here: World):
     await gone(here, "special")
 
 
-@told
+@with_controllers
 async def test_it_is_kept_while_the_pod_runs(here: World):
     """5004-CLAIM-19: Resource Claim API: its lifecycle is the pod's; nobody takes it for a claim made in
     vain, though no entry of the pod's spec names it."""
@@ -61,7 +61,7 @@ async def test_it_is_kept_while_the_pod_runs(here: World):
     assert allocation(found) is not None and reserved(found) == ["p"]
 
 
-@told
+@with_controllers
 async def test_it_is_kept_while_the_scheduler_is_still_busy_with_it(here: World):
     """5004-CLAIM-19: neither allocated nor reserved yet, and named by nobody."""
     made = await here.pods.create(pod(container(gpu=1)))
@@ -72,7 +72,7 @@ async def test_it_is_kept_while_the_scheduler_is_still_busy_with_it(here: World)
     assert (await here.claims.get("special", NS)).resource_version == own.resource_version
 
 
-@told
+@with_controllers
 async def test_it_is_given_back_when_the_pod_has_completed(here: World):
     """5004-CLAIM-18: Resource Claim API: its allocation and reservedFor are used as those of any claim."""
     await served(here)
@@ -81,7 +81,7 @@ async def test_it_is_given_back_when_the_pod_has_completed(here: World):
     assert await here.find(here.pods, "p") is not None
 
 
-@told
+@with_controllers
 async def test_it_is_not_taken_for_the_claim_of_an_entry_of_the_pod(here: World):
     """5004-CLAIM-19: Resource Claim API: it has no annotation `resource.kubernetes.io/pod-claim-name`, as it
     was not made for a claim in the pod spec; an entry gets a claim of its own."""
@@ -101,7 +101,7 @@ async def test_it_is_not_taken_for_the_claim_of_an_entry_of_the_pod(here: World)
     assert await here.find(here.claims, "special") is not None
 
 
-@told
+@with_controllers
 async def test_it_is_counted_by_its_source(here: World):
     """5004-MON-01: Monitoring Requirements: the claims metric has the labels admin_access, allocated and
     source, which tell that a claim was made for extended resources."""

@@ -25,7 +25,7 @@ def short_moments(monkeypatch):
     monkeypatch.setattr(loop, "SETTLED_S", 0.1)
 
 
-def told(story: Any) -> Any:
+def with_the_quota(story: Any) -> Any:
     """A story in a namespace with the KEP's own quota, 10 under each name, and its device class."""
 
     def test() -> None:
@@ -79,7 +79,7 @@ async def special_claim(here: World, name: str, count: int) -> None:
     await here.claims.create(wanted)
 
 
-@told
+@with_the_quota
 async def test_a_claim_counts_in_both_quotas(here: World):
     """5004-QUOTA-01: Resource Quota: the two mechanisms keep track of the usages of the same class the same
     way."""
@@ -89,7 +89,7 @@ async def test_a_claim_counts_in_both_quotas(here: World):
     await both(here, 0)
 
 
-@told
+@with_the_quota
 async def test_a_pod_that_a_driver_serves_counts_once_in_both(here: World):
     """5004-QUOTA-02: Resource Quota: the same devices, asked for as an extended resource; the special claim
     adds nothing."""
@@ -103,7 +103,7 @@ async def test_a_pod_that_a_driver_serves_counts_once_in_both(here: World):
     await both(here, 0)
 
 
-@told
+@with_the_quota
 async def test_a_pod_that_a_device_plugin_serves_counts_in_both(here: World):
     """5004-QUOTA-03, 5004-QUOTA-12: Resource Quota: the claim quota must keep track of the devices from
     device plugins too. Nobody makes a claim for such a pod."""
@@ -113,7 +113,7 @@ async def test_a_pod_that_a_device_plugin_serves_counts_in_both(here: World):
     await both(here, 0)
 
 
-@told
+@with_the_quota
 async def test_a_pod_may_use_the_class_by_its_own_name(here: World):
     """5004-QUOTA-04: Implicit Extended Resource Name: every class can be asked for under the name made of
     its own."""
@@ -124,7 +124,7 @@ async def test_a_pod_may_use_the_class_by_its_own_name(here: World):
     await both(here, 2)
 
 
-@told
+@with_the_quota
 async def test_ten_devices_are_ten_however_they_are_asked_for(here: World):
     """5004-QUOTA-05: Resource Quota: the example allows 10 devices in the namespace, by claims and by
     extended resources together."""
@@ -143,7 +143,7 @@ async def test_ten_devices_are_ten_however_they_are_asked_for(here: World):
     await both(here, 10)
 
 
-@told
+@with_the_quota
 async def test_differences_are_reconciled_away(here: World):
     """5004-QUOTA-06: Resource Quota: the controller reconciles away the differences between the usage of the
     two."""
@@ -155,7 +155,7 @@ async def test_differences_are_reconciled_away(here: World):
         await both(here, 3)
 
 
-@told
+@with_the_quota
 async def test_the_mapping_is_that_of_the_device_classes_now(here: World):
     """5004-QUOTA-07: Resource Quota: the mapping between device class and extended resource is established
     from the device classes in the cluster."""
@@ -173,7 +173,7 @@ async def test_the_mapping_is_that_of_the_device_classes_now(here: World):
     await used_is(here, apart)
 
 
-@told
+@with_the_quota
 async def test_of_several_classes_only_the_one_that_serves_the_name_counts_under_it(here: World):
     """5004-QUOTA-08: the class created last takes the name over, and gives it back when it goes. The names of
     the class that lost it still agree with each other."""
@@ -193,7 +193,7 @@ async def test_of_several_classes_only_the_one_that_serves_the_name_counts_under
     await both(here, 8)
 
 
-@told
+@with_the_quota
 async def test_of_classes_of_one_second_the_first_by_name_counts(here: World):
     """5004-QUOTA-08: as the scheduler has it. Made until both are of one second."""
     classes = here.client.resource("resource.k8s.io", "v1", "deviceclasses", namespaced=False)
@@ -210,7 +210,7 @@ async def test_of_classes_of_one_second_the_first_by_name_counts(here: World):
     await both(here, 3)
 
 
-@told
+@with_the_quota
 async def test_init_containers_count_where_the_pod_needs_most(here: World):
     """5004-QUOTA-09: three for a moment, two later, of which one beside the other."""
     init = [container("setup", gpu=3), container("proxy", keeps_running=True, gpu=1)]
@@ -220,7 +220,7 @@ async def test_init_containers_count_where_the_pod_needs_most(here: World):
     await both(here, 5)
 
 
-@told
+@with_the_quota
 async def test_the_controller_may_list_device_classes(here: World):
     """5004-QUOTA-14: Resource Quota: for that, the controller needs the permission to list the device
     classes."""

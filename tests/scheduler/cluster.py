@@ -207,7 +207,7 @@ class Cluster:
     async def condition(self, name: str) -> Fields:
         """The pod's PodScheduled condition, once it says that it cannot be placed."""
 
-        async def told() -> Fields | None:
+        async def reported() -> Fields | None:
             found = await self.get("pods", name)
             conditions = (
                 (found.fields.get("status") or {}).get("conditions") or () if found is not None else ()
@@ -216,7 +216,7 @@ class Cluster:
                 (c for c in conditions if c["type"] == "PodScheduled" and c["status"] == "False"), None
             )
 
-        return await self.until(told, f"{name} told why it waits")
+        return await self.until(reported, f"{name} told why it waits")
 
     async def held(self) -> dict[str, list[str]]:
         """Which claim holds which devices."""

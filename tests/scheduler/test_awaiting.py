@@ -66,11 +66,11 @@ def says(*wanted: str) -> Callable[[Known], str | None]:
     return lambda known: words if (words := words_of(known)) in wanted else None
 
 
-def story(told: Callable[[Cluster, Awaiting, Line], Awaitable[None]]) -> None:
+def run_story(story: Callable[[Cluster, Awaiting, Line], Awaitable[None]]) -> None:
     async def whole(here: Cluster) -> None:
         line = Line(here)
         awaiting = Awaiting(Client(line))
-        await told(here, awaiting, line)
+        await story(here, awaiting, line)
         assert not awaiting._waits, "whoever has what they waited for listens no more"
 
     tell(whole, started=False)
@@ -83,15 +83,15 @@ async def begun(waiting: asyncio.Task[Any], line: Line, requests: int = 1) -> No
 
 
 def test_what_is_so_already_is_not_waited_for():
-    async def told(here: Cluster, awaiting: Awaiting, line: Line) -> None:
+    async def story(here: Cluster, awaiting: Awaiting, line: Line) -> None:
         await put(here, "ready")
         assert await awaiting.until([ONE], says("ready"), LONG_S) == "ready"
 
-    story(told)
+    run_story(story)
 
 
 def test_news_wake_who_waits_and_nothing_is_asked_for_meanwhile():
-    async def told(here: Cluster, awaiting: Awaiting, line: Line) -> None:
+    async def story(here: Cluster, awaiting: Awaiting, line: Line) -> None:
         first = await put(here, "begun")
         waiting = asyncio.create_task(awaiting.until([ONE], says("ready"), math.inf))
         await begun(waiting, line)
@@ -102,11 +102,11 @@ def test_news_wake_who_waits_and_nothing_is_asked_for_meanwhile():
         assert await asyncio.wait_for(waiting, LONG_S) == "ready"
         assert len(line.requests) == 1
 
-    story(told)
+    run_story(story)
 
 
 def test_news_of_others_wake_nobody():
-    async def told(here: Cluster, awaiting: Awaiting, line: Line) -> None:
+    async def story(here: Cluster, awaiting: Awaiting, line: Line) -> None:
         await put(here, "begun")
         asked: list[str] = []
         waiting = asyncio.create_task(
@@ -120,13 +120,13 @@ def test_news_of_others_wake_nobody():
         waiting.cancel()
         await asyncio.wait([waiting])
 
-    story(told)
+    run_story(story)
 
 
 def test_what_is_told_while_the_answer_is_on_its_way_is_not_lost():
     """The answer was read before the change, and arrives after the news of it."""
 
-    async def told(here: Cluster, awaiting: Awaiting, line: Line) -> None:
+    async def story(here: Cluster, awaiting: Awaiting, line: Line) -> None:
         first = await put(here, "begun")
         line.answers.clear()
         waiting = asyncio.create_task(awaiting.until([ONE], says("ready"), LONG_S))
@@ -135,13 +135,13 @@ def test_what_is_told_while_the_answer_is_on_its_way_is_not_lost():
         line.answers.set()
         assert await asyncio.wait_for(waiting, LONG_S) == "ready"
 
-    story(told)
+    run_story(story)
 
 
 def test_news_that_are_older_than_the_answer_are_not_believed():
     """A watch may be behind: what it tells now was so before the server was asked."""
 
-    async def told(here: Cluster, awaiting: Awaiting, line: Line) -> None:
+    async def story(here: Cluster, awaiting: Awaiting, line: Line) -> None:
         old = await put(here, "lost")
         await put(here, "begun")
         waiting = asyncio.create_task(awaiting.until([ONE], says("lost", "ready"), LONG_S))
@@ -151,11 +151,11 @@ def test_news_that_are_older_than_the_answer_are_not_believed():
         awaiting.hear(MAPS, Updated(old, await put(here, "ready")))
         assert await asyncio.wait_for(waiting, LONG_S) == "ready"
 
-    story(told)
+    run_story(story)
 
 
 def test_what_is_gone_is_known_to_be_gone():
-    async def told(here: Cluster, awaiting: Awaiting, line: Line) -> None:
+    async def story(here: Cluster, awaiting: Awaiting, line: Line) -> None:
         assert await awaiting.until([ONE], says("gone"), LONG_S) == "gone"
         first = await put(here, "begun")
         waiting = asyncio.create_task(awaiting.until([ONE], says("gone"), LONG_S))
@@ -163,11 +163,11 @@ def test_what_is_gone_is_known_to_be_gone():
         awaiting.hear(MAPS, Deleted(first))
         assert await asyncio.wait_for(waiting, LONG_S) == "gone"
 
-    story(told)
+    run_story(story)
 
 
 def test_an_answer_that_is_overtaken_by_the_end_does_not_bring_anything_back():
-    async def told(here: Cluster, awaiting: Awaiting, line: Line) -> None:
+    async def story(here: Cluster, awaiting: Awaiting, line: Line) -> None:
         first = await put(here, "begun")
         line.answers.clear()
         waiting = asyncio.create_task(awaiting.until([ONE], says("begun", "gone"), LONG_S))
@@ -176,11 +176,11 @@ def test_an_answer_that_is_overtaken_by_the_end_does_not_bring_anything_back():
         line.answers.set()
         assert await asyncio.wait_for(waiting, LONG_S) == "gone"
 
-    story(told)
+    run_story(story)
 
 
 def test_the_end_of_an_earlier_object_says_nothing_of_a_later_one():
-    async def told(here: Cluster, awaiting: Awaiting, line: Line) -> None:
+    async def story(here: Cluster, awaiting: Awaiting, line: Line) -> None:
         first = await put(here, "earlier")
         await here.client.resource("", "v1", "configmaps").delete("one", NS)
         await put(here, "later")
@@ -191,21 +191,21 @@ def test_the_end_of_an_earlier_object_says_nothing_of_a_later_one():
         waiting.cancel()
         await asyncio.wait([waiting])
 
-    story(told)
+    run_story(story)
 
 
 def test_who_waited_too_long_is_told_how_it_stands():
-    async def told(here: Cluster, awaiting: Awaiting, line: Line) -> None:
+    async def story(here: Cluster, awaiting: Awaiting, line: Line) -> None:
         await put(here, "begun")
         late = await awaiting.until([ONE], says("ready"), 0.05)
         assert isinstance(late, Late)
         assert words_of(late.known) == "begun"
 
-    story(told)
+    run_story(story)
 
 
 def test_what_the_judge_raises_ends_the_waiting():
-    async def told(here: Cluster, awaiting: Awaiting, line: Line) -> None:
+    async def story(here: Cluster, awaiting: Awaiting, line: Line) -> None:
         def refuses(known: Known) -> None:
             raise LookupError(words_of(known))
 
@@ -213,11 +213,11 @@ def test_what_the_judge_raises_ends_the_waiting():
         with pytest.raises(LookupError, match="begun"):
             await awaiting.until([ONE], refuses, LONG_S)
 
-    story(told)
+    run_story(story)
 
 
 def test_several_may_wait_for_one_object_and_one_for_several():
-    async def told(here: Cluster, awaiting: Awaiting, line: Line) -> None:
+    async def story(here: Cluster, awaiting: Awaiting, line: Line) -> None:
         two = Subject(MAPS, Key(NS, "two"))
         first = await put(here, "begun")
         await put(here, "ready", "two")
@@ -232,4 +232,4 @@ def test_several_may_wait_for_one_object_and_one_for_several():
         awaiting.hear(MAPS, Updated(first, await put(here, "ready")))
         assert await asyncio.wait_for(waiting, LONG_S) == [True, "ready"]
 
-    story(told)
+    run_story(story)

@@ -310,7 +310,7 @@ def test_a_claim_that_goes_meanwhile_keeps_the_pod_waiting_for_the_next(again: b
         await here.claim("c")
         await here.pod("p", claim="c")
         if not again:
-            await told(here, "p", 'resourceclaim "c" not found')
+            await until_it_says(here, "p", 'resourceclaim "c" not found')
             await here.claim("c", count=2)
         await here.bound("p")
         assert [len(held) for held in (await here.held()).values()] == [2]
@@ -347,7 +347,7 @@ async def is_free(here: Cluster, claim: str) -> bool:
     return found is not None and not _status(found) and not found.metadata.finalizers
 
 
-async def told(here: Cluster, name: str, words: str) -> str:
+async def until_it_says(here: Cluster, name: str, words: str) -> str:
     async def says() -> str:
         message = str((await here.condition(name)).get("message"))
         return message if words in message else ""

@@ -192,12 +192,12 @@ def test_a_claim_that_is_taken_back_is_waited_for_no_more():
         nothing = {"allocation": None, "reservedFor": None, "devices": None}
         await here.resource("resourceclaims").patch(claim.name, {"status": nothing}, NS, subresource="status")
 
-        async def told() -> bool:
+        async def reported() -> bool:
             events = await here.all("events")
             words = "claim one was taken back while its devices were made ready"
             return any(words in one.fields["message"] for one in events)
 
-        await here.until(told, "told why")
+        await here.until(reported, "told why")
 
     tell(story)
 

@@ -141,10 +141,10 @@ def test_a_pod_that_cannot_be_read_says_so_in_an_event():
         odd = made.changed({"spec": {"containers": "many"}})
         here.scheduler._put(News(PODS, Updated(made, odd)))
 
-        async def told() -> bool:
+        async def reported() -> bool:
             events = await here.client.resource("", "v1", "events").list("default")
             return any("cannot read this pod" in one.fields.get("message", "") for one in events.objects)
 
-        await here.until(told, "an event")
+        await here.until(reported, "an event")
 
     tell(story)

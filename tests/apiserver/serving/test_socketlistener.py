@@ -41,7 +41,7 @@ def loops(request):
     asyncio.set_event_loop_policy(None)
 
 
-def told(story):
+def run_story(story):
     asyncio.run(asyncio.wait_for(story, 20))
 
 
@@ -97,7 +97,7 @@ def test_the_socket_is_for_its_owner_alone(tmp_path):
             assert stat.S_ISSOCK(found.st_mode) and stat.S_IMODE(found.st_mode) == 0o600
         assert not (tmp_path / "api.sock").exists()
 
-    told(story())
+    run_story(story())
 
 
 def test_another_user_gets_no_answer(tmp_path, monkeypatch):
@@ -111,7 +111,7 @@ def test_another_user_gets_no_answer(tmp_path, monkeypatch):
             with pytest.raises((EOFError, ConnectionError)):
                 await raw.meet().ask(1).next()
 
-    told(story())
+    run_story(story())
 
 
 def test_what_an_earlier_server_left_gives_way_and_anything_else_does_not(tmp_path):
@@ -128,7 +128,7 @@ def test_what_an_earlier_server_left_gives_way_and_anything_else_does_not(tmp_pa
         with pytest.raises(FileExistsError, match="in the way"):
             await SocketListener(fine, Traffic()).open(path)
 
-    told(story())
+    run_story(story())
 
 
 def test_whoever_is_named_is_an_authenticated_user(tmp_path):
@@ -144,7 +144,7 @@ def test_whoever_is_named_is_an_authenticated_user(tmp_path):
             assert (await raw.answer()).body == b"ann staff,system:authenticated"
             assert (await raw.answer()).body == b"bob system:authenticated"
 
-    told(story())
+    run_story(story())
 
 
 def test_answers_come_in_the_order_in_which_they_are_ready(tmp_path):
@@ -163,7 +163,7 @@ def test_answers_come_in_the_order_in_which_they_are_ready(tmp_path):
             gate.set()
             assert (await raw.next()).number == 1
 
-    told(story())
+    run_story(story())
 
 
 BAD = {
@@ -197,7 +197,7 @@ def test_what_cannot_be_read_ends_its_connection_and_no_other(tmp_path, bad):
             assert listener.being_answered == 0
             await client.close()
 
-    told(story())
+    run_story(story())
 
 
 def test_what_is_too_large_is_refused(tmp_path):
@@ -215,7 +215,7 @@ def test_what_is_too_large_is_refused(tmp_path):
             assert (await client.send(GET)).status == 200
             await client.close()
 
-    told(story())
+    run_story(story())
 
 
 def test_more_than_fits_is_told_to_come_back(tmp_path, monkeypatch):
@@ -244,7 +244,7 @@ def test_more_than_fits_is_told_to_come_back(tmp_path, monkeypatch):
             with pytest.raises((EOFError, ConnectionError)):
                 await other.meet(2).meet(3).next()
 
-    told(story())
+    run_story(story())
 
 
 def endless(ended, size=300_000):
@@ -288,7 +288,7 @@ def test_a_stream_waits_for_its_reader_and_nobody_else_waits_for_it(tmp_path, mo
                     pass
             await client.close()
 
-    told(story())
+    run_story(story())
 
 
 def test_answers_that_a_process_does_not_read_are_not_made(tmp_path):
@@ -321,7 +321,7 @@ def test_answers_that_a_process_does_not_read_are_not_made(tmp_path):
             await client.close()
             raw.writer.close()
 
-    told(story())
+    run_story(story())
 
 
 def test_a_process_that_reads_nothing_loses_its_connection(tmp_path, monkeypatch):
@@ -342,7 +342,7 @@ def test_a_process_that_reads_nothing_loses_its_connection(tmp_path, monkeypatch
             await until(lambda: not listener.connections)
             raw.writer.close()
 
-    told(story())
+    run_story(story())
 
 
 @pytest.mark.parametrize("leaving", ["the stream", "the connection"])
@@ -359,7 +359,7 @@ def test_a_stream_ends_when_its_reader_leaves(tmp_path, leaving):
             await until(lambda: not any(one._answering for one in listener.connections))
             await client.close()
 
-    told(story())
+    run_story(story())
 
 
 def test_a_write_that_has_begun_is_carried_out_and_a_read_is_not(tmp_path):
@@ -396,7 +396,7 @@ def test_a_write_that_has_begun_is_carried_out_and_a_read_is_not(tmp_path):
             assert listener.being_answered == 0
             await client.close()
 
-    told(story())
+    run_story(story())
 
 
 def test_a_request_whose_end_never_came_is_not_carried_out(tmp_path):
@@ -418,7 +418,7 @@ def test_a_request_whose_end_never_came_is_not_carried_out(tmp_path):
             await until(lambda: not listener.connections)
         assert handled == []
 
-    told(story())
+    run_story(story())
 
 
 def test_a_handler_that_fails_is_an_answer(tmp_path):
@@ -432,7 +432,7 @@ def test_a_handler_that_fails_is_an_answer(tmp_path):
             assert listener.being_answered == 0
             await client.close()
 
-    told(story())
+    run_story(story())
 
 
 @pytest.mark.parametrize("size", [5, 3_000_000, 70_000_000])
@@ -448,7 +448,7 @@ def test_an_answer_is_whole_whatever_its_size(tmp_path, size):
             assert (await client.send(Request("HEAD", "/x"))).body == b""
             await client.close()
 
-    told(story())
+    run_story(story())
 
 
 def test_closing_lets_what_is_being_answered_finish_and_ends_streams(tmp_path):
@@ -479,7 +479,7 @@ def test_closing_lets_what_is_being_answered_finish_and_ends_streams(tmp_path):
                 await client.send(GET)
             await client.close()
 
-    told(story())
+    run_story(story())
 
 
 def test_a_deadline_is_kept_though_there_is_one_timer_for_all(tmp_path):
@@ -504,7 +504,7 @@ def test_a_deadline_is_kept_though_there_is_one_timer_for_all(tmp_path):
             assert (await client.send(GET)).body == b"/x"
             await client.close()
 
-    told(story())
+    run_story(story())
 
 
 def test_a_server_that_says_nonsense_loses_the_client(tmp_path):
@@ -527,7 +527,7 @@ def test_a_server_that_says_nonsense_loses_the_client(tmp_path):
         await client.close()
         server.close()
 
-    told(story())
+    run_story(story())
 
 
 def test_an_answer_that_is_endless_is_given_up(tmp_path, monkeypatch):
@@ -542,7 +542,7 @@ def test_an_answer_that_is_endless_is_given_up(tmp_path, monkeypatch):
             await asyncio.wait_for(ended.wait(), 5)
             await client.close()
 
-    told(story())
+    run_story(story())
 
 
 def test_a_request_that_is_taken_back_at_once_leaves_no_trace(tmp_path):
@@ -562,7 +562,7 @@ def test_a_request_that_is_taken_back_at_once_leaves_no_trace(tmp_path):
             (connection,) = listener.connections
             assert listener.being_answered == 0 and not connection._answering
 
-    told(story())
+    run_story(story())
 
 
 def test_there_are_only_so_many_streams_on_a_connection(tmp_path, monkeypatch):
@@ -577,7 +577,7 @@ def test_there_are_only_so_many_streams_on_a_connection(tmp_path, monkeypatch):
                 assert frame.number == 1
             assert frames.read_answer(frame.payload).status == 429
 
-    told(story())
+    run_story(story())
 
 
 def test_a_large_piece_is_cut_so_that_others_have_a_turn(tmp_path):
@@ -599,4 +599,4 @@ def test_a_large_piece_is_cut_so_that_others_have_a_turn(tmp_path):
             assert b"".join(pieces) == bytes(range(256)) * 10_000
             assert max(map(len, pieces)) <= socketlistener.PIECE_BYTES
 
-    told(story())
+    run_story(story())

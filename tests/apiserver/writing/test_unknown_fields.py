@@ -22,11 +22,11 @@ ODD = {
 }
 
 
-def told(*paths):
+def warnings_of(*paths):
     return [f'299 - "unknown field \\"{path}\\""' for path in paths]
 
 
-TOLD = told("spec.strange", "spec.containers[0].stranger")
+WARNINGS = warnings_of("spec.strange", "spec.containers[0].stranger")
 
 
 def is_clean(api, path):
@@ -43,31 +43,31 @@ def wrote(answer, warnings):
 
 
 def test_create(api):
-    wrote(api("POST", PODS, ODD, dryRun="All"), TOLD)
-    wrote(api("POST", PODS, ODD), TOLD)
+    wrote(api("POST", PODS, ODD, dryRun="All"), WARNINGS)
+    wrote(api("POST", PODS, ODD), WARNINGS)
     assert is_clean(api, f"{PODS}/web")
 
 
 def test_create_in_yaml(api):
-    wrote(api("POST", PODS, yaml.safe_dump(ODD).encode(), media="application/yaml"), TOLD)
+    wrote(api("POST", PODS, yaml.safe_dump(ODD).encode(), media="application/yaml"), WARNINGS)
     assert is_clean(api, f"{PODS}/web")
 
 
 def test_update(api):
     made = api("POST", PODS, POD).body
     made["spec"]["containers"][0]["stranger"] = made["spec"]["strange"] = 1
-    wrote(api("PUT", f"{PODS}/web", made), TOLD)
+    wrote(api("PUT", f"{PODS}/web", made), WARNINGS)
     assert is_clean(api, f"{PODS}/web")
 
 
 def test_status(api):
     api("POST", PODS, POD)
     odd = {**POD, "status": {"phase": "Running", "strange": 1}}
-    wrote(api("PUT", f"{PODS}/web/status", odd), told("status.strange"))
+    wrote(api("PUT", f"{PODS}/web/status", odd), warnings_of("status.strange"))
     patch = {"status": {"strange": 1, "reason": "x"}}
     for kind in ("merge-patch", "strategic-merge-patch"):
         answer = api("PATCH", f"{PODS}/web/status", patch, media=f"application/{kind}+json")
-        wrote(answer, told("status.strange"))
+        wrote(answer, warnings_of("status.strange"))
     assert is_clean(api, f"{PODS}/web")
 
 
@@ -87,13 +87,13 @@ def test_patches(api, media, patch):
     assert strict.status == 400
     assert 'strict decoding error: unknown field "spec.strange"' in strict.body["message"]
     for _ in range(2):
-        wrote(api("PATCH", f"{PODS}/web", patch, **how), told("spec.strange"))
+        wrote(api("PATCH", f"{PODS}/web", patch, **how), warnings_of("spec.strange"))
     assert is_clean(api, f"{PODS}/web")
 
 
 def test_an_apply_that_creates(api):
     how = {"media": "application/apply-patch+yaml", "fieldManager": "me"}
-    wrote(api("PATCH", f"{PODS}/web", ODD, **how), TOLD)
+    wrote(api("PATCH", f"{PODS}/web", ODD, **how), WARNINGS)
     assert is_clean(api, f"{PODS}/web")
 
 
@@ -105,7 +105,7 @@ def test_every_version(api, version):
     made = api("POST", CLAIMS.format(version), claim)
     assert made.status == 201
     unknown = [text for text in made.warnings if "unknown" in text]
-    assert unknown == told("spec.strange", "spec.devices.requests[0].strange")
+    assert unknown == warnings_of("spec.strange", "spec.devices.requests[0].strange")
     assert is_clean(api, CLAIMS.format("v1") + "/c")
 
 
@@ -113,26 +113,26 @@ def test_subresources(api):
     """Each has a shape of its own, which is warned about and held to just the same."""
     api("POST", PODS, POD)
     bound = api("POST", f"{PODS}/web/binding", {"target": {"name": "n", "strange": 1}})
-    wrote(bound, told("target.strange"))
+    wrote(bound, warnings_of("target.strange"))
     eviction = {"metadata": {"name": "web"}, "strange": 1}
     assert api("POST", f"{PODS}/web/eviction", eviction, fieldValidation="Strict").status == 400
-    wrote(api("POST", f"{PODS}/web/eviction", eviction), told("strange"))
+    wrote(api("POST", f"{PODS}/web/eviction", eviction), warnings_of("strange"))
     template = {"metadata": {"labels": {"a": "b"}}, "spec": SPEC}
     wanted = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
     api("POST", DEPLOYMENTS, {"metadata": {"name": "d"}, "spec": wanted})
     scale = {"spec": {"replicas": 2, "strange": 1}}
-    wrote(api("PUT", f"{DEPLOYMENTS}/d/scale", scale), told("spec.strange"))
+    wrote(api("PUT", f"{DEPLOYMENTS}/d/scale", scale), warnings_of("spec.strange"))
     patched = api("PATCH", f"{DEPLOYMENTS}/d/scale", scale, media="application/merge-patch+json")
-    wrote(patched, told("spec.strange"))
+    wrote(patched, warnings_of("spec.strange"))
     accounts = "/api/v1/namespaces/default/serviceaccounts"
     api("POST", accounts, {"metadata": {"name": "a"}})
     token = api("POST", f"{accounts}/a/token", {"spec": {"audiences": ["x"], "strange": 1}})
-    wrote(token, told("spec.strange"))
+    wrote(token, warnings_of("spec.strange"))
     review = {"spec": {"resourceAttributes": {"verb": "get", "strange": 1}}}
     asked = api("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
-    wrote(asked, told("spec.resourceAttributes.strange"))
+    wrote(asked, warnings_of("spec.resourceAttributes.strange"))
     namespace = {**api("GET", "/api/v1/namespaces/default").body, "spec": {"finalizers": [], "strange": 1}}
-    wrote(api("PUT", "/api/v1/namespaces/default/finalize", namespace), told("spec.strange"))
+    wrote(api("PUT", "/api/v1/namespaces/default/finalize", namespace), warnings_of("spec.strange"))
     assert is_clean(api, f"{DEPLOYMENTS}/d")
 
 
@@ -168,7 +168,7 @@ def test_a_schema_inside_a_definition_is_typed_to_the_bottom(api):
     made = api("POST", CRDS, {"metadata": {"name": "bags.example.com"}, "spec": body})
     inside = "schema.openAPIV3Schema.properties.spec.properties.bag.additionalProperties.items"
     here = "spec.versions[0]"
-    wrote(made, told(f"{here}.{inside}.strange", f"{here}.subresources.status.strange"))
+    wrote(made, warnings_of(f"{here}.{inside}.strange", f"{here}.subresources.status.strange"))
     assert is_clean(api, f"{CRDS}/bags.example.com")
 
 

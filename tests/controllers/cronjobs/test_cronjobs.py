@@ -120,10 +120,10 @@ def test_a_job_that_has_the_name_and_is_not_the_cron_jobs_own_is_not_adopted_and
         await cron_jobs(here).patch("backup", {"spec": {"suspend": False}}, NS)
         events = here.client.resource("", "v1", "events")
 
-        async def told() -> bool:
+        async def reported() -> bool:
             return any(one.fields["reason"] == "UnexpectedJob" for one in (await events.list(NS)).objects)
 
-        await here.until(told)
+        await here.until(reported)
         await cron_jobs(here).patch("backup", {"spec": {"suspend": True}}, NS)
         await here.quiet()
         found = (await jobs(here).list(NS)).objects

@@ -115,17 +115,17 @@ def test_events_tell_of_scaling_and_of_nothing_else():
             await set_image(here, "app:2")
             await rolled_out(here, 1)
 
-        async def told() -> list[str]:
+        async def scalings() -> list[str]:
             found = (await here.client.resource("", "v1", "events").list(NS)).objects
             texts = [one.fields["message"] for one in found if one.fields["reason"] == "ScalingReplicaSet"]
             return [text.partition(" from ")[2] for text in texts]
 
         async def all_told() -> bool:
-            return len(await told()) >= 3
+            return len(await scalings()) >= 3
 
         await here.until(all_told)
         await here.quiet()
-        assert sorted(await told()) == ["0 to 1", "0 to 1", "1 to 0"]
+        assert sorted(await scalings()) == ["0 to 1", "0 to 1", "1 to 0"]
 
     tell(story, *BOTH)
 
@@ -256,11 +256,11 @@ def test_a_paused_deployment_is_scaled_and_not_rolled():
             await apps(here).patch("web", {"spec": {"paused": True}}, NS)
             await set_image(here, "app:2")
 
-            async def told() -> bool:
+            async def reported() -> bool:
                 live = await apps(here).get("web", NS)
                 return condition(live, "Progressing").get("reason") == "DeploymentPaused"
 
-            await here.until(told)
+            await here.until(reported)
             await apps(here).scale("web", NS, 4)
 
             async def four() -> bool:

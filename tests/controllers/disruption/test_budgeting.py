@@ -341,12 +341,12 @@ def test_pods_that_nobody_scales_allow_nothing_and_the_budget_says_why():
             await here.pods.evict("p0", NS)
         assert refused.value.causes[0].message.endswith("cannot be judged: " + said["message"])
 
-        async def told() -> bool:
+        async def reported() -> bool:
             events = (await here.client.resource("", "v1", "events").list(NS)).objects
             reasons = [one.fields["reason"] for one in events]
             return reasons.count("CalculateExpectedPodCountFailed") == 1
 
-        await here.until(told)
+        await here.until(reported)
         await here.pods.patch("p0", {"metadata": {"ownerReferences": [owned_by(owner)]}}, NS)
         said = condition(await stands(here, disruptionsAllowed=1))
         assert (said["reason"], said["message"]) == ("SufficientPods", "")

@@ -210,11 +210,11 @@ def test_a_reference_does_not_reach_into_another_namespace():
         await gone(here, "child")
         events = here.client.resource("", "v1", "events")
 
-        async def told() -> bool:
+        async def reported() -> bool:
             found = [one.fields["reason"] for one in (await events.list(NS)).objects]
             return "OwnerRefInvalidNamespace" in found
 
-        await here.until(told)
+        await here.until(reported)
         assert await maps(here).get("owner", "other")
 
     tell(story, CONTROLLER)

@@ -72,11 +72,11 @@ def test_it_waits_for_finalizers_and_tells_whose():
         await config_map(here, "held", finalizers=["example.com/hold"])
         await spaces(here).delete("leaving")
 
-        async def told() -> Any:
+        async def reported() -> Any:
             found = await conditions(here)
             return found if found.get("NamespaceFinalizersRemaining", {}).get("status") == "True" else None
 
-        found = await here.until(told)
+        found = await here.until(reported)
         assert "example.com/hold" in found["NamespaceFinalizersRemaining"]["message"]
         assert found["NamespaceFinalizersRemaining"]["reason"] == "SomeFinalizersRemain"
         assert "configmaps: 1" in found["NamespaceContentRemaining"]["message"]

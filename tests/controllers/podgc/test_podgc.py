@@ -66,11 +66,11 @@ def test_a_lost_pod_is_told_to_have_failed():
     async def story(here: World) -> None:
         await here.pods.create(pod("a", "nowhere", finalizers=["example.com/hold"]))
 
-        async def told() -> Any:
+        async def reported() -> Any:
             live = await here.pods.get("a", NS)
             return live if live.metadata.deletion_timestamp else None
 
-        live = await here.until(told)
+        live = await here.until(reported)
         assert live.fields["status"]["phase"] == "Failed"
         (condition,) = [c for c in live.fields["status"]["conditions"] if c["type"] == "DisruptionTarget"]
         assert condition["reason"] == "DeletionByPodGC"

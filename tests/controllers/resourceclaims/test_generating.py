@@ -101,11 +101,11 @@ async def test_a_missing_template_is_told_on_the_pod_and_its_arrival_is_enough(h
     await here.pods.create(pod())
     events = here.client.resource("", "v1", "events")
 
-    async def told():
+    async def reported():
         found = [e for e in (await events.list(NS)).objects if e.fields["involvedObject"]["name"] == "p"]
         return found and found[0].fields.get("count", 1) >= 3 and found
 
-    (event,) = await here.until(told)
+    (event,) = await here.until(reported)
     assert event.fields["reason"] == "FailedResourceClaimCreation"
     assert event.fields["type"] == "Warning"
     assert event.fields["message"].startswith('PodResourceClaim gpu: resource claim template "t":')
