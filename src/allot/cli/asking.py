@@ -32,7 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(name: str, options: argparse.Namespace, question: Question) -> int:
     """Exit status 0: answered; 1: it could not be asked, or what the answer depends on may not be read
-    (UNANSWERED); 2: there is no such object."""
+    (UNANSWERED); 2: what was asked about is not there, or cannot be read."""
     try:
         gates: Gates = options.feature_gates
         access = kubeconfig.load(options.kubeconfig or "", context=options.context)

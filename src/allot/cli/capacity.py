@@ -3,7 +3,8 @@
 The claim is that of a ResourceClaimTemplate in the cluster (`--template NAME`) or one in a
 file (`--claim FILE`: a ResourceClaim or a ResourceClaimTemplate, as JSON or YAML). Computed
 by allocating on copies until nothing fits any more. Without the right to see what others have,
-the answer is how many fit at most, and the exit status is 1.
+the answer is how many fit at most, and the exit status is 1. It is 2 where there is no such claim
+or template, or what is given is none.
 """
 
 import argparse
@@ -53,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
         except NotAClaim as wrong:
             for problem in wrong.problems:
                 print(f"allot capacity: {problem}", file=sys.stderr)
-            return 1
+            return 2
         reading = await scheduler.read(client, gates, namespace)
         asking.tell_unread("capacity", [one.words for one in reading.unread])
         if reading.hides_supply:
@@ -62,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
         room = scheduler.room_for([claim], reading.snapshot, RandomIds(random.Random(0)))
         if isinstance(room, Refused):
             print(f"allot capacity: {room.error}", file=sys.stderr)
-            return 1
+            return 2
         is_certain = not reading.hides_use
         told = {**room.as_json(), "certain": is_certain}
         print(json.dumps(told) if options.json else _text(room, is_certain))

@@ -30,7 +30,7 @@ from allot.api import (
     schema,
 )
 from allot.api import Path as FieldPath
-from allot.base import Clock
+from allot.base import Clock, os_reason
 from allot.cel import CompileError, Features, compile_attribute, compile_selector
 
 _KINDS = {
@@ -113,6 +113,8 @@ def _claims(path: Path) -> list[Fields]:
         documents = list(yaml.safe_load_all(sys.stdin if str(path) == "-" else path.read_text()))
         claims = [one for one in documents if isinstance(one, dict) and one.get("kind") in _KINDS]
         plain: list[Fields] = json.loads(json.dumps(claims, default=str))  # YAML has dates and other keys
+    except OSError as refused:
+        raise NotAClaim(f"{path} cannot be read: {os_reason(refused)}") from None
     except UnicodeDecodeError:
         raise NotAClaim(f"{path} is not text") from None
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as wrong:
