@@ -2,6 +2,8 @@
 
 import logging
 import socket
+import threading
+import time
 
 import pytest
 
@@ -39,6 +41,45 @@ def test_a_port_that_is_taken_is_one_line(tmp_path):
     assert done.returncode == 1
     where = f"cannot listen on 127.0.0.1 port {port}"
     assert done.stderr == f"allot apiserver: {where}: Address already in use (port 0 picks a free one)\n"
+
+
+@pytest.mark.parametrize("command", ["apiserver", "up"])
+def test_an_address_of_another_machine_is_one_line_and_leaves_no_lock(tmp_path, command):
+    done = allot(command, "--data-dir", str(tmp_path / "d"), "--port", "0", "--host", "192.0.2.1")
+    assert done.returncode == 1
+    where = "cannot listen on 192.0.2.1 port 0: this is no address of this machine"
+    assert done.stderr == f"allot {command}: {where}\n"
+    assert not list((tmp_path / "d").glob("*.lock"))
+
+
+def test_a_name_server_that_does_not_answer_is_not_waited_for(tmp_path, monkeypatch, capsys):
+    """Neither to begin nor to end."""
+    asked, answered = threading.Event(), threading.Event()
+
+    def look_up(*arguments, **options):
+        asked.set()
+        answered.wait(60)
+        raise OSError("too late")
+
+    monkeypatch.setattr("allot.apiserver.serving.accepting.LOOK_UP_S", 0.2)
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    command = ["apiserver", "--data-dir", str(tmp_path / "d"), "--port", "0", "--store", "memory"]
+    began_s = time.monotonic()
+    assert main([*command, "--host", "slow.example"]) == 1
+    assert asked.is_set() and time.monotonic() - began_s < 30
+    answered.set()
+    where = "cannot listen on slow.example port 0"
+    assert capsys.readouterr().err.endswith(
+        f"allot apiserver: {where}: no name server has told its address\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["apiserver", "up"])
+def test_a_file_in_place_of_the_data_directory_is_said_to_be_none(tmp_path, command):
+    (tmp_path / "d").write_text("mine")
+    done = allot(command, "--data-dir", str(tmp_path / "d"), "--port", "0")
+    assert done.returncode == 1
+    assert done.stderr == f"allot {command}: {tmp_path / 'd'}: is there, and is no directory\n"
 
 
 def test_a_store_that_is_away_is_said_to_be_waited_for(tmp_path, caplog, monkeypatch):

@@ -9,6 +9,7 @@ Directories are 0700 and keys 0600 from the first moment; a file appears whole o
 not at all; two processes that start at once on one data directory agree.
 """
 
+import errno
 import fcntl
 import os
 from collections.abc import Iterable, Iterator
@@ -92,7 +93,10 @@ def _require_private(path: Path) -> None:
 
 
 def private_directory(path: Path) -> Path:
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except FileExistsError:
+        raise NotADirectoryError(errno.ENOTDIR, "is there, and is no directory", str(path)) from None
     if path.stat().st_mode & 0o077:
         path.chmod(0o700)
     return path

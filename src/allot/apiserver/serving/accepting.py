@@ -12,6 +12,9 @@ import logging
 import resource
 import socket
 import ssl
+import threading
+from concurrent.futures import Future, InvalidStateError
+from typing import Any
 
 from .connection import Connection, Connections
 
@@ -25,6 +28,7 @@ _KERNEL_BYTES = 256 * 1024
 """What the kernel keeps for a connection in each direction. By itself it would take megabytes of an answer
 that nobody reads, and of a body that waits for its turn."""
 _HANDSHAKE_S = 10.0
+LOOK_UP_S = 10.0
 _CLOSING_S = 5.0
 _OUT_OF_FILES_S = 0.1
 
@@ -103,11 +107,9 @@ class Accepting:
 
 async def _bound(host: str, port: int) -> list[socket.socket]:
     """A socket for each address of the host; all of them on one port."""
-    loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     sockets: list[socket.socket] = []
     try:
-        for family, address in dict.fromkeys((one[0], one[4]) for one in found):
+        for family, address in await _addresses(host, port):
             if port == 0 and sockets:
                 address = (address[0], sockets[0].getsockname()[1], *address[2:])
             try:
@@ -130,3 +132,25 @@ async def _bound(host: str, port: int) -> list[socket.socket]:
     if not sockets:
         raise OSError(errno.EADDRNOTAVAIL, f"no address of {host or 'this machine'} can be listened on")
     return sockets
+
+
+async def _addresses(host: str, port: int) -> list[tuple[int, tuple[Any, ...]]]:
+    """In a thread that nobody waits for: a name server that does not answer would hold up the end of the
+    process too."""
+    looked_up: Future[list[Any]] = Future()
+
+    def look_up() -> None:
+        with contextlib.suppress(InvalidStateError):  # it took too long
+            try:
+                looked_up.set_result(
+                    socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+                )
+            except OSError as unknown:
+                looked_up.set_exception(unknown)
+
+    threading.Thread(target=look_up, name=f"address of {host}", daemon=True).start()
+    try:
+        found = await asyncio.wait_for(asyncio.wrap_future(looked_up), LOOK_UP_S)
+    except TimeoutError:
+        raise TimeoutError(errno.ETIMEDOUT, f"no address of {host} within {LOOK_UP_S:g} s") from None
+    return list(dict.fromkeys((one[0], one[4]) for one in found))

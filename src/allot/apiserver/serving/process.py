@@ -224,9 +224,17 @@ async def _listen(listener: Listener, local: SocketListener, options: ServingOpt
 
 
 def _no_address(options: ServingOptions, refused: OSError) -> OSError:
-    taken = refused.errno == errno.EADDRINUSE
-    what = f"cannot listen on {options.host or '*'} port {options.port}: {os_reason(refused)}"
-    return OSError(refused.errno, f"{what} (port 0 picks a free one)" if taken else what)
+    what = f"cannot listen on {options.host or '*'} port {options.port}"
+    match refused.errno:
+        case errno.EADDRINUSE:
+            why = f"{os_reason(refused)} (port 0 picks a free one)"
+        case errno.EADDRNOTAVAIL:
+            why = "this is no address of this machine"
+        case errno.ETIMEDOUT:
+            why = "no name server has told its address"
+        case _:
+            why = os_reason(refused)
+    return OSError(refused.errno, f"{what}: {why}")
 
 
 def _reached_as(options: ServingOptions) -> tuple[str, ...]:
