@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import sys
 
 import pytest
+import uvloop
 
 from allot.api import Response
 from allot.apiserver.fairness import shares, unread
@@ -24,6 +26,77 @@ def test_requests_follow_each_other_on_one_connection(tmp_path):
             writer.close()
 
     asyncio.run(story())
+
+
+@pytest.mark.parametrize("size", [10, 300_000])
+@pytest.mark.parametrize("streamed", [True, False])
+def test_a_client_of_http_1_0_gets_no_chunks(tmp_path, size, streamed):
+    async def handle(request, user):
+        async def stream():
+            for at in range(0, size, 100_000):
+                yield b"x" * min(100_000, size - at)
+
+        return Response(200, stream=stream()) if streamed else Response(200, b"x" * size)
+
+    async def story():
+        async with Ground(tmp_path, handle) as ground:
+            reader, writer = await ground.connect()
+            writer.write(b"GET / HTTP/1.0\r\n\r\n")
+            head, _, body = (await asyncio.wait_for(reader.read(), 20)).partition(b"\r\n\r\n")
+            assert b"transfer-encoding" not in head and body == b"x" * size
+            assert streamed or b"content-length: %d" % size in head
+            writer.close()
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_who_closes_during_an_answer_ends_it_without_a_word(tmp_path, caplog, loop):
+    """Every piece that was written after that was a line in the log."""
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def handle(request, user):
+        async def stream():
+            try:
+                while True:
+                    yield b"x" * 1000
+                    begun.set()
+                    await asyncio.sleep(0.001)
+            finally:
+                ended.set()
+
+        return Response(200, stream=stream())
+
+    async def story():
+        async with Ground(tmp_path, handle) as ground:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-c", CLOSES_AND_STAYS, str(ground.listener.port)
+            )
+            await asyncio.wait_for(begun.wait(), 20)
+            await asyncio.wait_for(ended.wait(), 20)
+            process.kill()
+            await process.wait()
+
+    with caplog.at_level("DEBUG"), asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(story())
+    said = [one.getMessage() for one in caplog.records if one.name != "asyncio" or one.levelname != "DEBUG"]
+    assert said == ["a client closed its connection during an answer"]
+
+
+CLOSES_AND_STAYS = """
+import socket, ssl, sys, time
+context = ssl._create_unverified_context()
+plain = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+secured = context.wrap_socket(plain)
+secured.sendall(b"GET / HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
+secured.recv(100)
+secured.setblocking(False)
+try:
+    secured.unwrap()  # sends close_notify, and does not wait for the other end's
+except ssl.SSLError:
+    pass
+time.sleep(30)
+"""
 
 
 def test_a_body_that_is_too_large_is_refused_before_it_is_read(tmp_path):

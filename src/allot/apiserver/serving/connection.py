@@ -8,6 +8,7 @@ uvicorn reads and writes HTTP. What it leaves out is added here:
 """
 
 import asyncio
+import logging
 import ssl
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,6 +22,8 @@ from uvicorn.server import ServerState
 from ..fairness.traffic import Traffic
 from ..security import Certified, certified
 from .arriving import PIPELINED_MAX, Arrival, Excess, TooMuch
+
+log = logging.getLogger(__name__)
 
 ARRIVAL_S = 60.0
 """For a request to arrive once it, or the connection, has begun."""
@@ -117,6 +120,13 @@ class Connection(HttpToolsProtocol):
     def resume_writing(self) -> None:
         self._all.traffic.unread.flows(self)
         super().resume_writing()
+
+    def eof_received(self) -> None:
+        """TLS is on its way out: what is written from now on is thrown away, and complained of each time."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            log.debug("a client closed its connection during an answer")
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._look_again.cancel()

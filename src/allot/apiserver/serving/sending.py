@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import sys
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from typing import Any, cast
@@ -80,6 +81,9 @@ async def _send_pieces(body: bytes, send: Send, scope: Scope) -> None:
 async def send_stream(response: Response, receive: Receive, send: Send, scope: Scope) -> None:
     """Send pieces until the stream ends, the client leaves, or is cut off for not reading."""
     assert response.stream is not None
+    cycle: RequestResponseCycle = cast(Any, send).__self__
+    if scope["http_version"] == "1.0":  # knows no chunks: the end of the connection is the end of the answer
+        cycle.chunked_encoding, cycle.expected_content_length = False, sys.maxsize
     await send({"type": "http.response.start", "status": response.status, "headers": _headers(response)})
     task = asyncio.current_task()
     assert task is not None
@@ -91,6 +95,7 @@ async def send_stream(response: Response, receive: Receive, send: Send, scope: S
             async for piece in pieces:
                 await _send_pieces(piece, send, scope)
         leaving.remove_done_callback(stop)
+        cycle.expected_content_length = 0
         await send({"type": "http.response.body", "body": b""})
     except asyncio.CancelledError:
         leaving.remove_done_callback(stop)
