@@ -188,6 +188,22 @@ def test_a_claim_for_extended_resources_goes_whichever_answer_is_lost(number: in
     on_a_bench(story)
 
 
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_removing_a_claim_for_extended_resources_goes_on_while_a_write_of_it_may_still_arrive(number: int):
+    """BIND6, as for giving back: a claim that stayed would serve the next attempt, and be cleared under the
+    pod that runs with it."""
+
+    async def story(bench: Bench) -> None:
+        one = await bench.pod()
+        claim = await bench.allocated(one)
+        bench.wire.lose(number, carried_out=False)
+        bench.wire.refuse(number + 1, errors.Conflict("somebody else was faster"))
+        await bench.writer.delete_extended(one, claim)
+        assert await bench.here.get("resourceclaims", "c") is None
+
+    on_a_bench(story)
+
+
 @UNKNOWN
 def test_one_claim_for_extended_resources_is_made_when_the_answer_is_lost(carried_out: bool):
     """C5."""

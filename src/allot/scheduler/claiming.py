@@ -196,7 +196,7 @@ class ClaimWriter:
             return now
 
         with contextlib.suppress(errors.NotFound):
-            await self._write(claim, attempt)
+            await self._write(claim, attempt, gives_back=True)
 
     async def read(self, claim: ClaimInfo) -> ClaimInfo:
         return ClaimInfo.of(await insist(lambda: self._claims.get(claim.key.name, claim.key.namespace)))
