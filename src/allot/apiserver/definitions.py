@@ -9,9 +9,9 @@ import asyncio
 import contextlib
 import logging
 from dataclasses import replace
-from datetime import datetime
 
 from allot.api import Fields, Kind, Object, Request, custom, encode, errors
+from allot.base import SystemClock
 from allot.store import StoreError
 
 from .deciding.context import ServerWriteContext
@@ -32,7 +32,8 @@ from .writing.writer import Writer
 log = logging.getLogger(__name__)
 
 _AGAIN_S = 0.5
-_NOBODY_READS_IT = datetime.min
+_NEVER_ASKED = SystemClock()
+"""Answers that nobody reads say no ages."""
 
 
 class Definitions:
@@ -137,4 +138,4 @@ def _call(registry: Registry, kind: Kind, namespace: str, name: str, verb: str) 
         raise errors.NotFound(f"{kind.resource} is not served")
     target = Target(kind.group, served.version.name, kind.plural, namespace, name, "", verb, served)
     request = Request("PUT", "", {"fieldManager": "apiserver"}, {}, encode({}))
-    return Call(target, served, request, SERVER, Renderer(served, WHOLE, _NOBODY_READS_IT), kind)
+    return Call(target, served, request, SERVER, Renderer(served, WHOLE, _NEVER_ASKED), kind)

@@ -8,16 +8,17 @@ whatever goes wrong becomes a Status object (S4).
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 
-from allot.api import Action, Request, Response, User, encode, errors
+from allot.api import Action, Kind, Request, Response, User, encode, errors
 from allot.base import Clock
 from allot.store import StoreError
 
 from .audit import Answered, Auditor
 from .reading.reader import Reader, renderer_of
 from .reading.rights import WatchRights
-from .registry import Registry
+from .registry import Registry, Served
 from .requests.aside import Aside, Seat
 from .requests.call import Call
+from .requests.render import Renderer
 from .requests.target import Target, find_target
 from .requests.warnings import warning_headers
 from .security.authorizer import Authorizer, refusal
@@ -26,6 +27,8 @@ from .storing import trouble
 from .telemetry import Telemetry
 
 log = logging.getLogger(__name__)
+
+_READS = frozenset(("get", "list", "watch"))
 
 Verb = Callable[[Call], Awaitable[Response]]
 Review = Callable[[Target, Request, User, Seat], Awaitable[Response]]
@@ -92,56 +95,67 @@ class Server:
         action = target.action(request.query.get("fieldSelector", ""))
         self._authorize(user, action)
         needs.append((user, action))
-        review = self._reviews.get((target.group, target.version, target.plural))
-        if review is not None and not target.name:
-            if target.verb != "create":
-                raise _not_allowed()
-            seat = self._aside.seat(user.name)
-            try:
-                return await review(target, request, user, seat)
-            finally:
-                seat.leave()
+        if not target.name:
+            review = self._reviews.get((target.group, target.version, target.plural))
+            if review is not None:
+                return await self._review(review, target, request, user)
         served = target.served
         if served is None or (served.kind.namespaced and not target.namespace and target.name):
             raise _no_such_page()
-        renderer = renderer_of(served, request, self._clock.now())
+        renderer = renderer_of(served, request, self._clock)
+        if target.verb in _READS and not target.subresource:
+            return await self._read(target, served, request, renderer, needs)
+        verb = self._subresource(target, served.kind) if target.subresource else self._plain(target, served)
         seat = self._aside.seat(user.name)
-        call = Call(target, served, request, user, renderer, served.kind, seat)
         try:
-            if target.subresource:
-                return await self._subresource(call)
-            if target.verb not in served.kind.verbs:
-                raise _not_allowed()
-            response = await self._plain(call, needs)
+            return await verb(Call(target, served, request, user, renderer, served.kind, seat))
         finally:
             seat.leave()
-        deprecated = served.version.deprecated
-        if deprecated and target.verb in ("get", "list", "watch"):
-            return _with_warning(response, deprecated)
-        return response
 
-    async def _plain(self, call: Call, needs: list[tuple[User, Action]]) -> Response:
-        target, served, request = call.target, call.served, call.request
+    async def _review(self, review: Review, target: Target, request: Request, user: User) -> Response:
+        if target.verb != "create":
+            raise _not_allowed()
+        seat = self._aside.seat(user.name)
+        try:
+            return await review(target, request, user, seat)
+        finally:
+            seat.leave()
+
+    async def _read(
+        self,
+        target: Target,
+        served: Served,
+        request: Request,
+        renderer: Renderer,
+        needs: list[tuple[User, Action]],
+    ) -> Response:
+        if target.verb not in served.kind.verbs:
+            raise _not_allowed()
         match target.verb:
             case "get":
-                return await self._reader.get(target, served, request, call.renderer)
+                response = await self._reader.get(target, served, request, renderer)
             case "list":
-                return await self._reader.list(target, served, request, call.renderer)
-            case "watch":
+                response = await self._reader.list(target, served, request, renderer)
+            case _:
                 rights = WatchRights(self._authorizer, needs)
-                return await self._reader.watch(target, served, request, call.renderer, rights)
+                response = await self._reader.watch(target, served, request, renderer, rights)
+        deprecated = served.version.deprecated
+        return _with_warning(response, deprecated) if deprecated else response
+
+    def _plain(self, target: Target, served: Served) -> Verb:
+        """What carries out a write of whole objects."""
+        match target.verb:
             case "create":
                 allowed = not target.name and (not served.kind.namespaced or bool(target.namespace))
             case "deletecollection":
                 allowed = not served.kind.namespaced or bool(target.namespace)
             case _:
                 allowed = bool(target.name)
-        if not allowed:
+        if not allowed or target.verb not in served.kind.verbs:
             raise _not_allowed()
-        return await self._verbs[target.verb](call)
+        return self._verbs[target.verb]
 
-    async def _subresource(self, call: Call) -> Response:
-        target, kind = call.target, call.kind
+    def _subresource(self, target: Target, kind: Kind) -> Verb:
         known = (
             (target.subresource == "status" and kind.has_status)
             or (target.subresource == "scale" and kind.scale is not None)
@@ -154,7 +168,7 @@ class Server:
         verb = verbs.get(target.verb)
         if verb is None:
             raise _not_allowed()
-        return await verb(call)
+        return verb
 
     async def _other(self, request: Request, user: User) -> Response:
         verb = {"GET": "get", "HEAD": "get", "POST": "post", "PUT": "put", "DELETE": "delete"}

@@ -48,12 +48,13 @@ class Telemetry:
         group = version = resource = subresource = ""
         if target.served is not None:  # only what is served becomes a label: a scanner cannot grow the table
             group, version, resource = target.group, target.version, target.plural
-            subresource = _known(target.subresource, target.served.kind)
+            if target.subresource:
+                subresource = _known(target.subresource, target.served.kind)
         self._requests.add(1, target.verb, group, version, resource, subresource, str(code))
         if target.verb != "watch":
             self._seconds.observe(seconds, target.verb, group, resource)
 
 
 def _known(subresource: str, kind: Kind) -> str:
-    is_known = subresource in ("", "status", "scale") or subresource in kind.other_subresources
+    is_known = subresource in ("status", "scale") or subresource in kind.other_subresources
     return subresource if is_known else ""

@@ -9,7 +9,7 @@ of API servers on one store.
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -54,7 +54,7 @@ class ServerWriteContext(msgspec.Struct):
         if not self.namespace_joined:  # several rules ask for it in each write
             self.join(found)
             self.namespace_joined = True
-        return cast(Fields, found.object.fields)
+        return found.object.fields  # type: ignore[return-value]
 
     def join(self, found: Found) -> Object | None:
         """Make what was read part of the transaction."""

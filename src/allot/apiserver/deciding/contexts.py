@@ -7,7 +7,7 @@ from allot.base import Clock, Ids
 
 from ..reading.cache import Caches
 from ..requests.call import Call
-from ..storing.repository import Found, Repository, key_of
+from ..storing.repository import Found, Repository, prefix_of
 from .context import ServerWriteContext
 from .expressions import CelExpressions, Judging
 
@@ -32,6 +32,8 @@ class WriteContexts:
         self._repository = repository
         self._caches = caches
         self._namespaces = namespaces
+        self._cache = caches.made(namespaces)  # loaded or not
+        self._folder = prefix_of(namespaces)
         self._authorize = authorize
         self._expressions = expressions
 
@@ -41,6 +43,17 @@ class WriteContexts:
         namespace = None
         if call.kind.namespaced:
             namespace = await self._namespace(call.target.namespace, fresh)
+        return self._opened(call, warnings, namespace)
+
+    def open_now(self, call: Call, warnings: list[str]) -> ServerWriteContext | None:
+        """For a first attempt, where nothing has to be waited for: as nearly always."""
+        if not call.kind.namespaced:
+            return self._opened(call, warnings, None)
+        key = f"{self._folder}{call.target.namespace}"
+        known = self._cache.objects.get(key)
+        return self._opened(call, warnings, Found(key, known)) if known is not None else None
+
+    def _opened(self, call: Call, warnings: list[str], namespace: Found | None) -> ServerWriteContext:
         return ServerWriteContext(
             user=call.user,
             verb=call.target.verb,
@@ -87,7 +100,7 @@ class WriteContexts:
         return (await self._repository.find_key(seen.key, self._namespaces)).compare != seen.compare
 
     async def _namespace(self, name: str, fresh: bool) -> Found:
-        key = key_of(self._namespaces, "", name)
+        key = f"{self._folder}{name}"
         if not fresh:
             known = (await self._caches.of(self._namespaces)).objects.get(key)
             if known is not None:

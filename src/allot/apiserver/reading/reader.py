@@ -9,15 +9,15 @@ A continue token carries the revision of its first page, so that all pages of
 one list show one moment.
 """
 
-from datetime import datetime
-
 from allot.api import Fields, Kind, Request, Response, encode, errors
+from allot.base import Clock
 
 from ..registry import Served
 from ..requests.negotiate import wanted_form
 from ..requests.pieces import Render, list_response
 from ..requests.render import Renderer
 from ..requests.target import Target
+from ..requests.turns import LONG_BYTES
 from ..storing.repository import Repository
 from .cache import Caches
 from .listing import Listed, Lister, too_large
@@ -49,7 +49,8 @@ class Reader:
             found = await self._repository.find(served.kind, target.namespace, target.name)
         if found.object is None:
             raise not_found(served.kind, target.name)
-        await self._laggards.turns.take_for((found.object,))
+        if len(found.object.stored) > LONG_BYTES:
+            await self._laggards.turns.take()
         return renderer.answer(found.object)
 
     async def list(self, target: Target, served: Served, request: Request, renderer: Renderer) -> Response:
@@ -104,9 +105,9 @@ def not_found(kind: Kind, name: str) -> errors.NotFound:
     )
 
 
-def renderer_of(served: Served, request: Request, now: datetime) -> Renderer:
+def renderer_of(served: Served, request: Request, clock: Clock) -> Renderer:
     include = request.query.get("includeObject") or "Metadata"
     if include not in _ROW_OBJECTS:
         # Forms are remembered by name: only those that exist.
         raise errors.BadRequest(f"includeObject is None, Metadata or Object, not {include[:64]!r}")
-    return Renderer(served, wanted_form(request), now, include)
+    return Renderer(served, wanted_form(request), clock, include)

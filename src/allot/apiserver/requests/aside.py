@@ -26,6 +26,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import ParamSpec, TypeVar
 
+import msgspec
+
 from allot.api import Request, errors
 from allot.base import Counter, Metrics
 
@@ -196,21 +198,18 @@ class Aside:
             lane.close()
 
 
-class Seat:
+class Seat(msgspec.Struct):
     """Where the work of one request is done: where it is, until the request turns out to be large.
 
     Nearly all requests are small. Those who work for one therefore look at `is_here` first, and call
     what they would hand to `do` themselves: that takes a fifth of the time.
     """
 
-    __slots__ = ("_aside", "_lane", "_loop_thread", "_user", "is_here")
-
-    def __init__(self, aside: Aside | None, user: str) -> None:
-        self._aside = aside
-        self._user = user
-        self._lane: Lane | None = None
-        self._loop_thread = 0
-        self.is_here = True
+    _aside: Aside | None
+    _user: str
+    _lane: Lane | None = None
+    _loop_thread: int = 0
+    is_here: bool = True
 
     async def settle(self, weight: int) -> bool:
         """Before something of that weight is worked on. Whether that took a while: what was read before

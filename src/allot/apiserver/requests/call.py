@@ -24,7 +24,7 @@ class Call(msgspec.Struct, frozen=True):
     user: User
     renderer: Renderer
     kind: Kind  # of what is served
-    seat: Seat = HERE  # where it is worked on
+    seat: Seat = msgspec.field(default_factory=lambda: HERE)  # where it is worked on
 
     @property
     def dry_run(self) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from allot.api import Fields, Object, Response, encode
+from allot.base import Clock
 
 from ..registry import Served
 from .negotiate import Form
@@ -28,11 +29,11 @@ class Renderer:
     """Renders objects of one kind in one version and form. `form_name` tells forms apart;
     `is_plain` is the form in which objects are stored."""
 
-    def __init__(self, served: Served, form: Form, now: datetime, include: str = "Metadata") -> None:
+    def __init__(self, served: Served, form: Form, clock: Clock, include: str = "Metadata") -> None:
         self.served = served
         self.form = form
         self.is_plain = not form.shape and served.is_hub
-        self._now = now
+        self._clock = clock
         self._include = include
 
     @property
@@ -41,20 +42,21 @@ class Renderer:
 
     def one(self, object: Object) -> bytes:
         """An object as the answer to get, create or update."""
+        if self.is_plain:
+            return object.raw
         match self.form.shape:
             case "Table":
                 return encode(self.table([object], object.resource_version))
             case "PartialObjectMetadata":
                 return encode(self._partial(object.fresh()))
-            case _ if self.is_plain:
-                return object.raw
             case _:
                 return encode(in_version(object, self.served))
 
     def answer(self, object: Object, status: int = 200, headers: Headers = ()) -> Response:
         """The whole answer; clients in the same process find the object in it as it is."""
-        told = object if self.is_plain else None
-        return Response(status, self.one(object), headers=headers, object=told)
+        if self.is_plain:
+            return Response(status, object.raw, headers=headers, object=object)
+        return Response(status, self.one(object), headers=headers)
 
     def item(self, object: Object) -> bytes:
         """An object as one item of a list, or of a watch."""
@@ -64,17 +66,18 @@ class Renderer:
         return b",".join([self.one(object) for object in objects])
 
     def rows(self, objects: Sequence[Object]) -> bytes:
-        return b",".join([encode(self._row(object)) for object in objects])
+        now = self._clock.now()
+        return b",".join([encode(self._row(object, now)) for object in objects])
 
-    def _row(self, object: Object) -> Fields:
+    def _row(self, object: Object, now: datetime) -> Fields:
         fields = in_version(object, self.served)
         # Columns are read from the hub form: one table entry serves all versions.
-        cells = self.served.kind.row(fields if self.served.is_hub else object.fresh(), self._now)
+        cells = self.served.kind.row(fields if self.served.is_hub else object.fresh(), now)
         return {"cells": list(cells), **self._row_object(fields)}
 
     def table(self, objects: Iterable[Object], revision: str, more: Fields | None = None) -> Fields:
-        kind = self.served.kind
-        rows = [self._row(object) for object in objects]
+        kind, now = self.served.kind, self._clock.now()
+        rows = [self._row(object, now) for object in objects]
         return {
             "kind": "Table",
             "apiVersion": f"meta.k8s.io/{self.form.version}",

@@ -49,7 +49,9 @@ class Target(msgspec.Struct, frozen=True):
 
 def find_target(request: Request, registry: Registry) -> Target | None:
     """The resource that the path names, or None if it is not a resource path."""
-    parts = [part for part in request.path.split("/") if part]
+    parts = request.path.strip("/").split("/")
+    if "" in parts:
+        parts = [part for part in parts if part]
     if len(parts) >= 3 and parts[0] == "api":
         group, version, rest = "", parts[1], parts[2:]
     elif len(parts) >= 4 and parts[0] == "apis":

@@ -7,7 +7,7 @@ Everything that a write read from elsewhere joins its transaction as a compare,
 so that what was checked is still true when the write commits.
 """
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 
 import msgspec
 
@@ -27,7 +27,10 @@ def prefix_of(kind: Kind, namespace: str = "") -> str:
 
 
 def key_of(kind: Kind, namespace: str, name: str) -> str:
-    return f"{prefix_of(kind, namespace)}{name}"
+    group, plural = kind.storage
+    if namespace and kind.namespaced:
+        return f"{ROOT}{group or 'core'}/{plural}/{namespace}/{name}"
+    return f"{ROOT}{group or 'core'}/{plural}/{name}"
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -57,8 +60,8 @@ class Repository:
         self.store = store
         self.recent = Recent()
 
-    async def find(self, kind: Kind, namespace: str, name: str) -> Found:
-        return await self.find_key(key_of(kind, namespace, name), kind)
+    def find(self, kind: Kind, namespace: str, name: str) -> Awaitable[Found]:
+        return self.find_key(key_of(kind, namespace, name), kind)
 
     async def find_key(self, key: str, kind: Kind) -> Found:
         entry = await self.store.get(key)

@@ -10,7 +10,7 @@ The path of every write
 What is pure of it is done in the seat of the call (`aside`): elsewhere, if the object is large.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import cast
 
@@ -91,8 +91,8 @@ class Writer:
     def now(self) -> datetime:
         return self._contexts.clock.now()
 
-    async def create(self, call: Call) -> Outcome:
-        return await self.create_from(call, lambda: read_body(call, self._contexts.clock.now()))
+    def create(self, call: Call) -> Awaitable[Outcome]:
+        return self.create_from(call, lambda: read_body(call, self._contexts.clock.now()))
 
     async def create_from(self, call: Call, body: Callable[[], Body]) -> Outcome:
         """Create what `body` makes; it is asked anew for each attempt."""
@@ -102,7 +102,9 @@ class Writer:
         for attempt in range(ATTEMPTS):
             sent = body() if seat.is_here else await seat.do(body)
             is_generated = not metadata_of(sent.hub).get("name")
-            context = await self._contexts.open(call, sent.warnings, fresh=attempt > 0)
+            context = self._contexts.open_now(call, sent.warnings) if attempt == 0 else None
+            if context is None:
+                context = await self._contexts.open(call, sent.warnings, fresh=attempt > 0)
             try:
                 this = await self._prepare_create(call, sent, context)
             except errors.ApiError:
@@ -157,8 +159,8 @@ class Writer:
         written = self._repository.recent.written(key, stored, outcome.revision, new)
         return Outcome(written, True, context.warnings)
 
-    async def update(self, call: Call) -> Outcome:
-        return await self.change(call, lambda old, context: read_body(call, context.now, old.fields))
+    def update(self, call: Call) -> Awaitable[Outcome]:
+        return self.change(call, lambda old, context: read_body(call, context.now, old.fields))
 
     async def change(self, call: Call, build: Build, missing: Callable[[], Body] | None = None) -> Outcome:
         """Replace the stored object by what `build` makes of it.
@@ -174,7 +176,9 @@ class Writer:
                 return await self.create_from(call, missing)
             if not call.is_light(len(found.object.stored)) and await call.settle(len(found.object.stored)):
                 continue  # that took a while: read anew
-            context = await self._contexts.open(call, [], fresh=attempt > 0)
+            context = self._contexts.open_now(call, []) if attempt == 0 else None
+            if context is None:
+                context = await self._contexts.open(call, [], fresh=attempt > 0)
             try:
                 sent = (
                     build(found.object, context)
