@@ -95,15 +95,6 @@ def test_a_late_answer_about_a_claim_that_is_gone_or_going_is_not_kept():
     assert told.entries[0].parts["gpu"].devices == ()
 
 
-def test_a_driver_that_may_have_lost_its_devices_is_told_again():
-    told = Told()
-    told.begin("p", [entry("a", "gpu", "nic")])
-    for driver in ("gpu", "nic"):
-        told.answered(driver, "uid-a", [])
-    told.forget_answers("nic")
-    assert told.to_prepare("p") == {"nic": (ref("a"),)}
-
-
 def test_every_driver_must_be_registered_before_any_is_told():
     claims = [entry("a", "gpu", "nic")]
     require_registered(claims, ["gpu", "nic"])

@@ -149,10 +149,6 @@ class Told:
         self._entries[claim] = replace(entry, parts={**entry.parts, driver: part})
         self._prepared.add((claim, driver))
 
-    def forget_answers(self, driver: str) -> None:
-        """The driver may have lost what it prepared: it is told again before anything new starts."""
-        self._prepared = {one for one in self._prepared if one[1] != driver}
-
     # -- unpreparing ----------------------------------------------------------------------------
 
     def leave(self, pod: str) -> Batches:

@@ -1,0 +1,89 @@
+"""Which drivers are registered, and through which of its instances each one is called. Pure.
+
+What it promises
+    DRIVER1  Of several instances of a driver the newest that is connected is called; if none is, the newest.
+             So a driver is replaced without a moment in which nobody answers.
+    DRIVER2  One endpoint, one instance.
+    DRIVER3  A plugin is spoken to in the first version of its own list that the agent knows, and its
+             health is followed in the newest version that both know.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from allot.wire import dra, health, registration
+
+
+class BadPlugin(Exception):
+    """The plugin cannot be registered. The message is what it is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    socket: str  # the path of its registration socket
+    driver: str
+    endpoint: str
+    version: dra.Version
+    followed: health.Version | None = None  # how its health is told
+    is_connected: bool = False
+
+
+def introduced(socket: str, info: registration.PluginInfo) -> Instance:
+    """A plugin by what it says of itself. Raises BadPlugin."""
+    if info.type != registration.DRA_PLUGIN:
+        raise BadPlugin(f"no handler registered for plugin type: {info.type} at socket {socket}")
+    if not info.name:
+        raise BadPlugin(f"the DRA driver at socket {socket} does not say its name")
+    ours = {version.name: version for version in dra.VERSIONS}
+    version = next((ours[name] for name in info.supported_versions if name in ours), None)
+    if version is None:
+        raise BadPlugin(
+            f"DRA driver {info.name} supports {_listed(info.supported_versions)}, "
+            f"and this node supports {_listed(ours)}"
+        )
+    followed = next((one for one in health.VERSIONS if one.name in info.supported_versions), None)
+    return Instance(socket, info.name, info.endpoint or socket, version, followed)
+
+
+class Drivers:
+    def __init__(self) -> None:
+        self._instances: dict[str, Instance] = {}  # by registration socket, the newest last
+
+    def add(self, instance: Instance) -> None:
+        """Raises BadPlugin (DRIVER2)."""
+        for other in self._instances.values():
+            if other.endpoint == instance.endpoint and other.socket != instance.socket:
+                raise BadPlugin(
+                    f"endpoint {instance.endpoint} of DRA driver {instance.driver} is already registered "
+                    f"by {other.driver} at socket {other.socket}"
+                )
+        self.remove(instance.socket)
+        self._instances[instance.socket] = instance
+
+    def at(self, socket: str) -> Instance | None:
+        return self._instances.get(socket)
+
+    def remove(self, socket: str) -> None:
+        self._instances.pop(socket, None)
+
+    def connected(self, socket: str, is_connected: bool) -> None:
+        if socket in self._instances:
+            self._instances[socket] = replace(self._instances[socket], is_connected=is_connected)
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(one.driver for one in self._instances.values())
+
+    def called(self, driver: str) -> Instance | None:
+        """DRIVER1."""
+        found = [one for one in self._instances.values() if one.driver == driver]
+        return next((one for one in reversed(found) if one.is_connected), found[-1] if found else None)
+
+    def is_there(self, driver: str) -> bool:
+        """Some instance of it is connected."""
+        called = self.called(driver)
+        return called is not None and called.is_connected
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names) or "no version"
