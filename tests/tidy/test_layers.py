@@ -139,7 +139,8 @@ INSIDE_THE_SERVER = """
     observing    : registry storing security reading
     health       : pages reading
     housekeeping : reading
-    server       : registry storing requests security audit reading telemetry
+    transactions : registry storing requests audit reading writing
+    server       : registry storing requests security audit reading telemetry transactions
     assembly     : *
     serving      : *
 """

@@ -12,6 +12,7 @@ Each sub-package names its modules. In the order in which a request travels:
     deciding/       what a write is decided on: its context, metadata, expressions, pools
     admission/      what else may change or refuse a write
     apply/, patch/  the arithmetic of server-side apply and of the other patches
+    transactions/   several requests, carried out together or not at all
     subresources/   binding, eviction, scale, log, token, finalize
     storing/        where objects lie in the store, and in which form
     audit/          who did what, one line a request

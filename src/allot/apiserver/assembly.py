@@ -15,6 +15,7 @@ from allot.api import (
     kinds,
     rbac,
     resource,
+    transaction,
 )
 from allot.base import Clock, Ids, LoopWatch, Metrics, RandomIds, SystemClock
 from allot.store import Store
@@ -56,6 +57,7 @@ from .security import (
 from .security.openid import PATHS as OPENID_PATHS
 from .seeding import SERVER, Seeder, accounts, namespaces, priority_classes
 from .server import Page, Server, Verb
+from .storing.pending import FrontStore
 from .storing.repository import Repository, prefix_of
 from .subresources.finalizing import Finalizer
 from .subresources.inside import Inside
@@ -64,6 +66,7 @@ from .subresources.minting import Minter
 from .subresources.podverbs import Binder, Evictor
 from .subresources.scaling import Scaling
 from .telemetry import Telemetry
+from .transactions import Transactions
 from .writing.applying import Applier
 from .writing.collection import CollectionDeleter
 from .writing.deleting import Deleter
@@ -101,9 +104,10 @@ class ApiServer:
         self.store = store
         self.clock = self.options.clock
         devices = resource.served(self.options.gates)
-        self.registry = Registry((*kinds.ALL, *rbac.KINDS, *devices, *custom.KINDS))
+        self.registry = Registry((*kinds.ALL, *rbac.KINDS, *devices, *custom.KINDS, transaction.TRANSACTION))
         self.caches = Caches(store)
-        self.lookups = Lookups(store, self.caches, self.registry)
+        self._front = FrontStore(store)
+        self.lookups = Lookups(self._front, self.caches, self.registry)
         self.authorizer = Authorizer()
         self.revocations = Revocations()
         self.metrics = Metrics()
@@ -116,7 +120,7 @@ class ApiServer:
         self._tokens: Tokens | None = None
         self._definitions: Definitions | None = None
         self._tasks: list[asyncio.Task[None]] = []
-        self._repository = Repository(store)
+        self._repository = Repository(self._front)
         self._guard = Guards()
         contexts = WriteContexts(
             self._repository,
@@ -148,6 +152,7 @@ class ApiServer:
             Telemetry(self.metrics, self.laggards, self._loop_watch),
             self.aside,
             audit,
+            Transactions(self._front, self._repository, self.registry, self._guard),
         )
         if audit is not None:
             audit.show(self.metrics)
@@ -212,7 +217,7 @@ class ApiServer:
 
     def _admission(self) -> Admission:
         escalation = [no_escalation(self.authorizer, SERVER)]
-        ranges = LimitRanges(self.caches, self.lookups.kind("", "limitranges"))
+        ranges = LimitRanges(self._front, self.caches, self.lookups.kind("", "limitranges"))
         accounts = self.lookups.kind("", "serviceaccounts")
         for_kind: dict[tuple[str, str], list[Plugin]] = {
             (rbac.GROUP, kind.plural): escalation for kind in rbac.KINDS
@@ -233,7 +238,7 @@ class ApiServer:
             podsecurity.labels_of_namespaces(self.lookups.pods_of),
         ]
         policy, binding = (self.lookups.kind(policies.GROUP, kind.plural) for kind in kinds.POLICIES)
-        judges = Policies(self.caches, self.registry, policy, binding, SERVER, self.aside)
+        judges = Policies(self._front, self.caches, self.registry, policy, binding, SERVER, self.aside)
         for_kind[policies.GROUP, policy.plural] = [judges.check_policy]
         return Admission([node_restriction(self.lookups.core)], for_kind, [judges.judge])
 

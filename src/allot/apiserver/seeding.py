@@ -87,7 +87,7 @@ class Seeder:
             group, version, kind.plural, namespace, name if verb == "update" else "", "", verb, served
         )
         request = Request("POST", "", {"fieldManager": "apiserver"}, {}, encode(fields))
-        call = Call(target, served, request, SERVER, Renderer(served, WHOLE, self._clock), kind)
+        call = Call(target, served, request, SERVER, Renderer(served, WHOLE, self._clock), kind, SERVER)
         try:
             await (self._writer.create(call) if verb == "create" else self._writer.update(call))
         except errors.Conflict:

@@ -8,7 +8,7 @@ whatever goes wrong becomes a Status object (S4).
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 
-from allot.api import Action, Kind, Request, Response, User, encode, errors
+from allot.api import Action, Kind, Request, Response, User, encode, errors, transaction
 from allot.base import Clock
 from allot.store import StoreError
 
@@ -24,7 +24,10 @@ from .requests.warnings import warning_headers
 from .security.authorizer import Authorizer, refusal
 from .security.impersonation import read_impersonation
 from .storing import trouble
+from .storing.pending import MemberRefused, Moved
 from .telemetry import Telemetry
+from .transactions import CarriedOut, Transactions
+from .transactions.rendering import Lateness
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +36,7 @@ _READS = frozenset(("get", "list", "watch"))
 Verb = Callable[[Call], Awaitable[Response]]
 Review = Callable[[Target, Request, User, Seat], Awaitable[Response]]
 Page = Callable[[Request], Awaitable[Response | None]]
+RendererOf = Callable[[Served, Request, Clock], Renderer]
 
 
 class Server:
@@ -49,6 +53,7 @@ class Server:
         telemetry: Telemetry,
         aside: Aside,
         audit: Auditor | None,
+        transactions: Transactions,
     ) -> None:
         """`verbs` write objects; `subresources` are verbs by subresource and method;
         `page` answers paths that are no resource."""
@@ -63,6 +68,7 @@ class Server:
         self._telemetry = telemetry
         self._aside = aside
         self._audit = audit
+        self._transactions = transactions
 
     async def handle(self, request: Request, user: User) -> Response:
         """Answer a request of `user`, who may act as somebody else."""
@@ -77,17 +83,44 @@ class Server:
                 needs += [(user, need) for need in impersonation.needs]
                 for _, need in needs:
                     self._authorize(user, need)
-            response = await self._answer(request, acting or user, target, needs)
+            response = await self._answer(request, acting or user, target, needs, renderer_of, user)
         except Exception as error:
             response = _refusal(error, request)
         seconds = self._clock.monotonic_s() - started
         self._telemetry.answered(target, request.method, response.status, seconds)
-        if self._audit is not None:
-            return self._audit.answered(Answered(request, user, acting, target, seconds), response)
-        return response
+        if self._audit is None:
+            return response
+        return self._audit.answered(Answered(request, user, acting, target, seconds), response)
+
+    async def carry_out(self, request: Request, call: Call, lateness: Lateness) -> CarriedOut:
+        """A member of the transaction that `call` is: a request of the same caller, for the same user."""
+        started = self._clock.monotonic_s()
+        target = None
+        try:
+            target = find_target(request, self._registry)
+            response = await self._answer(request, call.user, target, [], lateness.renderer_of, call.caller)
+        except (Moved, MemberRefused):
+            raise
+        except Exception as error:
+            response = _refusal(error, request)
+        acting = call.user if call.user is not call.caller else None
+        seconds = self._clock.monotonic_s() - started
+        return CarriedOut(Answered(request, call.caller, acting, target, seconds), response)
+
+    def note(self, member: CarriedOut, response: Response) -> Response:
+        """A member of a transaction, with the answer that it comes to in the end."""
+        what = member.answered
+        self._telemetry.answered(what.target, what.request.method, response.status, what.seconds)
+        return self._audit.answered(what, response) if self._audit is not None else response
 
     async def _answer(
-        self, request: Request, user: User, target: Target | None, needs: list[tuple[User, Action]]
+        self,
+        request: Request,
+        user: User,
+        target: Target | None,
+        needs: list[tuple[User, Action]],
+        renderer_of: RendererOf,
+        caller: User,
     ) -> Response:
         """`needs` was asked of others before."""
         if target is None:
@@ -108,7 +141,7 @@ class Server:
         verb = self._subresource(target, served.kind) if target.subresource else self._plain(target, served)
         seat = self._aside.seat(user.name)
         try:
-            return await verb(Call(target, served, request, user, renderer, served.kind, seat))
+            return await verb(Call(target, served, request, user, renderer, served.kind, caller, seat))
         finally:
             seat.leave()
 
@@ -153,7 +186,12 @@ class Server:
                 allowed = bool(target.name)
         if not allowed or target.verb not in served.kind.verbs:
             raise _not_allowed()
+        if served.kind is transaction.TRANSACTION:
+            return self._transact
         return self._verbs[target.verb]
+
+    async def _transact(self, call: Call) -> Response:
+        return await self._transactions.create(call, self)
 
     def _subresource(self, target: Target, kind: Kind) -> Verb:
         known = (

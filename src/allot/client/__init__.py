@@ -8,11 +8,12 @@ and `HttpsTransport` goes where a kubeconfig says, which may be a real Kubernete
     client = Client(HttpsTransport(access))
     claims = client.resource("resource.k8s.io", "v1", "resourceclaims")
 
-Reading order: `client` and `resource` are what callers see; `listing`, `watch` and
-`options` are what goes over the wire; `inprocess`, `socket` (over `link`) and `https`
-(over `connection`) carry it, `reach` says when the server is away, and `measured` counts
-what goes over any; `kubeconfig`, `access`, `tokenfile` and `execplugin` say where to and
-as whom; `election` decides who leads, and `lease` does it.
+Reading order: `client`, `resource` and `writes` are what callers see; `together` sends
+several writes at once; `listing`, `watch` and `options` are what goes over the wire;
+`inprocess`, `socket` (over `link`) and `https` (over `connection`) carry it, `reach` says
+when the server is away, and `measured` counts what goes over any; `kubeconfig`, `access`,
+`tokenfile` and `execplugin` say where to and as whom; `election` decides who leads, and
+`lease` does it.
 """
 
 from . import kubeconfig
@@ -29,7 +30,9 @@ from .reach import level_of
 from .resource import Resource
 from .retry import Backoff, retry_on_conflict
 from .socket import Socket, SocketLimits, SocketTransport
+from .together import member_of
 from .watch import EventType, WatchEvent
+from .writes import Write, Writes
 
 __all__ = [
     "Access",
@@ -56,8 +59,11 @@ __all__ = [
     "SocketLimits",
     "SocketTransport",
     "WatchEvent",
+    "Write",
+    "Writes",
     "kubeconfig",
     "lead",
     "level_of",
+    "member_of",
     "retry_on_conflict",
 ]

@@ -15,15 +15,17 @@ failure is the caller's to judge. Warnings that come with an answer go to `warn`
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from allot.api import Kind, Object, Request, Response, Transport, encode, errors
+from allot.api import Kind, Object, Request, Response, Transport, encode, errors, transaction
 
+from . import together
 from .resource import Resource
 from .retry import Sleep
+from .writes import Write
 
 ATTEMPTS = 10
 RETRY_AFTER_S_MAX = 30
@@ -64,6 +66,16 @@ class Client:
         """What is created and not kept: access reviews."""
         response = await self.send("POST", path, {}, encode(document))
         return Object(response.body)
+
+    async def together(self, writes: Sequence[Write], *, dry_run: bool = False) -> list[Object]:
+        """Carry out all of the writes or none, as one transaction of the server; the answer to each.
+
+        Raises what refused one of them; `member_of` says which. Only our own server has transactions: from
+        any other this is NotFound, of no member.
+        """
+        query = {"dryRun": "All"} if dry_run else {}
+        response = await self.send("POST", transaction.PATH, query, together.document(writes))
+        return together.results(response.body)
 
     async def send(
         self,

@@ -4,14 +4,13 @@ from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import msgspec
-
-from allot.api import Object, Response, encode, errors
+from allot.api import Object, Response, errors
 
 from . import watch as watching
 from .listing import Page, read_page
-from .options import Patch, Propagation, delete_options, query_of, write_query
+from .options import Patch, Propagation, delete_options, query_of
 from .watch import WatchEvent
+from .writes import Write, Writes, is_elsewhere
 
 
 class Send(Protocol):
@@ -51,7 +50,7 @@ class Resource:
     ) -> Object:
         """A name that nothing can have is not there: references hold any text, and as part of a path
         it would name something else."""
-        if not name or _is_elsewhere(name):
+        if not name or is_elsewhere(name):
             text = f'{self.plural} "{name}" not found'
             raise errors.NotFound(text, group=self.group, kind=self.plural, name=name)
         query = query_of(resourceVersion=resource_version)
@@ -132,6 +131,11 @@ class Resource:
 
     # -- writing --------------------------------------------------------------------------------
 
+    @property
+    def writes(self) -> Writes:
+        """The same verbs as values, to be sent together with others."""
+        return Writes(self.group, self.version, self.plural, self.namespaced)
+
     async def create(
         self,
         new: Object | Mapping[str, Any],
@@ -141,10 +145,15 @@ class Resource:
         field_validation: str = "",
         dry_run: bool = False,
     ) -> Object:
-        body, _, in_namespace = _written(new)
-        query = write_query(field_manager, field_validation, dry_run)
-        response = await self._send("POST", self._path(namespace or in_namespace), query, body)
-        return _answered(response)
+        return await self._carry_out(
+            self.writes.create(
+                new,
+                namespace,
+                field_manager=field_manager,
+                field_validation=field_validation,
+                dry_run=dry_run,
+            )
+        )
 
     async def update(
         self,
@@ -156,10 +165,15 @@ class Resource:
         dry_run: bool = False,
     ) -> Object:
         """Replace the object of this name. With a resourceVersion in it, only that version."""
-        body, name, namespace = _written(new)
-        query = write_query(field_manager, field_validation, dry_run)
-        response = await self._send("PUT", self._path(namespace, name, subresource), query, body)
-        return _answered(response)
+        return await self._carry_out(
+            self.writes.update(
+                new,
+                subresource=subresource,
+                field_manager=field_manager,
+                field_validation=field_validation,
+                dry_run=dry_run,
+            )
+        )
 
     async def update_status(self, new: Object | Mapping[str, Any], *, field_manager: str = "") -> Object:
         return await self.update(new, subresource="status", field_manager=field_manager)
@@ -177,13 +191,19 @@ class Resource:
         force: bool = False,
         dry_run: bool = False,
     ) -> Object:
-        query = write_query(field_manager, field_validation, dry_run)
-        if force:
-            query["force"] = "true"
-        body = msgspec.json.encode(patch)
-        path = self._path(namespace, name, subresource)
-        response = await self._send("PATCH", path, query, body, type.value)
-        return _answered(response)
+        return await self._carry_out(
+            self.writes.patch(
+                name,
+                patch,
+                namespace,
+                type=type,
+                subresource=subresource,
+                field_manager=field_manager,
+                field_validation=field_validation,
+                force=force,
+                dry_run=dry_run,
+            )
+        )
 
     async def apply(
         self,
@@ -219,9 +239,17 @@ class Resource:
         dry_run: bool = False,
     ) -> Object:
         """Returns the object as it was, or a Status. `uid` and `resource_version` are preconditions."""
-        options = delete_options(uid, resource_version, propagation, grace_period_s, dry_run)
-        response = await self._send("DELETE", self._path(namespace, name), {}, options)
-        return _answered(response)
+        return await self._carry_out(
+            self.writes.delete(
+                name,
+                namespace,
+                uid=uid,
+                resource_version=resource_version,
+                propagation=propagation,
+                grace_period_s=grace_period_s,
+                dry_run=dry_run,
+            )
+        )
 
     async def delete_collection(
         self,
@@ -242,16 +270,12 @@ class Resource:
         self, name: str, subresource: str, document: Mapping[str, Any], namespace: str = ""
     ) -> Object:
         """POST to a subresource: a binding, an eviction, a token request."""
-        path = self._path(namespace, name, subresource)
-        response = await self._send("POST", path, {}, encode(document), wait_when_busy=False)
-        return _answered(response)
+        write = self.writes.create_subresource(name, subresource, document, namespace)
+        return await self._carry_out(write, wait_when_busy=False)
 
     async def bind(self, name: str, namespace: str, node: str, *, uid: str = "", **more: Any) -> None:
         """Assign a pod to a node. `more` goes into the Binding's metadata (annotations)."""
-        metadata = {"name": name, "namespace": namespace, **({"uid": uid} if uid else {}), **more}
-        target = {"apiVersion": "v1", "kind": "Node", "name": node}
-        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
-        await self.create_subresource(name, "binding", binding, namespace)
+        await self._carry_out(self.writes.bind(name, namespace, node, uid=uid, **more), wait_when_busy=False)
 
     async def evict(self, name: str, namespace: str, *, grace_period_s: int | None = None) -> None:
         """Delete a pod if its disruption budgets allow it; TooManyRequests if not now."""
@@ -291,34 +315,21 @@ class Resource:
         patch = {"spec": {"replicas": replicas}}
         return await self.patch(name, patch, namespace, subresource="scale")
 
+    async def _carry_out(self, write: Write, *, wait_when_busy: bool = True) -> Object:
+        response = await self._send(
+            write.method,
+            write.path,
+            write.query,
+            write.body,
+            write.content_type,
+            wait_when_busy=wait_when_busy,
+        )
+        return _answered(response)
+
     def _path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        path = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
-        if self.namespaced and namespace:
-            path += f"/namespaces/{namespace}"
-        elif self.namespaced and name:
-            raise ValueError(f"{self.plural} {name!r}: a namespace is needed")
-        for part in (namespace, name):
-            if _is_elsewhere(part):
-                raise ValueError(f"{self.plural}: {part!r} cannot be a name")
-        path += f"/{self.plural}"
-        if name:
-            path += f"/{name}"
-        return f"{path}/{subresource}" if subresource else path
-
-
-def _is_elsewhere(part: str) -> bool:
-    """In a path it would name something else."""
-    return "/" in part or part in (".", "..")
+        return self.writes.path(namespace, name, subresource)
 
 
 def _answered(response: Response) -> Object:
     """From a server in the same process the object that it has, shared by all who have it."""
     return response.object or Object(response.body)
-
-
-def _written(new: Object | Mapping[str, Any]) -> tuple[bytes, str, str]:
-    """The object encoded, its name and its namespace."""
-    if isinstance(new, Object):
-        return new.raw, new.name, new.namespace
-    metadata = new.get("metadata") or {}
-    return encode(new), metadata.get("name", ""), metadata.get("namespace", "")

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from allot.api import Kind
+from allot.store import Store
 
 from ..reading.cache import Caches
 from ..reading.history import Change
@@ -18,7 +19,8 @@ from . import Attempt
 
 
 class LimitRanges:
-    def __init__(self, caches: Caches, kind: Kind) -> None:
+    def __init__(self, store: Store, caches: Caches, kind: Kind) -> None:
+        self._store = store
         self._caches = caches
         self._kind = kind
         self._known: dict[str, dict[str, Mapping[str, Any]]] = {}  # namespace -> key -> fields
@@ -31,7 +33,7 @@ class LimitRanges:
         cache = await self._caches.of(self._kind)
         if cache.revision >= found.object.revision:
             return tuple(self._known.get(attempt.namespace, {}).values())
-        page = await self._caches.store.range(prefix_of(self._kind, attempt.namespace))
+        page = await self._store.range(prefix_of(self._kind, attempt.namespace))
         return [object_of(entry, self._kind).fields for entry in page.entries]
 
     async def announce(self, attempt: Attempt) -> None:

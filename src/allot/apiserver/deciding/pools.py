@@ -23,6 +23,7 @@ from allot.store import Compare, Entry, Put
 
 from ..reading.cache import Cache
 from ..reading.history import Change
+from ..storing.pending import FIRST_REVISION
 
 holds = resource.holds
 offers = resource.stock
@@ -102,6 +103,11 @@ class Pools:
             if not key.startswith(_MARKS) or self._cache is None:
                 continue
             revision = entry.revision if entry is not None else 0
+            if revision >= FIRST_REVISION:
+                raise errors.BadRequest(
+                    "a transaction that writes resource slices cannot also hand out devices of their pools: "
+                    "send the slices first"
+                )
             if not await self._cache.reach(revision, _CATCH_UP_S):
                 raise errors.Unavailable(
                     f"the resource slices of revision {revision} have not reached this server",

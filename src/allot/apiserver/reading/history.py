@@ -208,3 +208,16 @@ class History:
             else:
                 high = middle
         return self._first + low
+
+    def position_to_resume(self, revision: int) -> int:
+        """Where a client continues which says that it has seen `revision`.
+
+        Where a transaction changed several objects at that revision, the client may have seen one of
+        them when its connection broke: they are repeated.
+        """
+        position = self.position_after(revision)
+        first = position - self._first
+        while first and self._changes[first - 1].revision == revision:
+            first -= 1
+        repeated = position - self._first - first
+        return position - repeated if repeated > 1 else position

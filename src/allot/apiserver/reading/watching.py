@@ -183,7 +183,7 @@ async def stream(
             if options.initial_events_end:
                 yield sight.bookmark(revision, initial_end=True)
         else:
-            position = cache.history.position_after(options.revision)
+            position = cache.history.position_to_resume(options.revision)
             if options.revision < cache.history.complete_after:
                 seen = Seen(options.revision)
                 async for chunk in _catch_up(store, cache, seen, sight, deadline):
@@ -273,8 +273,13 @@ class Seen:
 async def _catch_up(
     store: Store, cache: Cache, seen: Seen, sight: Sight, deadline: float
 ) -> AsyncIterator[bytes]:
-    """From the store, what happened before the shared history begins; then all share again."""
-    watch: Watch = store.watch(cache.prefix, seen.revision)
+    """From the store, what happened before the shared history begins; then all share again.
+
+    It begins with what was seen last, in case that was several changes (`History.position_to_resume`).
+    """
+    asked = seen.revision
+    watch: Watch = store.watch(cache.prefix, asked - 1)
+    is_sure = False
     loop = asyncio.get_running_loop()
     try:
         while loop.time() < deadline:
@@ -288,9 +293,21 @@ async def _catch_up(
             if not arriving.done():
                 arriving.cancel()
                 continue
-            events = arriving.result()
+            try:
+                events = arriving.result()
+            except Compacted:
+                if is_sure:
+                    raise
+                is_sure = True
+                watch.close()
+                watch = store.watch(cache.prefix, asked)
+                continue
             if events is None:
                 return
+            if sum(event.revision == asked for event in events) < 2:
+                events = [event for event in events if event.revision > asked]
+            if not events:
+                continue
             chunk = sight.changes([_change(event, cache.kind) for event in events])
             seen.revision = events[-1].revision
             if chunk:

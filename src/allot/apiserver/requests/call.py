@@ -24,6 +24,7 @@ class Call(msgspec.Struct, frozen=True):
     user: User
     renderer: Renderer
     kind: Kind  # of what is served
+    caller: User  # who sent it, perhaps as `user`
     seat: Seat = msgspec.field(default_factory=lambda: HERE)  # where it is worked on
 
     @property

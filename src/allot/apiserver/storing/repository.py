@@ -11,9 +11,10 @@ from collections.abc import Awaitable, Iterable
 
 import msgspec
 
-from allot.api import OBJECT_BYTES_MAX, Kind, Object, errors
+from allot.api import OBJECT_BYTES_MAX, Fields, Kind, Object, errors
 from allot.store import Change, Committed, Compare, Put, Refused, Revise, Store
 
+from .pending import FIRST_REVISION, pending
 from .recent import Recent
 from .stored import object_of
 
@@ -67,8 +68,15 @@ class Repository:
         entry = await self.store.get(key)
         if entry is None:
             return Found(key, None)
-        written = None if kind.is_custom else self.recent.at(key, entry.revision)
+        written = None
+        if not kind.is_custom:
+            kept = self.recent if entry.revision < FIRST_REVISION else (pending() or self.recent)
+            written = kept.at(key, entry.revision)
         return Found(key, written or object_of(entry, kind))
+
+    def written(self, key: str, stored: bytes, revision: int, fields: Fields) -> Object:
+        """What has just been committed. `fields` belong to the object from now on: nobody changes them."""
+        return (pending() or self.recent).written(key, stored, revision, fields)
 
     async def commit(
         self, compares: Iterable[Compare], changes: Iterable[Change], most_bytes: int = OBJECT_BYTES_MAX

@@ -156,7 +156,7 @@ class Deleter:
         if not isinstance(outcome, Committed):
             return None
         if held:
-            return self._repository.recent.written(found.key, stored, outcome.revision, new), False
+            return self._repository.written(found.key, stored, outcome.revision, new), False
         return Object(stored, outcome.revision), True
 
 

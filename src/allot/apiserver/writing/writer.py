@@ -156,7 +156,7 @@ class Writer:
         outcome = await self._commit(context, Compare(key, 0), Put(key, stored))
         if isinstance(outcome, Refused):
             return outcome
-        written = self._repository.recent.written(key, stored, outcome.revision, new)
+        written = self._repository.written(key, stored, outcome.revision, new)
         return Outcome(written, True, context.warnings)
 
     def update(self, call: Call) -> Awaitable[Outcome]:
@@ -233,7 +233,7 @@ class Writer:
             return outcome
         if is_gone:
             return Outcome(Object(stored, outcome.revision), False, context.warnings)
-        written = self._repository.recent.written(found.key, stored, outcome.revision, new)
+        written = self._repository.written(found.key, stored, outcome.revision, new)
         return Outcome(written, False, context.warnings)
 
     async def _prepare_change(self, call: Call, current: Object, sent: Body, this: Attempt) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from allot.api import Kind, User, errors
 from allot.api import field as wrong
+from allot.store import Store
 
 from ...reading.cache import Caches
 from ...reading.history import Change
@@ -42,10 +43,17 @@ _ERRORS: Mapping[str, type[errors.ApiError]] = {
 
 class Policies:
     def __init__(
-        self, caches: Caches, registry: Registry, policies: Kind, bindings: Kind, server: User, aside: Aside
+        self,
+        store: Store,
+        caches: Caches,
+        registry: Registry,
+        policies: Kind,
+        bindings: Kind,
+        server: User,
+        aside: Aside,
     ) -> None:
+        self._store = store
         self._aside = aside
-        self._caches = caches
         self._registry = registry
         self._server = server
         self._policies: dict[str, Policy] = {}
@@ -127,11 +135,10 @@ class Policies:
         if kind is None:
             return []
         namespace = (where.namespace or attempt.namespace) if kind.namespaced else ""
-        store = self._caches.store
         if where.name:
-            entry = await store.get(key_of(kind, namespace, where.name))
+            entry = await self._store.get(key_of(kind, namespace, where.name))
             return [object_of(entry, kind).fields] if entry is not None else []
-        page = await store.range(prefix_of(kind, namespace))
+        page = await self._store.range(prefix_of(kind, namespace))
         found = [object_of(entry, kind) for entry in page.entries]
         selector = where.selector
         return [

@@ -248,6 +248,7 @@ CLUSTER_ROLES: Mapping[str, tuple[Rule, ...]] = {
         may("create", "selfsubjectaccessreviews selfsubjectrulesreviews", "authorization.k8s.io"),
         may("create", "selfsubjectreviews", "authentication.k8s.io"),
     ),
+    "allot:transactions": (may("create", "transactions", "transaction.allot.dev"),),
     "system:discovery": (
         may_visit("/api /api/* /apis /apis/* /healthz /livez /openapi /openapi/* /readyz /version /version/"),
     ),
@@ -296,6 +297,7 @@ CLUSTER_BINDINGS: Mapping[str, tuple[str, tuple[Subject, ...]]] = {
     "cluster-admin": ("cluster-admin", (Subject("Group", MASTERS),)),
     CLUSTER_ADMINS: ("cluster-admin", (Subject("Group", CLUSTER_ADMINS),)),
     "system:basic-user": ("system:basic-user", (Subject("Group", AUTHENTICATED),)),
+    "allot:transactions": ("allot:transactions", (Subject("Group", AUTHENTICATED),)),
     "system:discovery": ("system:discovery", (Subject("Group", AUTHENTICATED),)),
     "system:public-info-viewer": (
         "system:public-info-viewer",

@@ -1,0 +1,297 @@
+"""Several writes that the store will be given as one: what they have written so far, in front of it.
+
+The members of a transaction run one after the other through the same code as any other write. Each reads
+from and writes to a `Pending`, which looks like a store: what members before it wrote is there already,
+at revisions that no store gives out. At the end all of it is one transaction of the store beneath.
+
+What it promises
+    PEND1  A member sees what the members before it did, and nobody else sees any of it before `commit`.
+    PEND2  What any member compared is compared at the commit, unless a member wrote it before.
+    PEND3  A key is read from the store once: two members decide on the same state of it.
+
+A first attempt takes compares on trust, since the commit makes them. One that is `careful` looks at the store
+for each of them, so that the member whose compare fails is told as it would be alone.
+
+`FrontStore` is the store that everybody in the server has. While a transaction is being put together
+(`opened`), what its task reads and writes goes to the `Pending`, whichever part of the server it is in.
+"""
+
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import msgspec
+
+from allot.api import OBJECT_BYTES_MAX, Fields, Object, errors
+from allot.store import (
+    Change,
+    Committed,
+    Compare,
+    Delete,
+    Entry,
+    Page,
+    Put,
+    Refused,
+    Revise,
+    Store,
+    Watch,
+)
+
+FIRST_REVISION = 1 << 60
+"""Of what is pending: later than any that a store has given out."""
+KEYS_MAX = 100
+"""Written, and compared: etcd takes 128 of each in one transaction unless it is set up otherwise."""
+BYTES_MAX = OBJECT_BYTES_MAX
+"""Of all that is written together: what etcd takes in one request."""
+
+
+class Moved(Exception):
+    """What one member read is not what another one read: the transaction must begin anew."""
+
+
+class MemberRefused(Exception):
+    """A change says no at the moment of the commit."""
+
+    def __init__(self, member: int, error: errors.ApiError) -> None:
+        super().__init__(str(error))
+        self.member = member
+        self.error = error
+
+
+class _Revision(msgspec.Struct, frozen=True):
+    member: int
+    make: Callable[[bytes | None], bytes | None]
+
+    def __call__(self, value: bytes | None) -> bytes | None:
+        try:
+            return self.make(value)
+        except errors.ApiError as refused:
+            raise MemberRefused(self.member, refused) from refused
+
+
+class Pending:
+    def __init__(self, store: Store, *, careful: bool) -> None:
+        self.member = 0  # which of the requests writes now
+        self.is_closed = False
+        self._store = store
+        self._careful = careful
+        self._revision = FIRST_REVISION
+        self._read: dict[str, Entry | None] = {}
+        self._entries: dict[str, Entry | None] = {}  # as members wrote them; None: deleted
+        self._revised: dict[str, tuple[_Revision, ...]] = {}
+        self._compares: dict[str, int] = {}
+        self._objects: dict[str, Object] = {}
+        self._last: dict[str, int] = {}  # key -> when it was last written
+        self._subjects: dict[int, str] = {}  # revision -> the key that the write was about
+
+    # -- as a store ------------------------------------------------------------------------------
+
+    async def get(self, key: str) -> Entry | None:
+        if key in self._entries:
+            return self._entries[key]
+        found = await self._first_read(key)
+        return self._with_revisions(key, found) if key in self._revised else found
+
+    def peek(self, key: str) -> Entry | None:
+        return self._entries[key] if key in self._entries else self._store.peek(key)
+
+    async def range(self, prefix: str, *, after: str = "", limit: int = 0, at: int = 0) -> Page:
+        own = {key: entry for key, entry in self._entries.items() if key.startswith(prefix) and key > after}
+        if at or not own:
+            return await self._store.range(prefix, after=after, limit=limit, at=at)
+        page = await self._store.range(prefix, after=after)
+        merged = {**{entry.key: entry for entry in page.entries}, **own}
+        entries = [entry for _, entry in sorted(merged.items()) if entry is not None]
+        shown = entries[:limit] if limit else entries
+        return Page(shown, page.revision, len(shown) < len(entries), len(entries) - len(shown))
+
+    async def transact(self, compares: Sequence[Compare], changes: Sequence[Change]) -> Committed | Refused:
+        differing = await self._differing(compares)
+        if differing:
+            return Refused(differing)
+        for compare in compares:
+            if compare.key not in self._entries:
+                self._compares[compare.key] = compare.revision
+        self._revision += 1
+        if changes:
+            self._subjects[self._revision] = changes[0].key
+        for change in changes:
+            self._last[change.key] = self._revision
+            self._apply(change)
+        self._require_bounded()
+        return Committed(self._revision)
+
+    # -- beside it -------------------------------------------------------------------------------
+
+    def written(self, key: str, stored: bytes, revision: int, fields: Fields) -> Object:
+        """See `Recent.written`: what a member has just stored."""
+        fields["metadata"]["resourceVersion"] = str(revision)
+        self._objects[key] = written = Object(stored, revision, fields)
+        return written
+
+    def at(self, key: str, revision: int) -> Object | None:
+        """See `Recent.at`."""
+        found = self._objects.get(key)
+        return found if found is not None and found.revision == revision else None
+
+    async def commit(self) -> Committed | Refused:
+        """All of it, or nothing. Raises MemberRefused where a change says no."""
+        return await self._store.transact(
+            [Compare(key, revision) for key, revision in self._compares.items()], self._changes()
+        )
+
+    async def rehearse(self) -> None:
+        """Raises what `commit` would raise now, and writes nothing."""
+        for key, revisions in self._revised.items():
+            self._settled(revisions, await self._first_read(key))
+
+    def last(self) -> Iterator[tuple[str, Object]]:
+        """What will be found under each key that holds an object, as its writer left it."""
+        for key, object in self._objects.items():
+            entry = self._entries.get(key)
+            if entry is not None and entry.revision == object.revision:
+                yield key, object
+
+    def is_last(self, object: Object) -> bool:
+        """Whether an object that a member wrote, or deleted, was not written again by a later one."""
+        subject = self._subjects.get(object.revision, "")
+        return self._last.get(subject) == object.revision
+
+    # -- within ----------------------------------------------------------------------------------
+
+    async def _first_read(self, key: str) -> Entry | None:
+        if key not in self._read:
+            self._read[key] = await self._store.get(key)
+        return self._read[key]
+
+    async def _differing(self, compares: Sequence[Compare]) -> Mapping[str, Entry | None]:
+        found: dict[str, Entry | None] = {}
+        for key, revision in ((compare.key, compare.revision) for compare in compares):
+            if key in self._entries:
+                entry = self._entries[key]
+                if (entry.revision if entry else 0) != revision:
+                    found[key] = entry
+            elif self._careful:
+                entry = await self._first_read(key)
+                if (entry.revision if entry else 0) != revision:
+                    found[key] = entry
+            elif self._compares.get(key, revision) != revision:
+                raise Moved(key)
+        return found
+
+    def _apply(self, change: Change) -> None:
+        key = change.key
+        match change:
+            case Put(_, value):
+                was_deleted = key in self._entries and self._entries[key] is None
+                if was_deleted and self._compares.get(key):
+                    raise errors.BadRequest(
+                        f"{key.rpartition('/')[2]} is deleted and created anew in one transaction: "
+                        "send two, or those who watch take the one for the other"
+                    )
+                self._entries[key] = Entry(key, value, self._revision, self._revision)
+            case Delete():
+                self._entries[key] = None
+                self._objects.pop(key, None)
+            case Revise(_, make) if key in self._entries:
+                entry = self._entries[key]
+                value_now = _Revision(self.member, make)(entry.value if entry else None)
+                self._apply(Delete(key) if value_now is None else Put(key, value_now))
+            case Revise(_, make):
+                self._revised[key] = (*self._revised.get(key, ()), _Revision(self.member, make))
+
+    def _with_revisions(self, key: str, entry: Entry | None) -> Entry | None:
+        value = self._settled(self._revised[key], entry)
+        return None if value is None else Entry(key, value, self._revision, self._revision)
+
+    @staticmethod
+    def _settled(revisions: Sequence[_Revision], entry: Entry | None) -> bytes | None:
+        value = entry.value if entry is not None else None
+        for revise in revisions:
+            value = revise(value)
+        return value
+
+    def _changes(self) -> list[Change]:
+        changes: list[Change] = [
+            Delete(key) if entry is None else Put(key, entry.value) for key, entry in self._entries.items()
+        ]
+        for key, revisions in self._revised.items():
+            changes.append(Revise(key, _chained(revisions)))
+        return changes
+
+    def _require_bounded(self) -> None:
+        size = sum(len(entry.value) for entry in self._entries.values() if entry is not None)
+        if size > BYTES_MAX:
+            raise errors.TooLarge(
+                f"the transaction is too large to be stored: {size} bytes, the limit is {BYTES_MAX}"
+            )
+        written, compared = len(self._entries) + len(self._revised), len(self._compares) + len(self._revised)
+        if max(written, compared) > KEYS_MAX:
+            raise errors.TooLarge(
+                f"the transaction concerns too many records: it writes {written} and compares {compared}, "
+                f"the limit is {KEYS_MAX} of each"
+            )
+
+
+def _chained(revisions: Sequence[_Revision]) -> Callable[[bytes | None], bytes | None]:
+    def make(value: bytes | None) -> bytes | None:
+        for revise in revisions:
+            value = revise(value)
+        return value
+
+    return make
+
+
+_OPEN: ContextVar[Pending | None] = ContextVar("pending", default=None)
+
+
+def pending() -> Pending | None:
+    """The transaction that this task puts together, if it does."""
+    found = _OPEN.get()
+    return None if found is None or found.is_closed else found
+
+
+@asynccontextmanager
+async def opened(store: "FrontStore", *, careful: bool) -> AsyncIterator[Pending]:
+    """Within this, the task reads and writes through the `Pending`. Tasks that it starts see the store
+    again as soon as this is over."""
+    put_together = Pending(store.behind, careful=careful)
+    token = _OPEN.set(put_together)
+    try:
+        yield put_together
+    finally:
+        put_together.is_closed = True
+        _OPEN.reset(token)
+
+
+class FrontStore:
+    """The store as the request at hand sees it."""
+
+    def __init__(self, store: Store) -> None:
+        self.behind = store
+        self.revision = store.revision
+        self.lost = store.lost
+        self.trouble = store.trouble
+        self.compact = store.compact
+        self.scrub = store.scrub
+        self.close = store.close
+
+    def get(self, key: str) -> Coroutine[Any, Any, Entry | None]:
+        return (pending() or self.behind).get(key)
+
+    def peek(self, key: str) -> Entry | None:
+        return (pending() or self.behind).peek(key)
+
+    def range(
+        self, prefix: str, *, after: str = "", limit: int = 0, at: int = 0
+    ) -> Coroutine[Any, Any, Page]:
+        return (pending() or self.behind).range(prefix, after=after, limit=limit, at=at)
+
+    def transact(
+        self, compares: Sequence[Compare], changes: Sequence[Change]
+    ) -> Coroutine[Any, Any, Committed | Refused]:
+        return (pending() or self.behind).transact(compares, changes)
+
+    def watch(self, prefix: str, after: int) -> Watch:
+        return self.behind.watch(prefix, after)

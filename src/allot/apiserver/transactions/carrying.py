@@ -1,0 +1,202 @@
+"""A transaction, carried out.
+
+What it promises
+    TXN1  Everything that its members write is one transaction of the store: one revision, all or nothing.
+    TXN2  A member is decided as if it came alone after those before it. The first that is refused ends the
+          transaction with its own answer, which names it; nothing is written.
+    TXN3  Every member is counted and audited by itself, once: with its own answer, or as not carried out
+          for the sake of another (424).
+
+Rights are those that the caller has when a member is looked at: what a member before it grants or takes away
+counts from the commit on, as it does for requests that come alone and faster than this server learns.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from allot.api import Object, Request, Response, encode, errors, transaction
+from allot.store import Refused
+
+from ..audit import Answered
+from ..registry import Registry
+from ..requests.call import Call
+from ..storing.pending import FIRST_REVISION, FrontStore, MemberRefused, Moved, Pending, opened
+from ..storing.repository import Repository
+from ..writing.guard import Guards
+from ..writing.writer import ATTEMPTS
+from .reading import place_of, requests_of
+from .rendering import Lateness
+
+NOT_CARRIED_OUT = 424
+
+_encode = msgspec.json.Encoder().encode
+
+
+class CarriedOut(NamedTuple):
+    """A member of a transaction, and what it would be answered alone."""
+
+    answered: Answered
+    response: Response
+
+
+class Carrier(Protocol):
+    """What the server does with any request, in two steps."""
+
+    async def carry_out(self, request: Request, call: Call, lateness: Lateness) -> CarriedOut:
+        """Answer a request for the caller of the transaction. Raises Moved and MemberRefused."""
+        ...
+
+    def note(self, member: CarriedOut, response: Response) -> Response:
+        """Count and audit it, with that answer."""
+        ...
+
+
+class _Attempt:
+    """Members that were carried out so far, one after the other, on a `Pending`."""
+
+    def __init__(self, put: Pending) -> None:
+        self.put = put
+        self.members: list[CarriedOut] = []
+        self.latenesses: list[Lateness] = []
+
+
+class _Failed(Exception):
+    """A member was refused."""
+
+    def __init__(self, index: int, status: dict[str, Any], code: int, headers: tuple[tuple[str, str], ...]):
+        super().__init__(place_of(index))
+        self.index, self.status, self.code, self.headers = index, status, code, headers
+
+
+class Transactions:
+    def __init__(self, store: FrontStore, repository: Repository, registry: Registry, guards: Guards) -> None:
+        self._store = store
+        self._repository = repository
+        self._registry = registry
+        self._guards = guards
+
+    async def create(self, call: Call, carrier: Carrier) -> Response:
+        requests = await call.read(lambda: requests_of(call.request, self._registry))
+        call.seat.leave()  # each member takes its own; with this one kept, a large member would wait for ever
+        members: list[CarriedOut] = []
+        for number in range(ATTEMPTS):
+            is_careful = number > 0 or call.dry_run
+            async with opened(self._store, careful=is_careful) as put:
+                attempt = _Attempt(put)
+                members = attempt.members
+                try:
+                    await self._run(requests, call, carrier, attempt)
+                    outcome = await self._stored(put, call.dry_run)
+                except Moved:
+                    continue
+                except MemberRefused as refused:
+                    failed = _failed(refused.member, refused.error)
+                except _Failed as said:
+                    # A member may have been refused for what an earlier one did on trust.
+                    if not is_careful and said.index:
+                        continue
+                    failed = said
+                else:
+                    if isinstance(outcome, Refused):
+                        await self._guards.catch_up(outcome)
+                        continue
+                    return self._answer(attempt, carrier, outcome, call.dry_run)
+            return _refused(members, carrier, failed)
+        busy = errors.TooManyRequests("too many writers are busy with the same objects", retry_after_s=1)
+        return _refused(members, carrier, _failed(0, busy))
+
+    async def _run(
+        self, requests: Sequence[Request], call: Call, carrier: Carrier, attempt: _Attempt
+    ) -> None:
+        for index, request in enumerate(requests):
+            attempt.put.member = index
+            lateness = Lateness()
+            member = await carrier.carry_out(request, call, lateness)
+            attempt.members.append(member)
+            attempt.latenesses.append(lateness)
+            response = member.response
+            if response.status >= 400:
+                raise _Failed(index, msgspec.json.decode(response.body), response.status, response.headers)
+
+    async def _stored(self, put: Pending, dry_run: bool) -> int | Refused:
+        """The revision of what was written, or what was in the way."""
+        if dry_run:
+            await put.rehearse()
+            return 0
+        outcome = await put.commit()
+        return outcome if isinstance(outcome, Refused) else outcome.revision
+
+    def _answer(self, attempt: _Attempt, carrier: Carrier, revision: int, dry_run: bool) -> Response:
+        final: dict[int, Object] = {}
+        if not dry_run:
+            keep = self._repository.recent.written
+            for key, object in attempt.put.last():
+                final[object.revision] = keep(key, object.stored, revision, dict(object.fields))
+        shown = _shown(attempt.put, final, revision)
+        results: list[transaction.Result] = []
+        warnings: list[str] = []
+        for member, lateness in zip(attempt.members, attempt.latenesses, strict=True):
+            response = member.response
+            if lateness.renderer is not None:
+                response = lateness.renderer.rendered(response, shown)
+            noted = carrier.note(member, response)
+            said = [value for name, value in response.headers if name == "Warning"]
+            warnings += said
+            results.append(transaction.Result(noted.status, msgspec.Raw(response.body), said))
+        status = transaction.Status(str(revision) if revision else "", results)
+        headers = tuple(("Warning", text) for text in warnings[:16])
+        return Response(201, _encode(transaction.Answer(status)), headers=headers)
+
+
+def _shown(put: Pending, final: dict[int, Object], revision: int) -> Callable[[Object], Object]:
+    """How an object that a member answered with is shown: at the revision of the transaction.
+
+    One that a later member changed again is not what is stored at that revision. It is shown at the one
+    before, so that no write which relies on it can pass for one that has seen the last state.
+    """
+
+    def show(object: Object) -> Object:
+        if object.revision < FIRST_REVISION:
+            return object
+        kept = final.get(object.revision)
+        if kept is not None:
+            return kept
+        if not revision:
+            return _rehearsed(object)
+        return Object(object.stored, revision if put.is_last(object) else revision - 1)
+
+    return show
+
+
+def _rehearsed(object: Object) -> Object:
+    """Of a dry run: nothing was stored, so there is no revision."""
+    fields = object.fresh()
+    fields["metadata"].pop("resourceVersion", None)
+    return Object(encode(fields))
+
+
+def _failed(index: int, error: errors.ApiError) -> _Failed:
+    headers = (("Retry-After", str(error.retry_after_s)),) if error.retry_after_s else ()
+    return _Failed(index, error.status(), error.code, headers)
+
+
+def _refused(members: Sequence[CarriedOut], carrier: Carrier, failed: _Failed) -> Response:
+    """The answer of the member that was refused, which says which it is. Nothing was written."""
+    status = dict(failed.status)
+    place = place_of(failed.index)
+    status["message"] = f"{place}: {status.get('message', '')}"
+    details = dict(status.get("details") or {})
+    cause = {
+        "reason": transaction.MEMBER,
+        "message": "nothing of the transaction was carried out",
+        "field": place,
+    }
+    details["causes"] = [cause, *(details.get("causes") or [])]
+    status["details"] = details
+    body = encode(status)
+    for index, member in enumerate(members):
+        own = Response(failed.code, body, headers=failed.headers)
+        carrier.note(member, own if index == failed.index else Response(NOT_CARRIED_OUT, b"{}"))
+    return Response(failed.code, body, headers=failed.headers)

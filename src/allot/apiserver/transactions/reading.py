@@ -1,0 +1,77 @@
+"""From the body of a transaction to the requests in it."""
+
+from collections.abc import Mapping
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from allot.api import Request, errors, transaction
+
+from ..registry import Registry
+from ..requests.negotiate import JSON, body_type
+from ..requests.target import find_target
+
+KIND = transaction.TRANSACTION
+_VERBS = ("create", "update", "patch", "delete")
+_SUBRESOURCES = ("", "status", "scale", "binding", "eviction", "finalize")
+_decoder = msgspec.json.Decoder(transaction.Sent)
+
+
+def requests_of(request: Request, registry: Registry) -> list[Request]:
+    """Raises BadRequest, or what says which member makes no sense."""
+    if body_type(request) != JSON:
+        raise errors.UnsupportedMedia(f"a transaction is sent as {JSON}")
+    try:
+        said = _decoder.decode(request.body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as wrong:
+        raise errors.BadRequest(f"the transaction cannot be read: {wrong}") from None
+    expected = (f"{KIND.group}/{KIND.hub}", KIND.kind)
+    if (said.api_version, said.kind) != expected:
+        raise errors.BadRequest(
+            f"the API version in the data ({said.api_version[:64]}, Kind={said.kind[:64]}) does not match "
+            f"the expected API version ({expected[0]}, Kind={expected[1]})"
+        )
+    members = said.spec.requests
+    if not 0 < len(members) <= transaction.MEMBERS_MAX:
+        raise errors.BadRequest(
+            f"spec.requests: a transaction has 1 to {transaction.MEMBERS_MAX}, not {len(members)}"
+        )
+    found = []
+    for index, member in enumerate(members):
+        try:
+            found.append(_request(request, member, registry))
+        except errors.ApiError as wrong:
+            raise errors.BadRequest(f"{place_of(index)}: {wrong}") from None
+    return found
+
+
+def place_of(index: int) -> str:
+    """A member as the fields of the transaction name it."""
+    return f"spec.requests[{index}]"
+
+
+def _request(request: Request, member: transaction.Member, registry: Registry) -> Request:
+    path, _, query = member.path.partition("?")
+    if not path.startswith("/") or "%" in path or not path.isprintable():
+        raise errors.BadRequest("path: that of a request is wanted, from its first / and without any %")
+    headers = {"content-type": member.content_type, "accept": "application/json"}
+    if agent := request.headers.get("user-agent"):
+        headers["user-agent"] = agent
+    body = bytes(member.body)
+    made = Request(member.method, path, _query(query), headers, body, request.source)
+    target = find_target(made, registry)
+    if target is None or target.served is None or target.served.kind is KIND:
+        raise errors.BadRequest(f"path: {path[:200]} is no resource that is stored")
+    if target.verb not in _VERBS or target.subresource not in _SUBRESOURCES:
+        what = f"{target.verb} of {target.plural}{'/' * bool(target.subresource)}{target.subresource}"
+        raise errors.BadRequest(f"{what[:200]} cannot be part of a transaction: it does not write one object")
+    if "dryRun" in made.query:
+        raise errors.BadRequest("dryRun: said for the whole transaction, not for one of its requests")
+    return made
+
+
+def _query(text: str) -> Mapping[str, str]:
+    try:
+        return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=100))
+    except ValueError:
+        raise errors.BadRequest("path: its query cannot be read") from None

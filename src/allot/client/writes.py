@@ -1,0 +1,139 @@
+"""A write as a value: made first, then sent alone or together with others.
+
+writes = claims.writes
+await client.together([writes.create(body, "default"), pods.writes.bind("web", "default", "node-1")])
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from allot.api import Object, encode
+
+from .options import Patch, Propagation, delete_options, write_query
+
+_JSON = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A request that writes one object."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    body: bytes = b""
+    content_type: str = _JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Writes:
+    """The verbs that write, over one plural in one version."""
+
+    group: str
+    version: str
+    plural: str
+    namespaced: bool = True
+
+    def create(
+        self,
+        new: Object | Mapping[str, Any],
+        namespace: str = "",
+        *,
+        field_manager: str = "",
+        field_validation: str = "",
+        dry_run: bool = False,
+    ) -> Write:
+        body, _, in_namespace = _written(new)
+        query = write_query(field_manager, field_validation, dry_run)
+        return Write("POST", self.path(namespace or in_namespace), query, body)
+
+    def update(
+        self,
+        new: Object | Mapping[str, Any],
+        *,
+        subresource: str = "",
+        field_manager: str = "",
+        field_validation: str = "",
+        dry_run: bool = False,
+    ) -> Write:
+        """Replace the object of this name. With a resourceVersion in it, only that version."""
+        body, name, namespace = _written(new)
+        query = write_query(field_manager, field_validation, dry_run)
+        return Write("PUT", self.path(namespace, name, subresource), query, body)
+
+    def patch(
+        self,
+        name: str,
+        patch: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        namespace: str = "",
+        *,
+        type: Patch = Patch.MERGE,
+        subresource: str = "",
+        field_manager: str = "",
+        field_validation: str = "",
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> Write:
+        query = write_query(field_manager, field_validation, dry_run)
+        if force:
+            query["force"] = "true"
+        body = msgspec.json.encode(patch)
+        return Write("PATCH", self.path(namespace, name, subresource), query, body, type.value)
+
+    def delete(
+        self,
+        name: str,
+        namespace: str = "",
+        *,
+        uid: str = "",
+        resource_version: str = "",
+        propagation: Propagation | None = None,
+        grace_period_s: int | None = None,
+        dry_run: bool = False,
+    ) -> Write:
+        """`uid` and `resource_version` are preconditions."""
+        options = delete_options(uid, resource_version, propagation, grace_period_s, dry_run)
+        return Write("DELETE", self.path(namespace, name), {}, options)
+
+    def create_subresource(
+        self, name: str, subresource: str, document: Mapping[str, Any], namespace: str = ""
+    ) -> Write:
+        """POST to a subresource: a binding, an eviction, a token request."""
+        return Write("POST", self.path(namespace, name, subresource), {}, encode(document))
+
+    def bind(self, name: str, namespace: str, node: str, *, uid: str = "", **more: Any) -> Write:
+        """Assign a pod to a node. `more` goes into the Binding's metadata (annotations)."""
+        metadata = {"name": name, "namespace": namespace, **({"uid": uid} if uid else {}), **more}
+        target = {"apiVersion": "v1", "kind": "Node", "name": node}
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
+        return self.create_subresource(name, "binding", binding, namespace)
+
+    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        path = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        if self.namespaced and namespace:
+            path += f"/namespaces/{namespace}"
+        elif self.namespaced and name:
+            raise ValueError(f"{self.plural} {name!r}: a namespace is needed")
+        for part in (namespace, name):
+            if is_elsewhere(part):
+                raise ValueError(f"{self.plural}: {part!r} cannot be a name")
+        path += f"/{self.plural}"
+        if name:
+            path += f"/{name}"
+        return f"{path}/{subresource}" if subresource else path
+
+
+def is_elsewhere(part: str) -> bool:
+    """In a path it would name something else."""
+    return "/" in part or part in (".", "..")
+
+
+def _written(new: Object | Mapping[str, Any]) -> tuple[bytes, str, str]:
+    """The object encoded, its name and its namespace."""
+    if isinstance(new, Object):
+        return new.raw, new.name, new.namespace
+    metadata = new.get("metadata") or {}
+    return encode(new), metadata.get("name", ""), metadata.get("namespace", "")

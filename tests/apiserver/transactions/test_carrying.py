@@ -1,0 +1,331 @@
+"""Several requests, carried out together or not at all."""
+
+import asyncio
+from contextvars import Context
+
+import pytest
+
+from allot.api import Request, User
+from allot.api.transaction import MEMBERS_MAX, PATH
+from allot.apiserver import identities
+from allot.store import Put
+
+CONFIGS = "/api/v1/namespaces/default/configmaps"
+PODS = "/api/v1/namespaces/default/pods"
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+MERGE = "application/merge-patch+json"
+POD = {"metadata": {"name": "web"}, "spec": {"containers": [{"name": "main", "image": "app:1"}]}}
+
+
+def create(path, body):
+    return {"method": "POST", "path": path, "body": body}
+
+
+def merge(path, body):
+    return {"method": "PATCH", "path": path, "contentType": MERGE, "body": body}
+
+
+def config(name, **data):
+    return {"metadata": {"name": name}, "data": data}
+
+
+def together(api, *requests, **more):
+    return api("POST", PATH, {"spec": {"requests": list(requests)}}, **more)
+
+
+def names(api, path=CONFIGS):
+    return [one["metadata"]["name"] for one in api("GET", path).body["items"]]
+
+
+def events(api, path, after):
+    return api("GET", path, watch="1", resourceVersion=after, timeoutSeconds="1").body
+
+
+def test_what_is_sent_together_is_stored_at_one_revision_and_answered_one_by_one(api):
+    done = together(api, create(CONFIGS, config("a")), create(CONFIGS, config("b", x="1")))
+    assert done.status == 201 and done.body["kind"] == "Transaction"
+    first, second = done.body["status"]["results"]
+    assert (first["code"], second["code"]) == (201, 201)
+    assert api("GET", f"{CONFIGS}/a").body == first["body"]
+    assert api("GET", f"{CONFIGS}/b").body == second["body"]
+    revisions = {one["body"]["metadata"]["resourceVersion"] for one in (first, second)}
+    assert revisions == {done.body["status"]["resourceVersion"]}
+
+
+def test_a_member_sees_what_those_before_it_did(api):
+    done = together(
+        api,
+        create("/api/v1/namespaces", {"metadata": {"name": "shop"}}),
+        create("/api/v1/namespaces/shop/pods", POD),
+        merge("/api/v1/namespaces/shop/pods/web", {"metadata": {"labels": {"seen": "yes"}}}),
+        create("/api/v1/namespaces/shop/pods/web/binding", {"target": {"name": "node-1"}}),
+    )
+    assert [one["code"] for one in done.body["status"]["results"]] == [201, 201, 200, 201]
+    pod = api("GET", "/api/v1/namespaces/shop/pods/web").body
+    assert pod["metadata"]["labels"] == {"seen": "yes"} and pod["spec"]["nodeName"] == "node-1"
+
+
+def test_the_first_that_is_refused_names_itself_and_nothing_is_carried_out(api):
+    api("POST", CONFIGS, config("taken"))
+    before = api("GET", CONFIGS).body["metadata"]["resourceVersion"]
+    done = together(api, create(CONFIGS, config("a")), create(CONFIGS, config("taken")))
+    assert (done.status, done.body["reason"]) == (409, "AlreadyExists")
+    assert done.body["message"] == 'spec.requests[1]: configmaps "taken" already exists'
+    assert done.causes[0] == ("spec.requests[1]", "TransactionMember")
+    assert names(api) == ["taken"]
+    assert api("GET", CONFIGS).body["metadata"]["resourceVersion"] == before, "not even a revision"
+
+
+def test_a_refusal_keeps_the_causes_of_the_member(api):
+    done = together(api, create(CONFIGS, config("a")), create(PODS, {"metadata": {"name": "p"}, "spec": {}}))
+    assert done.status == 422
+    assert ("spec.containers", "FieldValueRequired") in done.causes
+
+
+def test_a_member_that_fails_because_of_an_earlier_one_that_fails_is_not_blamed(api):
+    """The first attempt takes on trust that the name is free; the second member then finds its own object."""
+    api("POST", CONFIGS, {**config("a", x="0"), "immutable": True})
+    done = together(
+        api, create(CONFIGS, config("a", x="1")), merge(f"{CONFIGS}/a", {"metadata": {"uid": "other"}})
+    )
+    assert done.body["message"].startswith("spec.requests[0]: ")
+
+
+def test_watchers_get_ordinary_events_and_only_the_last_state(api):
+    start = api("POST", CONFIGS, config("before")).body["metadata"]["resourceVersion"]
+    together(
+        api,
+        create(CONFIGS, config("a")),
+        merge(f"{CONFIGS}/a", {"data": {"x": "1"}}),
+        {"method": "DELETE", "path": f"{CONFIGS}/before"},
+    )
+    seen = [(one["type"], one["object"]["metadata"]["name"]) for one in events(api, CONFIGS, start)]
+    assert sorted(seen) == [("ADDED", "a"), ("DELETED", "before")]
+    added = next(one for one in events(api, CONFIGS, start) if one["type"] == "ADDED")
+    assert added["object"] == api("GET", f"{CONFIGS}/a").body
+
+
+def test_an_answer_that_a_later_member_made_old_cannot_be_taken_for_the_last_state(api):
+    done = together(api, create(CONFIGS, config("a")), merge(f"{CONFIGS}/a", {"data": {"x": "1"}}))
+    old, last = (one["body"] for one in done.body["status"]["results"])
+    assert api("PUT", f"{CONFIGS}/a", {**old, "data": {"x": "2"}}).status == 409
+    assert api("PUT", f"{CONFIGS}/a", {**last, "data": {"x": "2"}}).status == 200
+
+
+def test_what_is_created_and_deleted_together_was_never_there(api):
+    start = api("POST", CONFIGS, config("b")).body["metadata"]["resourceVersion"]
+    done = together(api, create(CONFIGS, config("a")), {"method": "DELETE", "path": f"{CONFIGS}/a"})
+    assert done.status == 201 and names(api) == ["b"]
+    assert events(api, CONFIGS, start) == []
+
+
+def test_a_name_is_not_deleted_and_given_again_in_one(api):
+    """Those who watch would see one object become another."""
+    api("POST", CONFIGS, config("a"))
+    done = together(api, {"method": "DELETE", "path": f"{CONFIGS}/a"}, create(CONFIGS, config("a", x="2")))
+    assert done.status == 400 and "send two" in done.body["message"]
+    assert not api("GET", f"{CONFIGS}/a").body.get("data")
+
+
+def test_preconditions_of_a_member_are_those_of_the_object_before_it(api):
+    made = api("POST", CONFIGS, config("a")).body["metadata"]
+    options = {"kind": "DeleteOptions", "apiVersion": "v1"}
+    wrong = {**options, "preconditions": {"uid": "another"}}
+    right = {**options, "preconditions": {"uid": made["uid"], "resourceVersion": made["resourceVersion"]}}
+    delete = {"method": "DELETE", "path": f"{CONFIGS}/a"}
+    assert together(api, create(CONFIGS, config("b")), {**delete, "body": wrong}).status == 409
+    assert names(api) == ["a"]
+    assert together(api, create(CONFIGS, config("b")), {**delete, "body": right}).status == 201
+    assert names(api) == ["b"]
+
+
+def test_a_member_that_names_a_revision_is_refused_once_another_member_has_moved_on(api):
+    made = api("POST", CONFIGS, config("a")).body
+    done = together(
+        api,
+        merge(f"{CONFIGS}/a", {"data": {"x": "1"}}),
+        {"method": "PUT", "path": f"{CONFIGS}/a", "body": {**made, "data": {"x": "2"}}},
+    )
+    assert done.status == 409 and done.causes[0][0] == "spec.requests[1]"
+
+
+def test_a_dry_run_goes_through_everything_and_stores_nothing(api):
+    before = api("GET", CONFIGS).body["metadata"]["resourceVersion"]
+    members = create(CONFIGS, config("a")), merge(f"{CONFIGS}/a", {"data": {"x": "1"}})
+    done = together(api, *members, dryRun="All")
+    assert [one["code"] for one in done.body["status"]["results"]] == [201, 200]
+    shown = done.body["status"]["results"][1]["body"]
+    assert shown["data"] == {"x": "1"} and "resourceVersion" not in shown["metadata"]
+    assert done.body["status"]["resourceVersion"] == ""
+    assert api("GET", CONFIGS).body["metadata"]["resourceVersion"] == before
+    assert together(api, *members, members[0], dryRun="All").status == 409
+    said = together(api, {**members[0], "path": f"{CONFIGS}?dryRun=All"})
+    assert said.status == 400 and "whole transaction" in said.body["message"]
+
+
+@pytest.mark.parametrize(
+    ("member", "why"),
+    [
+        ({"method": "GET", "path": f"{CONFIGS}/a"}, "does not write one object"),
+        ({"method": "DELETE", "path": CONFIGS}, "does not write one object"),
+        ({"method": "BREW", "path": CONFIGS}, "method"),
+        ({"method": "POST", "path": PATH, "body": {}}, "no resource that is stored"),
+        ({"method": "POST", "path": "/healthz"}, "no resource that is stored"),
+        ({"method": "POST", "path": "configmaps"}, "path"),
+        ({"method": "POST", "path": "/api/v1/namespaces/a%2Fb/pods"}, "path"),
+        ({"method": "POST", "path": "/api/v1/namespaces/default/serviceaccounts/default/token"}, "token"),
+        ({"method": "POST", "path": CONFIGS, "bodi": {}}, "bodi"),
+        ({"path": CONFIGS}, "method"),
+        ({"method": "POST", "path": f"{CONFIGS}?{'&'.join(f'a{n}=1' for n in range(200))}"}, "query"),
+    ],
+)
+def test_what_cannot_be_a_member_is_refused_before_anything_is_done(api, member, why):
+    done = together(api, create(CONFIGS, config("a")), member)
+    assert done.status == 400 and why in done.body["message"]
+    assert names(api) == []
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"spec":null}', b'{"spec":{"requests":{}}}', b"\xff"])
+def test_a_body_that_is_no_transaction_is_refused(api, body):
+    assert api("POST", PATH, body).status == 400
+
+
+def test_it_is_bounded(api):
+    assert together(api).status == 400
+    many = [create(CONFIGS, config(f"c-{number}")) for number in range(MEMBERS_MAX)]
+    assert together(api, *many, create(CONFIGS, config("one-more"))).status == 400
+    assert together(api, *many).status == 201 and len(names(api)) == MEMBERS_MAX
+    large = [create(CONFIGS, config(f"large-{number}", x="y" * 800_000)) for number in range(2)]
+    done = together(api, *large)
+    assert done.status == 413 and done.causes[0][0] == "spec.requests[1]"
+    assert len(names(api)) == MEMBERS_MAX
+
+
+def test_it_is_created_and_never_kept(api):
+    for method, path in (("GET", PATH), ("GET", f"{PATH}/x"), ("DELETE", f"{PATH}/x"), ("PUT", f"{PATH}/x")):
+        assert api(method, path, {} if method == "PUT" else None).status == 405
+    found = api("GET", PATH.rpartition("/")[0]).body["resources"]
+    assert [(one["name"], one["kind"], one["verbs"]) for one in found] == [
+        ("transactions", "Transaction", ["create"])
+    ]
+
+
+def test_warnings_of_members_come_with_the_answer(api):
+    done = together(api, create(CONFIGS, config("a")), create(CONFIGS, {**config("b"), "colour": "red"}))
+    results = done.body["status"]["results"]
+    assert "warnings" not in results[0] and "colour" in results[1]["warnings"][0]
+    assert done.warnings == results[1]["warnings"]
+
+
+def test_every_member_is_counted_by_itself_and_those_given_up_as_not_carried_out(api):
+    together(api, create(CONFIGS, config("a")), create(CONFIGS, config("b")))
+    together(api, create(CONFIGS, config("c")), create(CONFIGS, config("a")))
+    text = api("GET", "/metrics").body
+
+    def count(code):
+        labels = (
+            'verb="create",group="",version="v1",resource="configmaps",subresource="",code="' + code + '"'
+        )
+        line = next((one for one in text.splitlines() if labels in one), "0 0")
+        return float(line.split()[-1])
+
+    assert (count("201"), count("409"), count("424")) == (2, 1, 1)
+
+
+def test_quotas_are_charged_for_all_of_it_or_none(api):
+    path = "/api/v1/namespaces/default/resourcequotas"
+    api("POST", path, {"metadata": {"name": "few"}, "spec": {"hard": {"count/configmaps": "2"}}})
+    api("PATCH", f"{path}/few/status", {"status": {"used": {"count/configmaps": "0"}}}, media=MERGE)
+
+    def used():
+        return api("GET", f"{path}/few").body["status"]["used"]["count/configmaps"]
+
+    done = together(api, *(create(CONFIGS, config(name)) for name in "abc"))
+    assert done.status == 403 and "exceeded quota" in done.body["message"]
+    assert done.causes[0][0] == "spec.requests[2]" and used() == "0"
+    assert together(api, *(create(CONFIGS, config(name)) for name in "ab")).status == 201
+    assert used() == "2"
+
+
+def test_a_quota_counts_for_the_members_after_it(api):
+    path = "/api/v1/namespaces/default/resourcequotas"
+    terms = {"metadata": {"name": "none"}, "spec": {"hard": {"count/configmaps": "0"}}}
+    done = together(api, create(path, terms), create(CONFIGS, config("a")))
+    assert done.status == 403 and names(api) == []
+
+
+def test_others_that_write_in_between_make_it_start_over(api):
+    """What it read on its way is compared at the commit: it is decided again on what is there then."""
+    api("POST", CONFIGS, config("a", count="0"))
+    behind, at = api.store, []
+    plain = behind.transact
+
+    async def late(compares, changes):
+        if not at and any(isinstance(one, Put) and one.key.endswith("/b") for one in changes):
+            at.append(True)
+            rival = Request("PATCH", f"{CONFIGS}/a", {}, {"content-type": MERGE}, b'{"data":{"rival":"1"}}')
+            assert (await asyncio.create_task(outside(rival), context=Context())).status == 200
+        return await plain(compares, changes)
+
+    async def outside(request):
+        return await api.server.handle(request, identities.ADMIN)
+
+    behind.transact = late
+    api.server._front.behind.transact = late
+    done = together(api, merge(f"{CONFIGS}/a", {"data": {"count": "1"}}), create(CONFIGS, config("b", x="1")))
+    assert done.status == 201 and at
+    assert api("GET", f"{CONFIGS}/a").body["data"] == {"count": "1", "rival": "1"}
+
+
+def test_it_acts_for_whom_its_sender_may_act(api):
+    nobody = User("nobody", groups=("system:authenticated",))
+    done = together(api, create(CONFIGS, config("a")), user=nobody)
+    assert done.status == 403 and done.body["message"].startswith("spec.requests[0]: configmaps is forbidden")
+    done = together(api, create(CONFIGS, config("a")), headers={"impersonate-user": "nobody"})
+    assert done.status == 403
+    done = together(
+        api,
+        create(CONFIGS, config("a")),
+        headers={"impersonate-user": "boss", "impersonate-group": "system:masters"},
+    )
+    assert done.status == 201
+
+
+def test_nobody_who_is_unknown_may_try(api):
+    stranger = User("system:anonymous", groups=("system:unauthenticated",))
+    assert together(api, create(CONFIGS, config("a")), user=stranger).status in (401, 403)
+
+
+def test_slices_and_what_is_handed_out_of_them_are_sent_apart(api):
+    """Guards know pools from what was committed."""
+    spec = {"driver": "d.example", "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1}}
+    spec |= {"nodeName": "node-1", "devices": [{"name": "dev-0"}]}
+    publish = create("/apis/resource.k8s.io/v1/resourceslices", {"metadata": {"name": "s"}, "spec": spec})
+    claim = {
+        "metadata": {"name": "c"},
+        "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}},
+    }
+    results = [{"request": "r", "driver": "d.example", "pool": "p", "device": "dev-0"}]
+    allocate = merge(f"{CLAIMS}/c/status", {"status": {"allocation": {"devices": {"results": results}}}})
+    done = together(api, publish, create(CLAIMS, claim), allocate)
+    assert done.status == 400 and "send the slices first" in done.body["message"]
+    assert together(api, publish).status == 201
+    assert together(api, create(CLAIMS, claim), allocate).status == 201
+
+
+def test_one_device_is_not_handed_out_twice_within_one(api):
+    spec = {"driver": "d.example", "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1}}
+    spec |= {"nodeName": "node-1", "devices": [{"name": "dev-0"}]}
+    api("POST", "/apis/resource.k8s.io/v1/resourceslices", {"metadata": {"name": "s"}, "spec": spec})
+    results = [{"request": "r", "driver": "d.example", "pool": "p", "device": "dev-0"}]
+    members = []
+    for name in "ab":
+        asked = {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}
+        members.append(create(CLAIMS, {"metadata": {"name": name}, "spec": {"devices": asked}}))
+        given = {"status": {"allocation": {"devices": {"results": results}}}}
+        members.append(merge(f"{CLAIMS}/{name}/status", given))
+    done = together(api, *members)
+    assert done.status == 409 and done.causes[0][0] == "spec.requests[3]"
+    assert names(api, CLAIMS) == []
+    assert together(api, *members[:2]).status == 201
+    assert together(api, *members[2:]).status == 409, "nor by the next one"
