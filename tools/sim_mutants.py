@@ -72,6 +72,12 @@ MUTANTS = (
         "return Rest()",
     ),
     Mutant(
+        "a pod that was given up on with its node is never ready again",
+        f"{NODE}/plan.py",
+        " or state.is_doubted)",
+        ")",
+    ),
+    Mutant(
         "the last reservation goes and the allocation stays",
         f"{CLAIMS}/releasing.py",
         'return ReleasePlan({**status, "allocation": None}, True, is_protected, True)',
@@ -355,6 +361,13 @@ MUTANTS = (
         f"{SCHEDULER}/claiming.py",
         "if others := known.users_besides(pod.uid):",
         "if others := ():",
+        "real",
+    ),
+    Mutant(
+        "giving back ends while a write of it may still arrive",
+        f"{SCHEDULER}/claiming.py",
+        "if is_unsure and gives_back:  # BIND6",
+        "if False:",
         "real",
     ),
     Mutant(
