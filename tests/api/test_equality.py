@@ -20,3 +20,8 @@ def test_values_are_equal_if_they_are_written_alike(one, other):
 
 def test_a_number_is_the_same_with_and_without_a_fraction_of_nothing():
     assert equal({"x": [1]}, {"x": [1.0]})
+
+
+def test_values_in_another_order_are_the_same():
+    assert equal({"x": {"a": 1, "b": [True]}}, {"x": {"b": [True], "a": 1}})
+    assert not equal({"x": {"a": 1, "b": [True]}}, {"x": {"b": [1], "a": 1}})

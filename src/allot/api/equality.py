@@ -2,14 +2,24 @@
 
 from typing import Any
 
+import msgspec
+
+_encode = msgspec.json.Encoder().encode
+
 
 def equal(one: Any, other: Any) -> bool:
     """Equality of JSON: 1 is 1.0 and is not true.
 
-    Python's own equality comes first, so what differs costs little; only what it takes for equal
-    is looked at value by value.
+    Python's own equality comes first, so what differs costs little. What it takes for equal is so if it
+    is written alike; only what is not, because members are in another order or numbers have another
+    form, is looked at value by value.
     """
-    return one is other or bool(one == other and _booleans_agree(one, other))
+    if one is other:
+        return True
+    if one != other:
+        return False
+    is_large = type(one) is dict or type(one) is list
+    return (is_large and _encode(one) == _encode(other)) or _booleans_agree(one, other)
 
 
 def _booleans_agree(one: Any, other: Any) -> bool:

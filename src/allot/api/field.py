@@ -14,6 +14,8 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
+import msgspec
+
 from .errors import Cause, Invalid
 
 ERRORS_SHOWN_MAX = 100
@@ -24,15 +26,12 @@ PATH_LENGTH_MAX = 1000
 """What was found, and where, are shown up to here; both are the client's own words, of any length."""
 
 
-class Path:
+class Path(msgspec.Struct, frozen=True, eq=False, gc=False):
     """Written out only when somebody reads it: nearly all paths are made for fields that are fine."""
 
-    __slots__ = ("_before", "_key", "_step")
-
-    def __init__(self, text: str = "", before: "Path | None" = None, key: int | str | None = None) -> None:
-        self._step = text
-        self._before = before
-        self._key = key  # set for an index or key; then `_step` means nothing
+    _step: str = ""
+    _before: "Path | None" = None
+    _key: int | str | None = None  # set for an index or key; then `_step` means nothing
 
     def __truediv__(self, field: str) -> "Path":
         return Path(field, self)
@@ -53,6 +52,9 @@ class Path:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Path) and str(other) == str(self)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other  # structs have one of their own
 
     def __hash__(self) -> int:
         return hash(str(self))

@@ -54,8 +54,11 @@ class Gates:
     """Which gates are on. Ask with `gates["DRADeviceTaints"]`."""
 
     changed: Mapping[str, bool] = field(default_factory=dict)
+    _on: Mapping[str, bool] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        on = {gate.name: self.changed.get(gate.name, gate.default) for gate in GATES.values()}
+        object.__setattr__(self, "_on", on)
         for name, wanted in self.changed.items():
             gate = GATES.get(name)
             if gate is None:
@@ -68,5 +71,4 @@ class Gates:
                     raise UnknownGate(f"feature gate {gate.name} needs {need}")
 
     def __getitem__(self, name: str) -> bool:
-        found = self.changed.get(name)
-        return GATES[name].default if found is None else found
+        return self._on[name]

@@ -94,9 +94,7 @@ class Object:
 
     def forget_fields(self) -> None:
         """Keep the bytes only; whoever asks for the fields decodes them again."""
-        if self._fields is not None:
-            self._read_outline()
-            self._fields = None
+        self._fields = None
 
     def fresh(self) -> dict[str, Any]:
         """The object decoded anew, for a caller that will change it."""

@@ -156,3 +156,12 @@ def test_extended_resource_names_go_with_their_gate():
     assert create(kind, body, context=off(gate)).hub["spec"] == {}
     other = with_change(used, "spec.extendedResourceName", "example.com/other")
     assert update(kind, used, other, context=off(gate)).hub == other
+
+
+def test_servers_with_other_gates_take_turns_on_one_table():
+    """What is off is worked out once for each set of gates, and a process may have several."""
+    kind, body = resource.RESOURCE_SLICE, slice_(device(bindsToNode=True))
+    for _ in range(2):
+        for context, is_kept in ((ON, True), (off("DRADeviceBindingConditions"), False)):
+            stored = create(kind, body, context=context).hub
+            assert ("bindsToNode" in stored["spec"]["devices"][0]) is is_kept

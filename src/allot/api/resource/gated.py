@@ -7,14 +7,47 @@ list or every value of a map.
 
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..gates import Gates
 from ..kind import Fields
 
 Paths = tuple[str, ...]
+Ways = dict[str, "Ways"]
+"""Paths as a tree: step -> what follows it. Nothing follows the last one."""
 
-SLICE: Mapping[str, Paths] = {
+
+class Closed(NamedTuple):
+    guarded: tuple[Paths, ...]  # by each gate that is off
+    ways: Ways  # to all of them
+
+
+class Table:
+    """Which fields of a kind each gate guards."""
+
+    def __init__(self, rows: Mapping[str, Paths]) -> None:
+        self.rows = rows
+        self._asked: tuple[Gates, Closed] | None = None  # a server has the same gates as long as it runs
+
+    def closed(self, gates: Gates) -> Closed:
+        asked = self._asked
+        if asked is None or asked[0] is not gates:
+            asked = self._asked = (gates, self._closed(gates))
+        return asked[1]
+
+    def _closed(self, gates: Gates) -> Closed:
+        guarded = tuple(paths for gate, paths in self.rows.items() if not gates[gate])
+        ways: Ways = {}
+        paths = {path for behind_one in guarded for path in behind_one}
+        for path in paths:
+            if not any(path.startswith(f"{other}.") for other in paths):  # else the shorter one says enough
+                at = ways
+                for step in _steps(path):
+                    at = at.setdefault(step, {})
+        return Closed(guarded, ways)
+
+
+_SLICE: Mapping[str, Paths] = {
     "DRADeviceTaints": ("spec.devices.*.taints",),
     "DRAPartitionableDevices": (
         "spec.sharedCounters",
@@ -75,35 +108,47 @@ _CLAIM_STATUS: Mapping[str, Paths] = {
     "DRAOptionalNodeOperations": (f"{_RESULTS}.skipNodeOperations",),
 }
 
-CLAIM: Mapping[str, Paths] = {
-    gate: tuple(f"spec.{path}" for path in _CLAIM_SPEC.get(gate, ())) + _CLAIM_STATUS.get(gate, ())
-    for gate in (*_CLAIM_SPEC, *_CLAIM_STATUS)
-}
-TEMPLATE: Mapping[str, Paths] = {
-    gate: tuple(f"spec.spec.{path}" for path in paths) for gate, paths in _CLAIM_SPEC.items()
-}
-CLASS: Mapping[str, Paths] = {"DRAExtendedResource": ("spec.extendedResourceName",)}
+SLICE = Table(_SLICE)
+CLAIM = Table(
+    {
+        gate: tuple(f"spec.{path}" for path in _CLAIM_SPEC.get(gate, ())) + _CLAIM_STATUS.get(gate, ())
+        for gate in (*_CLAIM_SPEC, *_CLAIM_STATUS)
+    }
+)
+TEMPLATE = Table({gate: tuple(f"spec.spec.{path}" for path in paths) for gate, paths in _CLAIM_SPEC.items()})
+CLASS = Table({"DRAExtendedResource": ("spec.extendedResourceName",)})
 
 
-def drop(new: Fields, old: Fields | None, gates: Gates, table: Mapping[str, Paths]) -> None:
+def drop(new: Fields, old: Fields | None, gates: Gates, table: Table) -> None:
     """Remove from `new` what gates that are off guard, unless `old` uses it."""
+    guarded, ways = table.closed(gates)
+    if not _says(new, ways):
+        return  # as nearly every object
     same = {root for root in ("spec", "status") if old is not None and new.get(root) == old.get(root)}
-    for gate, guarded in table.items():
-        if gates[gate]:
-            continue
-        # Hardly any object has such a field, so the new one is asked first; and most writes are
-        # about one part of an object.
-        paths = [path for path in guarded if _may_say(new, path, same)]
+    for behind_one in guarded:
+        paths = [path for path in behind_one if _steps(path)[0] not in same]
         said = [(holder, key) for path in paths for holder, key in _holders(new, path) if key in holder]
-        if said and not (old is not None and any(_uses(old, path) for path in guarded)):
+        if said and not (old is not None and any(_uses(old, path) for path in behind_one)):
             for holder, key in said:
                 holder.pop(key, None)
 
 
-def _may_say(new: Fields, path: str, same: set[str]) -> bool:
-    """Whether the object has at least the first two steps of the path, in a part that is not the same."""
-    root, second, *_ = _steps(path)
-    return root not in same and second in (new.get(root) or ())
+def _says(value: Any, ways: Ways) -> bool:
+    """Whether anything lies at the end of one of the ways."""
+    for step, further in ways.items():
+        if step == "*":
+            if _one_says(_items(value), further):
+                return True
+        elif type(value) is dict and step in value and (not further or _says(value[step], further)):
+            return True
+    return False
+
+
+def _one_says(values: Iterable[Any], ways: Ways) -> bool:
+    if any(ways.values()):
+        return any(_says(value, ways) for value in values)
+    names = ways.keys()  # all of them end here: a slice has thousands of attributes
+    return any(type(value) is dict and not names.isdisjoint(value) for value in values)
 
 
 def _uses(fields: Fields, path: str) -> bool:

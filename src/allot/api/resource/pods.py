@@ -26,18 +26,20 @@ UNSAID_STATUS = (
 )
 """Old clients drop what they do not know; a status write without these keeps them."""
 
-_GATED: Mapping[str, tuple[str, ...]] = {
-    "DRAExtendedResource": ("status.extendedResourceClaimStatus",),
-    "DRANodeAllocatableResources": ("status.nodeAllocatableResourceClaimStatuses",),
-    "ResourceHealthStatus": tuple(
-        f"status.{kind}.*.allocatedResourcesStatus"
-        for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
-    ),
-    "ResourceHealthStatusMessage": tuple(
-        f"status.{kind}.*.allocatedResourcesStatus.*.resources.*.message"
-        for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
-    ),
-}
+_GATED = gated.Table(
+    {
+        "DRAExtendedResource": ("status.extendedResourceClaimStatus",),
+        "DRANodeAllocatableResources": ("status.nodeAllocatableResourceClaimStatuses",),
+        "ResourceHealthStatus": tuple(
+            f"status.{kind}.*.allocatedResourcesStatus"
+            for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+        ),
+        "ResourceHealthStatusMessage": tuple(
+            f"status.{kind}.*.allocatedResourcesStatus.*.resources.*.message"
+            for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+        ),
+    }
+)
 
 
 # Preparing

@@ -6,7 +6,7 @@ be understood counts as absent), writing is exact.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -23,11 +23,9 @@ ANCIENT: Final = "ancient-changes"
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
 
 
-class Identity(NamedTuple):
-    manager: str
-    operation: str
-    api_version: str  # "" for appliers, who stay the same whatever version they speak
-    subresource: str
+Identity = tuple[str, str, str, str]
+"""Manager, operation, API version and subresource. Appliers have no version here: they stay the same whatever
+version they speak."""
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -37,13 +35,19 @@ class Entry(msgspec.Struct, frozen=True):
     fields: FieldSet
     time: str = ""
     subresource: str = ""
+    record: dict[str, Any] | None = None  # as it is stored: an entry that stays is not written anew
 
     @property
     def identity(self) -> Identity:
         version = "" if self.operation == APPLY else self.api_version
-        return Identity(self.manager, self.operation, version, self.subresource)
+        return self.manager, self.operation, version, self.subresource
+
+    def owning(self, fields: FieldSet) -> "Entry":
+        return replace(self, fields=fields, record=None)
 
     def shown(self) -> dict[str, Any]:
+        if self.record is not None:
+            return self.record
         out: dict[str, Any] = {
             "manager": self.manager,
             "operation": self.operation,
@@ -61,7 +65,7 @@ class Entry(msgspec.Struct, frozen=True):
 def stored(fields: Mapping[str, Any] | None) -> list[Entry]:
     """The entries of an object that this server has stored."""
     managed = ((fields or {}).get("metadata") or {}).get("managedFields") or ()
-    return [_entry(one) for one in managed]
+    return [_entry(one, one) for one in managed]
 
 
 def claimed(managed: Any) -> list[Entry] | None:
@@ -77,14 +81,16 @@ def _is_sound(entry: Entry) -> bool:
     return entry.operation in (APPLY, UPDATE) and is_field_set(entry.fields)
 
 
-def _entry(one: Mapping[str, Any]) -> Entry:
+def _entry(one: Mapping[str, Any], record: dict[str, Any] | None = None) -> Entry:
+    get = one.get
     return Entry(
-        manager=one.get("manager") or "",
-        operation=one.get("operation") or "",
-        api_version=one.get("apiVersion") or "",
-        fields=one.get("fieldsV1") or {},
-        time=one.get("time") or "",
-        subresource=one.get("subresource") or "",
+        get("manager") or "",
+        get("operation") or "",
+        get("apiVersion") or "",
+        get("fieldsV1") or {},
+        get("time") or "",
+        get("subresource") or "",
+        record,
     )
 
 
@@ -95,8 +101,12 @@ def is_reset(managed: Any) -> bool:
 
 def shown(entries: Iterable[Entry]) -> list[dict[str, Any]]:
     """Appliers first, then by time."""
-    order = sorted(entries, key=lambda e: (e.operation, e.time, e.manager, e.api_version, e.subresource))
+    order = sorted(entries, key=_place)
     return [entry.shown() for entry in order]
+
+
+def _place(entry: Entry) -> tuple[str, ...]:
+    return entry.operation, entry.time, entry.manager, entry.api_version, entry.subresource
 
 
 def by_identity(entries: Iterable[Entry]) -> dict[Identity, Entry]:
@@ -109,7 +119,7 @@ def by_identity(entries: Iterable[Entry]) -> dict[Identity, Entry]:
 
 
 def merged(entry: Entry, other: Entry) -> Entry:
-    return replace(entry, fields=union(other.fields, entry.fields))
+    return entry.owning(union(other.fields, entry.fields))
 
 
 def with_ancients_merged(entries: Sequence[Entry]) -> Sequence[Entry]:

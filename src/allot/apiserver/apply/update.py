@@ -18,8 +18,6 @@ subresource; one that sends none, or nonsense, does not delete them.
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from msgspec.structs import replace
-
 from allot.api import schema as shapes
 
 from .compare import Changes, compare
@@ -97,7 +95,7 @@ def _tracked(
         mine = _entry(author, taken, now)
         identity = mine.identity
         before = left.get(identity)
-        left[identity] = mine if before is None else replace(mine, fields=union(before.fields, taken))
+        left[identity] = mine if before is None else mine.owning(union(before.fields, taken))
     return with_ancients_merged(list(left.values()))
 
 
@@ -138,5 +136,5 @@ def given_up(entries: dict[Identity, Entry], views: Views) -> dict[Identity, Ent
             continue
         fields = difference(difference(entry.fields, changes.written), changes.removed)
         if fields:
-            left[identity] = entry if fields is entry.fields else replace(entry, fields=fields)
+            left[identity] = entry if fields is entry.fields else entry.owning(fields)
     return left

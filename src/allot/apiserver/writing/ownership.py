@@ -15,6 +15,7 @@ from ..registry import Registry, Served
 from ..requests.call import Call
 
 ALIKE_MAX = 1024
+ALIKE_BYTES_MAX = 4096
 _NOT_OWNED = frozenset(
     [
         "name",
@@ -36,7 +37,7 @@ _WHOSE = ("generateName", "ownerReferences")
 class Ownership:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._alike: dict[bytes, FieldSet] = {}  # digest of a new object -> the fields that it has
+        self._alike: dict[tuple[str, bytes], FieldSet] = {}  # version, what it says -> the fields that it has
 
     def record(self, call: Call, old: Fields | None, new: Fields, context: ServerWriteContext) -> None:
         """Write down who owns what of `new`, which replaces `old`; both in the hub form."""
@@ -54,10 +55,10 @@ class Ownership:
         what says whose they are."""
         shape = call.served.version.shape()
         alike, own = _taken_apart(new)
-        digest = _digest(call.served, alike)
-        fields = self._alike.get(digest)
+        key = (call.served.api_version, _short(encode(alike)))
+        fields = self._alike.get(key)
         if fields is None:
-            fields = self._alike[digest] = created(shown_in(alike, call.served), shape)
+            fields = self._alike[key] = created(shown_in(alike, call.served), shape)
             if len(self._alike) > ALIKE_MAX:
                 del self._alike[next(iter(self._alike))]
         if own["metadata"]:
@@ -104,8 +105,9 @@ def _taken_apart(new: Fields) -> tuple[Fields, Fields]:
     return {**new, "metadata": common}, {"metadata": own}
 
 
-def _digest(served: Served, alike: Fields) -> bytes:
-    return hashlib.blake2b(encode(alike), digest_size=16).digest() + served.api_version.encode()
+def _short(said: bytes) -> bytes:
+    """Something of its own for whatever is said. Most of it is short enough to be kept as it is."""
+    return said if len(said) <= ALIKE_BYTES_MAX else hashlib.blake2b(said, digest_size=16).digest()
 
 
 def _entry(call: Call, fields: FieldSet, context: ServerWriteContext) -> Fields:

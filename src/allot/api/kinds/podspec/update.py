@@ -5,7 +5,6 @@ and, while a pod is still gated, where it may go, if that narrows it.
 """
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from typing import Any
 
 from ...field import FieldError, Path, forbidden, invalid
@@ -22,11 +21,14 @@ ONLY_THESE = (
 )
 _SPEC = Path("spec")
 _SORTS = ("containers", "initContainers")
+_FREE = ("activeDeadlineSeconds", "tolerations", "schedulingGates")
 _NARROWED = ("nodeSelector", "affinity")
 
 
 def validate_pod_update(new: Fields, old: Fields) -> list[FieldError]:
     spec, before = obj(new, "spec"), obj(old, "spec")
+    if spec == before:
+        return []  # as of most writes: they are about labels and annotations
     for sort in _SORTS:
         if len(items(spec, sort)) != len(items(before, sort)):
             return [forbidden(_SPEC / sort, "pod updates may not add or remove containers")]
@@ -95,15 +97,15 @@ def _validate_gates(spec: Fields, before: Fields) -> list[FieldError]:
 
 
 def _fixed(spec: Fields, gated: bool) -> Fields:
-    """The part that must stay as it is."""
-    fixed = deepcopy(spec)
-    for name in ("activeDeadlineSeconds", "tolerations", "schedulingGates"):
-        fixed.pop(name, None)
-    for name in _NARROWED if gated else ():
-        fixed.pop(name, None)
+    """The part that must stay as it is; shared with the spec."""
+    free = (*_FREE, *_NARROWED) if gated else _FREE
+    fixed = {name: value for name, value in spec.items() if name not in free}
     for sort in _SORTS:
-        for container in items(fixed, sort):
-            container.pop("image", None)
+        if containers := spec.get(sort):
+            fixed[sort] = [
+                {name: value for name, value in container.items() if name != "image"}
+                for container in containers
+            ]
     return fixed
 
 
