@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from allot.cli import logs
+from allot.base import logs
 from allot.cli.main import main
 from e2e.process import allot
 

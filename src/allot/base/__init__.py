@@ -1,6 +1,8 @@
 """Ground floor: no word of the domain appears here."""
 
+from . import logs
 from .clock import Clock, SystemClock
+from .exposing import CannotListen, Page, exposed
 from .filelock import FileLock, HeldByAnother
 from .files import write_file
 from .ids import Ids, RandomIds
@@ -16,6 +18,7 @@ from .recent import Recent
 from .unixaddress import unix_address
 
 __all__ = [
+    "CannotListen",
     "Clock",
     "Counter",
     "FileLock",
@@ -29,9 +32,12 @@ __all__ = [
     "Metrics",
     "Outage",
     "Overlay",
+    "Page",
     "RandomIds",
     "Recent",
     "SystemClock",
+    "exposed",
+    "logs",
     "os_reason",
     "require",
     "return_large_blocks",

@@ -12,10 +12,11 @@ from typing import Any
 
 from allot.api import errors
 from allot.apiserver import Options, ServingOptions, serve
+from allot.base import logs
 from allot.cluster import way_to_nodes
 from allot.store import StoreError
 
-from . import auditing, encrypting, flags, logs
+from . import auditing, encrypting, flags
 from .wording import plain
 
 

@@ -10,6 +10,7 @@ import argparse
 import json
 import sys
 
+from allot.base import logs
 from allot.bench import (
     CASTS,
     NOT_HERE,
@@ -29,7 +30,6 @@ from allot.bench import (
     real,
 )
 
-from . import logs
 from .apiserver import run_loop
 
 _WRONG_SHOWN = 20

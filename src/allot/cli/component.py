@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from allot.api import Gates, User
-from allot.base import Metrics, RandomIds, SystemClock
+from allot.base import CannotListen, Metrics, Page, RandomIds, SystemClock, exposed, logs
 from allot.client import (
     Access,
     BadAccess,
@@ -30,9 +30,8 @@ from allot.client import (
 )
 from allot.informers import Election, Informers
 
-from . import flags, logs
+from . import flags
 from .apiserver import run_loop
-from .exposing import CannotListen, Page, exposed
 from .wording import plain
 
 LEASE_NAMESPACE = "kube-system"

@@ -13,8 +13,7 @@ import sys
 from collections.abc import Sequence
 
 import allot
-
-from . import logs
+from allot.base import logs
 
 COMMANDS: dict[str, str] = {
     "apiserver": "run the API server until interrupted",

@@ -9,8 +9,8 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
-from allot.base import Metrics, os_reason
-
+from .metrics import Metrics
+from .osreason import os_reason
 from .process import show_process
 
 _HEAD_BYTES_MAX = 8192

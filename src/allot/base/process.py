@@ -5,7 +5,7 @@ import resource
 import time
 from pathlib import Path
 
-from allot.base import Metrics
+from .metrics import Metrics
 
 _STATM = Path("/proc/self/statm")
 _FDS = Path("/proc/self/fd")

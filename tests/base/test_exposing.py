@@ -2,8 +2,7 @@
 
 import asyncio
 
-from allot.base import Metrics
-from allot.cli.exposing import exposed
+from allot.base import Metrics, exposed
 
 
 async def ask(port: int, request: bytes) -> bytes:
