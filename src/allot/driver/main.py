@@ -1,0 +1,128 @@
+"""A driver as a program: its flags, and its end.
+
+    --node NAME --kubeconfig FILE [--root DIR] [--cdi-dir DIR] [--instance UID] [--fake]
+
+It prints `ready` once a kubelet can find it, and serves until it is interrupted. What it was told and
+what it published stays: a process that follows goes on with both.
+"""
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from allot.base import CannotListen, Metrics, exposed, logs
+from allot.client import Access, BadAccess, Client, HttpsTransport, kubeconfig
+
+from .devices import BadPools
+from .places import CDI_DIRECTORY, KUBELET_ROOT, Places
+from .state import BadState
+
+if TYPE_CHECKING:
+    from .run import Driver
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    logs.arguments(parser, "info")
+    parser.add_argument(
+        "--node",
+        default=os.environ.get("NODE_NAME", ""),
+        metavar="NAME",
+        help="whose devices these are; default: NODE_NAME",
+    )
+    parser.add_argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="default: KUBECONFIG, then ~/.kube/config, then in a pod its service account",
+    )
+    parser.add_argument(
+        "--root",
+        type=Path,
+        default=KUBELET_ROOT,
+        metavar="DIR",
+        help=f"of the kubelet; default: {KUBELET_ROOT}",
+    )
+    parser.add_argument(
+        "--cdi-dir",
+        type=Path,
+        default=CDI_DIRECTORY,
+        metavar="DIR",
+        help=f"where container runtimes look for CDI specs; default: {CDI_DIRECTORY}",
+    )
+    parser.add_argument(
+        "--instance",
+        default=os.environ.get("POD_UID", ""),
+        metavar="UID",
+        help="names this process where an older one may still run beside it; default: POD_UID",
+    )
+    parser.add_argument(
+        "--fake", action="store_true", help="touch no hardware: prepared devices are only told to containers"
+    )
+    parser.add_argument(
+        "--metrics-port", type=int, metavar="P", help="serve /metrics on loopback; 0 picks a free port"
+    )
+
+
+def main(driver: "Driver", argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=f"DRA driver {driver.name}")
+    arguments(parser)
+    options = parser.parse_args(argv)
+    logs.begin(options.log_level)
+    return run(driver, options, parser.prog)
+
+
+def run(driver: "Driver", options: argparse.Namespace, program: str) -> int:
+    """Until interrupted. What keeps it from working is one line."""
+    if not options.node:
+        print(f"{program}: --node is needed: the name of the node whose devices these are", file=sys.stderr)
+        return 2
+    try:
+        access = _access(options.kubeconfig)
+        return asyncio.run(_until_interrupted(driver, options, access))
+    except CannotListen as taken:
+        print(f"{program}: --metrics-port: {taken}", file=sys.stderr)
+    except (BadAccess, BadState, BadPools, OSError) as wrong:
+        print(f"{program}: {wrong}", file=sys.stderr)
+    return 1
+
+
+def _access(path: Path | None) -> Access:
+    is_there = path or any(file.exists() for file in kubeconfig.default_files(os.environ))
+    if not is_there and "KUBERNETES_SERVICE_HOST" in os.environ:
+        return kubeconfig.in_cluster()
+    return kubeconfig.load(path or "")
+
+
+async def _until_interrupted(driver: "Driver", options: argparse.Namespace, access: Access) -> int:
+    serving = asyncio.ensure_future(_serve(driver, options, access))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, serving.cancel)
+    try:
+        await serving
+    except asyncio.CancelledError:
+        return 0
+    return 1  # drivers do not end by themselves
+
+
+async def _serve(driver: "Driver", options: argparse.Namespace, access: Access) -> None:
+    from .run import Node, Surroundings, running
+
+    places = Places(driver.name, options.root.absolute(), options.cdi_dir.absolute(), options.instance)
+    node, metrics = Node(options.node, options.fake), Metrics()
+    client = Client(HttpsTransport(access), user_agent=f"allot-driver/{driver.name}")
+    try:
+        async with (
+            exposed(metrics, options.metrics_port) as port,
+            running(driver, node, places, Surroundings(client, metrics=metrics)),
+        ):
+            if options.metrics_port is not None:
+                print(f"metrics http://127.0.0.1:{port}/metrics", file=sys.stderr, flush=True)
+            print("ready", flush=True)
+            await asyncio.Event().wait()
+    finally:
+        await client.close()

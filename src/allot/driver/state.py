@@ -1,0 +1,174 @@
+"""What a driver has prepared, on disk: so that a process that begins anew answers as the last one would.
+
+    STATE1  A claim is here before the author's `prepare` is called for it, and until its `unprepare`
+            has come back. So whatever was begun can be undone, whenever the process ends.
+    STATE2  An answer is given after what it says is on disk.
+    STATE3  A file that cannot be read is an error, not an empty one: devices would stay taken.
+    STATE4  Two processes of one driver, as in a rolling update, see each other's claims: each call
+            has the file to itself, and reads what the other wrote.
+
+A machine that was started anew has forgotten what was done to its devices, and its CDI files as a
+rule. Claims of an earlier boot count as begun: prepared again when they are asked for again.
+"""
+
+import asyncio
+import fcntl
+import os
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+from zlib import crc32
+
+import msgspec
+
+from allot.base import os_reason, write_file
+from allot.wire import cdi
+
+from .claims import Claim
+
+FILE: Final = "checkpoint.json"
+LOCK: Final = "serialize.lock"
+FORMAT: Final = "allot.dev/driver-checkpoint/v1"
+BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+
+
+class Held(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A device of a claim, and what containers get with it."""
+
+    request: str
+    pool: str
+    device: str
+    share_id: str | None = None
+    cdi_devices: tuple[str, ...] = ()
+    edits: cdi.ContainerEdits = cdi.ContainerEdits()
+
+
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+    uid: str
+    namespace: str
+    name: str
+    devices: tuple[Held, ...]
+    boot: str = ""  # in which it was prepared; empty: it was begun
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class _File(msgspec.Struct, frozen=True):
+    format: str
+    checksum: int
+    data: str
+
+
+class BadState(Exception):
+    """The file is not what a driver wrote. The message says what to do about it."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path}: {why}; drain the node, remove the file, and start again")
+
+
+def begun(claim: Claim) -> Entry:
+    devices = tuple(Held(one.request, one.pool, one.device, one.share_id) for one in claim.devices)
+    return Entry(claim.uid, claim.namespace, claim.name, devices)
+
+
+def boot_id() -> str:
+    try:
+        return BOOT_ID.read_text().strip()
+    except OSError:
+        return "unknown"
+
+
+class State:
+    def __init__(self, directory: Path, boot: str) -> None:
+        self._path, self._lock_path = directory / FILE, directory / LOCK
+        self.boot = boot
+        self._entries: dict[str, Entry] = {}
+        self._seen: tuple[int, int, int] | None = None
+        self._turn = asyncio.Lock()
+
+    @property
+    def entries(self) -> Mapping[str, Entry]:
+        return self._entries
+
+    def is_prepared(self, entry: Entry) -> bool:
+        return entry.boot == self.boot
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        """STATE4. Raises BadState."""
+        async with self._turn:
+            handle = await asyncio.to_thread(self._locked)
+            try:
+                await asyncio.to_thread(self._refresh)
+                yield
+            finally:
+                os.close(handle)
+
+    async def put(self, entries: Iterable[Entry]) -> None:
+        await self._write({**self._entries, **{entry.uid: entry for entry in entries}})
+
+    async def drop(self, uids: Iterable[str]) -> None:
+        gone = frozenset(uids)
+        await self._write({uid: entry for uid, entry in self._entries.items() if uid not in gone})
+
+    async def _write(self, entries: dict[str, Entry]) -> None:
+        if entries == self._entries:
+            return
+        await asyncio.to_thread(write_file, self._path, encoded(entries.values()))
+        self._entries, self._seen = entries, _identity(self._path)
+
+    def _locked(self) -> int:
+        self._lock_path.parent.mkdir(parents=True, exist_ok=True, mode=0o750)
+        handle = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        except BaseException:
+            os.close(handle)
+            raise
+        return handle
+
+    def _refresh(self) -> None:
+        now = _identity(self._path)
+        if now == self._seen:
+            return
+        if now is None:
+            self._entries = {}
+        else:
+            try:
+                content = self._path.read_bytes()
+            except OSError as refused:
+                raise BadState(self._path, os_reason(refused)) from None
+            self._entries = {entry.uid: entry for entry in decoded(self._path, content)}
+        self._seen = now
+
+
+def encoded(entries: Iterable[Entry]) -> bytes:
+    data = msgspec.json.encode(tuple(entries)).decode()
+    return msgspec.json.encode(_File(FORMAT, crc32(data.encode()), data))
+
+
+def decoded(path: Path, content: bytes) -> tuple[Entry, ...]:
+    """STATE3."""
+    try:
+        file = msgspec.json.decode(content, type=_File)
+    except msgspec.MsgspecError:
+        raise BadState(path, "it is not the JSON of a checkpoint") from None
+    if file.format != FORMAT:
+        raise BadState(path, f"its format is {file.format[:100]!r}, and this driver reads {FORMAT!r}")
+    found = crc32(file.data.encode())
+    if found != file.checksum:
+        raise BadState(path, f"its checksum is {file.checksum} and its content has {found}")
+    try:
+        return msgspec.json.decode(file.data, type=tuple[Entry, ...])
+    except msgspec.MsgspecError as wrong:
+        raise BadState(path, f"its data is not a list of claims: {wrong}") from None
+
+
+def _identity(path: Path) -> tuple[int, int, int] | None:
+    try:
+        it = path.stat()
+    except FileNotFoundError:
+        return None
+    return it.st_ino, it.st_mtime_ns, it.st_size
