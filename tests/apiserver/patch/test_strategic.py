@@ -192,3 +192,10 @@ def test_merging_twice_is_merging_once(old, patch):
     was = {c["name"]: c.get("image") for c in old["spec"]["containers"]}
     said = {c["name"]: c.get("image") for c in patch["spec"]["containers"]}
     assert got == {n: said.get(n) or was.get(n) for n in {*was, *said}}
+
+
+def test_a_dollar_within_a_name_is_no_directive():
+    assert patched({"data": {"a": "1"}}, {"data": {"b$c": "2"}}) == {"data": {"a": "1", "b$c": "2"}}
+    assert patched({"data": {"b$c": "1"}}, {"data": {"$retainKeys": ["b$c"], "b$c": "2"}}) == {
+        "data": {"b$c": "2"}
+    }

@@ -18,6 +18,7 @@ MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 _HEALTH = ("Healthy", "Unhealthy", "Unknown")
 _HEALTH_MESSAGE_MAX = 1024
 _CONTAINERS = ("initContainers", "containers")
+_STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 
 UNSAID_STATUS = (
     "resourceClaimStatuses",
@@ -30,13 +31,9 @@ _GATED = gated.Table(
     {
         "DRAExtendedResource": ("status.extendedResourceClaimStatus",),
         "DRANodeAllocatableResources": ("status.nodeAllocatableResourceClaimStatuses",),
-        "ResourceHealthStatus": tuple(
-            f"status.{kind}.*.allocatedResourcesStatus"
-            for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
-        ),
+        "ResourceHealthStatus": tuple(f"status.{kind}.*.allocatedResourcesStatus" for kind in _STATUSES),
         "ResourceHealthStatusMessage": tuple(
-            f"status.{kind}.*.allocatedResourcesStatus.*.resources.*.message"
-            for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+            f"status.{kind}.*.allocatedResourcesStatus.*.resources.*.message" for kind in _STATUSES
         ),
     }
 )
@@ -138,16 +135,20 @@ def _invalid(path: Path, value: str, texts: Sequence[str]) -> list[FieldError]:
 
 def status_errors(pod: Fields) -> list[FieldError]:
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
-    return [
-        *_claim_status_errors(spec, status.get("resourceClaimStatuses") or ()),
-        *_extended_errors(spec, status.get("extendedResourceClaimStatus")),
-        *_allocatable_errors(spec, status.get("nodeAllocatableResourceClaimStatuses") or ()),
-        *_health_errors(spec, status),
-    ]
+    found: list[FieldError] = []
+    if statuses := status.get("resourceClaimStatuses"):
+        found += _claim_status_errors(spec, statuses)
+    if (extended := status.get("extendedResourceClaimStatus")) is not None:
+        found += _extended_errors(spec, extended)
+    if statuses := status.get("nodeAllocatableResourceClaimStatuses"):
+        found += _allocatable_errors(spec, statuses)
+    if any("allocatedResourcesStatus" in one for kind in _STATUSES for one in status.get(kind) or ()):
+        found += _health_errors(spec, status)
+    return found
 
 
 def _claim_status_errors(spec: Fields, statuses: Sequence[Fields]) -> Iterator[FieldError]:
-    known = {claim.get("name") for claim in objects(spec, "resourceClaims")}
+    known = {claim.get("name") for claim in spec.get("resourceClaims") or ()}
     path, seen = _STATUS / "resourceClaimStatuses", set()
     for at, status in enumerate(statuses):
         name, generated = status.get("name") or "", status.get("resourceClaimName")
@@ -161,10 +162,8 @@ def _claim_status_errors(spec: Fields, statuses: Sequence[Fields]) -> Iterator[F
             yield from _invalid(path[at] / "resourceClaimName", generated, names.subdomain(generated))
 
 
-def _extended_errors(spec: Fields, status: Fields | None) -> Iterator[FieldError]:
+def _extended_errors(spec: Fields, status: Fields) -> Iterator[FieldError]:
     """The claim that stands for extended resources, and which container gets which request."""
-    if status is None:
-        return
     path = _STATUS / "extendedResourceClaimStatus"
     name = status.get("resourceClaimName") or ""
     yield from _invalid(path / "resourceClaimName", name, names.subdomain(name))

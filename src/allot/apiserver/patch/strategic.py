@@ -36,6 +36,20 @@ def strategic_merge(document: Object, patch: Object, schema: shapes.Schema) -> O
 
 
 def _merged(old: Object, patch: Object, schema: shapes.Schema) -> Object:
+    if "$" in "".join(patch) and any(name.startswith("$") for name in patch):  # quicker than asking each
+        return _merged_as_directed(old, patch, schema)
+    new = dict(old)
+    for name, value in patch.items():
+        if value is None:
+            new.pop(name, None)
+        elif type(value) is dict or type(value) is list:
+            _lay(new, name, value, schema.within(name))
+        else:
+            new[name] = value
+    return new
+
+
+def _merged_as_directed(old: Object, patch: Object, schema: shapes.Schema) -> Object:
     directive = patch.get(PATCH)
     if directive == "replace":
         return _plain_object(patch, schema)
@@ -49,9 +63,7 @@ def _merged(old: Object, patch: Object, schema: shapes.Schema) -> Object:
         if type(new.get(name)) is list:
             unwanted = {name_of(value) for value in values}
             new[name] = [value for value in new[name] if name_of(value) not in unwanted]
-    for name, value in patch.items():
-        if not name.startswith("$"):
-            _lay(new, name, value, schema.within(name))
+    new = _merged(new, {name: value for name, value in patch.items() if not name.startswith("$")}, schema)
     for name, order in _directives(patch, ORDER):
         if type(new.get(name)) is list:
             field = schema.within(name)
@@ -82,11 +94,9 @@ def _directives(patch: Object, prefix: str) -> list[tuple[str, list[Any]]]:
 
 
 def _lay(new: Object, name: str, value: Any, field: shapes.Schema) -> None:
-    """Put one field of a patch where it belongs."""
+    """Put an object or a list of a patch where it belongs."""
     old = new.get(name)
-    if value is None:
-        new.pop(name, None)
-    elif type(value) is dict and type(old) is dict and "replace" not in field.strategies:
+    if type(value) is dict and type(old) is dict and "replace" not in field.strategies:
         new[name] = _merged(old, value, field)
     elif type(value) is list and "merge" in field.strategies:
         new[name] = _merged_list(old if type(old) is list else [], value, field)

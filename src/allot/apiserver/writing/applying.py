@@ -5,6 +5,7 @@ whether by force, and what happens when there is nothing to apply to yet.
 """
 
 from datetime import datetime
+from typing import Any, cast
 
 from allot.api import Fields, Object, Response, age, errors, field, schema
 
@@ -41,12 +42,14 @@ class Applier:
 
     def _applied(self, call: Call, old: Object | None, now: datetime) -> Body:
         config, notes = _configuration(call)
-        live = None if old is None else in_version(old, call.served)
+        live = None if old is None else _live(old, call)
         shape = call.served.version.shape()
         warnings = _warnings(call, config, shape, notes)
 
         def settle(fields: Fields) -> Fields:
+            kept = {name: fields.pop(name) for name in [*fields] if live and _is_of(live, name, fields[name])}
             completed(call, fields, now, None if old is None else old.fields)
+            fields.update(kept)  # it got its defaults when it was new
             return fields
 
         result = apply(
@@ -67,6 +70,16 @@ class Applier:
         body.warnings += warnings
         body.applied = True
         return body
+
+
+def _live(old: Object, call: Call) -> Fields:
+    """In the client's version. Where that is what is stored it is shared: apply changes nothing."""
+    return cast(Fields, old.fields) if call.served.is_hub else in_version(old, call.served)
+
+
+def _is_of(live: Fields, name: str, value: Any) -> bool:
+    """Whether an apply has left a part of the object alone."""
+    return value is live.get(name) and type(value) is dict
 
 
 def _configuration(call: Call) -> tuple[Fields, list[str]]:
