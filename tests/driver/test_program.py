@@ -168,7 +168,7 @@ def test_without_hardware_containers_are_told_their_devices(folder, server, clai
     assert driver.stderr is not None
     assert any("metrics http://127.0.0.1:" in driver.stderr.readline() for _ in range(5))
     names = call(folder, claim, instance="two").devices[0].cdi_device_ids
-    assert cdi.catalogue([folder / "cdi"]).edits(names).env == (f"DEVICE_GPU_0={NODE}/gpu-0",)
+    assert cdi.catalogue([folder / "cdi"]).edits(names).env == (f"DEVICE_GPU_0={NAME}/{NODE}/gpu-0",)
     assert call(folder, claim, instance="two", back=True).error == ""
     assert ((folder / "deeds").read_text() if (folder / "deeds").exists() else "") == deeds
     driver.terminate()

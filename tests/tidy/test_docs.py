@@ -105,7 +105,14 @@ def test_commands_and_options_that_are_named_exist(document):
 def options_of(command: str) -> set[str]:
     parser = argparse.ArgumentParser()
     importlib.import_module(f"allot.cli.{command}").arguments(parser)
-    return {option for action in parser._actions for option in action.option_strings}
+    return options_below(parser)
+
+
+def options_below(parser: argparse.ArgumentParser) -> set[str]:
+    """Its own, and those of the commands below it."""
+    found = {option for action in parser._actions for option in action.option_strings}
+    below = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    return found.union(*(options_below(one) for action in below for one in action.choices.values()))
 
 
 @pytest.mark.parametrize("command", COMMANDS)

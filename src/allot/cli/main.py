@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "capacity": "how many more claims of a kind fit, by node and in all",
     "controllers": "run the control loops until interrupted",
     "credentials": "write a kubeconfig for a user or component, list them, take them back",
+    "driver": "run a driver that comes with Allot until interrupted",
     "explain": "why a pod or claim waits, or what it got",
     "scheduler": "place pods until interrupted",
     "sim": "run made-up hours of a cluster, with faults of every kind",

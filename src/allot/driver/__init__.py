@@ -1,6 +1,6 @@
 """The kit for drivers: declare devices, write `prepare` and `unprepare`; the rest is done here.
 
-    run            Driver, and everything put together; read this first
+    assembly       Driver, and everything put together; read this first
     devices        pools and devices as values
     claims         a claim as the author sees it, and what `prepare` answers
     configs        opaque configuration, decoded into the author's classes
@@ -20,13 +20,13 @@ What it promises
     * A second instance takes over without a call being lost.
 """
 
-from .claims import Allocated, Claim, DeviceStatus, Edits, Given, NotUsable, Ready
+from .assembly import Driver, Node, Running, Surroundings, running, variable
+from .claims import Allocated, Claim, DeviceNode, DeviceStatus, Edits, Given, Mount, NotUsable, Ready
 from .configs import BadConfig, Config
 from .devices import BadPools, Capacity, Device, Pool, Taint, Version
 from .health import DeviceHealth
 from .main import arguments, run
 from .places import Places
-from .run import Driver, Node, Running, Surroundings, running, variable
 from .state import BadState, Entry, Held
 
 __all__ = [
@@ -39,12 +39,14 @@ __all__ = [
     "Config",
     "Device",
     "DeviceHealth",
+    "DeviceNode",
     "DeviceStatus",
     "Driver",
     "Edits",
     "Entry",
     "Given",
     "Held",
+    "Mount",
     "Node",
     "NotUsable",
     "Places",

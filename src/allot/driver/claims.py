@@ -10,6 +10,8 @@ from allot.wire import cdi
 from .configs import BadConfig, Config, decoded
 
 Edits = cdi.ContainerEdits
+DeviceNode = cdi.DeviceNode
+Mount = cdi.Mount
 _NOTHING = Edits()
 
 
@@ -28,6 +30,7 @@ class Allocated:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
+    driver: str
     namespace: str
     name: str
     uid: str
@@ -105,7 +108,7 @@ def read(claim: Object, uid: str, driver: str, configs: Iterable[type[Config]]) 
         )
     except BadConfig as wrong:
         raise NotUsable(f"claim {name}: {wrong}") from None
-    return Claim(claim.namespace, claim.name, claim.uid, devices)
+    return Claim(driver, claim.namespace, claim.name, claim.uid, devices)
 
 
 def _configs(

@@ -12,10 +12,11 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from allot.base import CannotListen, Metrics, exposed, logs
+from allot.base import CannotListen, Metrics, Page, exposed, logs
 from allot.client import Access, BadAccess, Client, HttpsTransport, kubeconfig
 
 from .devices import BadPools
@@ -23,7 +24,7 @@ from .places import CDI_DIRECTORY, KUBELET_ROOT, Places
 from .state import BadState
 
 if TYPE_CHECKING:
-    from .run import Driver
+    from .assembly import Driver
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,17 +74,18 @@ def main(driver: "Driver", argv: Sequence[str] | None = None) -> int:
     arguments(parser)
     options = parser.parse_args(argv)
     logs.begin(options.log_level)
-    return run(driver, options, parser.prog)
+    return run([driver], options, parser.prog)
 
 
-def run(driver: "Driver", options: argparse.Namespace, program: str) -> int:
-    """Until interrupted. What keeps it from working is one line."""
+def run(drivers: Sequence["Driver"], options: argparse.Namespace, program: str) -> int:
+    """Until interrupted. What keeps them from working is one line. With several, each has its own page of
+    metrics: /metrics/<driver>."""
     if not options.node:
         print(f"{program}: --node is needed: the name of the node whose devices these are", file=sys.stderr)
         return 2
     try:
         access = _access(options.kubeconfig)
-        return asyncio.run(_until_interrupted(driver, options, access))
+        return asyncio.run(_until_interrupted(drivers, options, access))
     except CannotListen as taken:
         print(f"{program}: --metrics-port: {taken}", file=sys.stderr)
     except (BadAccess, BadState, BadPools, OSError) as wrong:
@@ -98,8 +100,8 @@ def _access(path: Path | None) -> Access:
     return kubeconfig.load(path or "")
 
 
-async def _until_interrupted(driver: "Driver", options: argparse.Namespace, access: Access) -> int:
-    serving = asyncio.ensure_future(_serve(driver, options, access))
+async def _until_interrupted(drivers: Sequence["Driver"], options: argparse.Namespace, access: Access) -> int:
+    serving = asyncio.ensure_future(_serve(drivers, options, access))
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, serving.cancel)
     try:
@@ -109,20 +111,31 @@ async def _until_interrupted(driver: "Driver", options: argparse.Namespace, acce
     return 1  # drivers do not end by themselves
 
 
-async def _serve(driver: "Driver", options: argparse.Namespace, access: Access) -> None:
-    from .run import Node, Surroundings, running
+async def _serve(drivers: Sequence["Driver"], options: argparse.Namespace, access: Access) -> None:
+    from .assembly import Node, Surroundings, running
 
-    places = Places(driver.name, options.root.absolute(), options.cdi_dir.absolute(), options.instance)
-    node, metrics = Node(options.node, options.fake), Metrics()
-    client = Client(HttpsTransport(access), user_agent=f"allot-driver/{driver.name}")
-    try:
-        async with (
-            exposed(metrics, options.metrics_port) as port,
-            running(driver, node, places, Surroundings(client, metrics=metrics)),
-        ):
-            if options.metrics_port is not None:
-                print(f"metrics http://127.0.0.1:{port}/metrics", file=sys.stderr, flush=True)
-            print("ready", flush=True)
-            await asyncio.Event().wait()
-    finally:
-        await client.close()
+    node = Node(options.node, options.fake)
+    counts = {driver.name: Metrics() for driver in drivers}
+    first = next(iter(counts.values())) if len(drivers) == 1 else Metrics()
+    pages = {f"/metrics/{name}": _page(metrics) for name, metrics in counts.items()}
+    async with AsyncExitStack() as stack:
+        port = await stack.enter_async_context(exposed(first, options.metrics_port, pages))
+        for driver in drivers:
+            client = Client(HttpsTransport(access), user_agent=f"allot-driver/{driver.name}")
+            stack.push_async_callback(client.close)
+            places = Places(
+                driver.name, options.root.absolute(), options.cdi_dir.absolute(), options.instance
+            )
+            around = Surroundings(client, metrics=counts[driver.name])
+            await stack.enter_async_context(running(driver, node, places, around))
+        if options.metrics_port is not None:
+            print(f"metrics http://127.0.0.1:{port}/metrics", file=sys.stderr, flush=True)
+        print("ready", flush=True)
+        await asyncio.Event().wait()
+
+
+def _page(metrics: Metrics) -> Page:
+    async def page() -> str:
+        return metrics.text()
+
+    return page

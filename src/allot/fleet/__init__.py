@@ -13,6 +13,6 @@ Nothing here is random and nothing is kept: the object number 4,711 of a fleet i
 when it is asked for, and is the same each time.
 """
 
-from .catalogue import CATALOGUE, FLEET_LABEL, Design, Fleet, Member, UnknownFleet, fleet
+from .catalogue import CATALOGUE, FLEET_LABEL, Build, Design, Fleet, Member, UnknownFleet, fleet
 
-__all__ = ["CATALOGUE", "FLEET_LABEL", "Design", "Fleet", "Member", "UnknownFleet", "fleet"]
+__all__ = ["CATALOGUE", "FLEET_LABEL", "Build", "Design", "Fleet", "Member", "UnknownFleet", "fleet"]

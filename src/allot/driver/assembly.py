@@ -176,9 +176,10 @@ def _first_of_several() -> Iterator[None]:
 
 def pretended(claim: Claim) -> Given:
     """In place of a driver's own `prepare` where there is no hardware: the container is told its devices."""
-    return {one: Edits(env=(f"{variable(one)}={one.pool}/{one.device}",)) for one in claim.devices}
+    return {one: Edits(env=(variable(claim, one),)) for one in claim.devices}
 
 
-def variable(device: Allocated) -> str:
-    """DEVICE_<NAME>, with `_` for what the name of a variable may not contain."""
-    return "DEVICE_" + "".join(c if c.isascii() and c.isalnum() else "_" for c in device.device.upper())
+def variable(claim: Claim, one: Allocated) -> str:
+    """DEVICE_<NAME>=<driver>/<pool>/<device>, with `_` for what the name of a variable may not contain."""
+    name = "".join(c if c.isascii() and c.isalnum() else "_" for c in one.device.upper())
+    return f"DEVICE_{name}={claim.driver}/{one.pool}/{one.device}"

@@ -1,0 +1,77 @@
+"""`allot driver sim`: a driver for the devices of a fleet of the catalogue, without hardware."""
+
+import argparse
+import sys
+
+from allot import driver as kit
+from allot.drivers import sim
+from allot.fleet import CATALOGUE, UnknownFleet
+
+from . import flags
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    which = parser.add_subparsers(dest="driver", metavar="DRIVER", required=True)
+    help_line = "devices of a fleet of the catalogue, without hardware"
+    one = which.add_parser("sim", help=help_line, description=help_line)
+    one.add_argument("--fleet", default="gpu", metavar="NAME", help=f"{', '.join(CATALOGUE)}; default: gpu")
+    one.add_argument("--machine", default="", metavar="NAME", help=sim.BUILD_HELP)
+    one.add_argument(
+        "--offers",
+        action="store_true",
+        help="print device classes and claim templates for the fleet, as JSON for kubectl apply, and end",
+    )
+    one.add_argument(
+        "--mount",
+        action="store_true",
+        help="give each container a file for each device, under /run/allot/devices, besides the variable; "
+        "needs a container runtime that can mount",
+    )
+    one.add_argument(
+        "--lose", type=flags.seconds, default=0.0, metavar="S", help="lose one device every 2*S seconds"
+    )
+    one.add_argument(
+        "--flap", type=flags.seconds, default=0.0, metavar="S", help="one is unhealthy every 2*S seconds"
+    )
+    one.add_argument(
+        "--slow", type=flags.seconds, default=0.0, metavar="S", help="a prepare takes so much longer"
+    )
+    one.add_argument(
+        "--fail", type=_share, default=0.0, metavar="PART", help="of all prepares that fails: 0 to 1"
+    )
+    one.add_argument("--seed", type=int, default=0, metavar="N", help="which prepares fail")
+    kit.arguments(one)
+
+
+def run(options: argparse.Namespace) -> int:
+    try:
+        if options.offers:
+            return _offers(options.fleet)
+        faults = sim.Faults(options.lose, options.flap, options.slow, options.fail)
+        files = options.root.absolute() / "plugins" / "allot-sim" / "devices" if options.mount else None
+        drivers = sim.drivers(options.fleet, options.node, options.machine, faults, files, seed=options.seed)
+    except (UnknownFleet, sim.UnknownBuild) as unknown:
+        print(f"allot driver sim: {unknown}", file=sys.stderr)
+        return 2
+    if not drivers:
+        print(f"allot driver sim: machines of fleet {options.fleet!r} have no devices", file=sys.stderr)
+        return 2
+    return kit.run(drivers, options, "allot driver sim")
+
+
+def _offers(name: str) -> int:
+    from allot.api import encode
+
+    items = sim.offers(name)
+    print(encode({"apiVersion": "v1", "kind": "List", "items": items}).decode())
+    return 0
+
+
+def _share(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not between 0 and 1")
+    return value
