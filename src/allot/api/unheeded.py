@@ -60,11 +60,13 @@ KINDS: Final[Mapping[tuple[str, str], str]] = {
 def warnings(kind: Kind, new: Fields, old: Fields | None) -> list[str]:
     """What the client that writes `new` over `old` should know. Only what this write brings."""
     tree = _tree(kind)
-    found = [
-        f"{path}: {text}"
-        for path, text, value in (_written(new, tree, "") if tree else ())
-        if old is None or value != _at(old, path)
-    ]
+    found: list[str] = []
+    if tree and _may_be_written(new, tree):
+        found = [
+            f"{path}: {text}"
+            for path, text, value in _written(new, tree, "")
+            if old is None or value != _at(old, path)
+        ]
     nobody = KINDS.get((kind.group, kind.plural))
     if nobody is not None and (old is None or new.get("spec") != old.get("spec")):
         found.append(f"{kind.plural} are stored and not acted on: {nobody}")
@@ -104,10 +106,17 @@ def _below(shape: schema.Schema, above: tuple[str, ...]) -> Tree:
     return tree
 
 
+def _may_be_written(fields: Mapping[str, Any], tree: Tree) -> bool:
+    """Whether the object has the first two steps to a row: nearly none has."""
+    for name, below in tree.items():
+        value = fields.get(name)
+        if value and (isinstance(below, str) or not below.keys().isdisjoint(value)):
+            return True
+    return False
+
+
 def _written(fields: Mapping[str, Any], tree: Tree, path: str) -> Iterator[tuple[str, str, Any]]:
     """Path, warning and value of each row that the object has."""
-    if tree.keys().isdisjoint(fields):  # as nearly always
-        return
     for name, below in tree.items():
         value = fields.get(name)
         if not value:

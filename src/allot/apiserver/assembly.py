@@ -224,10 +224,10 @@ class ApiServer:
         }
         for_kind |= {kind: [podsecurity.pod_security] for kind in podsecurity.KINDS}
         for_kind["", "pods"] = [
-            service_account(self.lookups.service_account),
+            service_account(self.lookups.known_account, self.lookups.service_account),
             pod_rules.tolerations,
-            pod_rules.priority(self.lookups.priority_class),
-            limits_of_pods(ranges.of),
+            pod_rules.priority(self.lookups.default_priority_class, self.lookups.priority_class),
+            limits_of_pods(ranges.are_none, ranges.of),
             podsecurity.pod_security,
         ]
         for_kind["", "persistentvolumeclaims"] = [limits_of_volume_claims(ranges.of)]

@@ -12,6 +12,7 @@ from allot.store import Store
 
 from .admission import pods
 from .reading.cache import Caches
+from .reading.history import Change
 from .registry import Registry
 from .storing.repository import key_of, prefix_of
 from .storing.stored import object_of
@@ -22,6 +23,10 @@ class Lookups:
         self._store = store
         self._caches = caches
         self._registry = registry
+        self._accounts = self.kind("", "serviceaccounts")
+        self._priority_classes = self.kind("scheduling.k8s.io", "priorityclasses")
+        self._default_class: tuple[Mapping[str, Any] | None] | None = None  # None: not known since a change
+        caches.made(self._priority_classes).listeners.append(self._class_changed)
 
     def kind(self, group: str, plural: str) -> Kind:
         kind = self._registry.kind(group, plural)
@@ -37,15 +42,26 @@ class Lookups:
         found = object_of(entry, kind) if entry else self._caches.made(kind).objects.get(key)
         return found.fields if found else None
 
+    def known_account(self, namespace: str, name: str) -> Mapping[str, Any] | None:
+        """The service account, if the cache has it."""
+        found = self._caches.made(self._accounts).objects.get(key_of(self._accounts, namespace, name))
+        return found.fields if found is not None else None
+
     async def service_account(self, namespace: str, name: str) -> Mapping[str, Any] | None:
-        return await self._known(self.kind("", "serviceaccounts"), namespace, name)
+        return await self._known(self._accounts, namespace, name)
+
+    def default_priority_class(self) -> Mapping[str, Any] | None:
+        """The one for pods that name none."""
+        if self._default_class is None:
+            classes = self._caches.made(self._priority_classes).objects.values()
+            self._default_class = (pods.global_default(one.fields for one in classes),)
+        return self._default_class[0]
 
     async def priority_class(self, name: str) -> Mapping[str, Any] | None:
-        """The class of that name or, with none, the one for pods that name none."""
-        kind = self.kind("scheduling.k8s.io", "priorityclasses")
-        if not name:
-            return pods.global_default(one.fields for one in self._caches.made(kind).objects.values())
-        return await self._known(kind, "", name)
+        return await self._known(self._priority_classes, "", name)
+
+    def _class_changed(self, change: Change) -> None:
+        self._default_class = None
 
     async def pods_of(self, namespace: str) -> Sequence[Mapping[str, Any]]:
         kind = self.kind("", "pods")

@@ -1,6 +1,7 @@
 """What every new pod is given."""
 
 import asyncio
+import itertools
 
 import pytest
 
@@ -80,3 +81,32 @@ def test_of_several_defaults_the_least_important_counts(allot_server):
         return await client.resource("", "v1", "pods").create(pod("p"))
 
     assert allot_server.run(story()).fields["spec"]["priorityClassName"] == "low"
+
+
+def test_the_default_changes_with_the_classes(allot_server):
+    """It is worked out once, and anew whenever a class comes, changes or goes."""
+    client = allot_server.client()
+    classes = client.resource("scheduling.k8s.io", "v1", "priorityclasses", namespaced=False)
+    pods, numbers = client.resource("", "v1", "pods"), itertools.count()
+
+    async def given(wanted: int) -> int:
+        """The priority of new pods, once the watch has told of the change."""
+        for _ in range(500):
+            made = await pods.create(pod(f"p-{next(numbers)}"))
+            if made.fields["spec"]["priority"] == wanted:
+                break
+            await asyncio.sleep(0.02)
+        return made.fields["spec"]["priority"]
+
+    async def story():
+        assert await given(0) == 0
+        await classes.create(priority_class("usual", 5, globalDefault=True))
+        assert await given(5) == 5
+        await classes.create(priority_class("lower", 3, globalDefault=True))
+        assert await given(3) == 3
+        await classes.delete("lower")
+        assert await given(5) == 5
+        await classes.delete("usual")
+        assert await given(0) == 0
+
+    allot_server.run(story())

@@ -31,7 +31,8 @@ def text(fields: Mapping[str, Any], *path: str) -> str:
 
 def default(fields: Fields, name: str, value: Any) -> None:
     """Set `name` unless it is set. An empty string counts as unset, as it does on Go's wire."""
-    if fields.get(name) in (None, ""):
+    found = fields.get(name)
+    if found is None or found == "":
         fields[name] = value
 
 

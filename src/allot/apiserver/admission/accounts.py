@@ -19,22 +19,32 @@ from . import Attempt, Plugin
 
 DEFAULT = "default"
 
+KnownAccount = Callable[[str, str], Mapping[str, Any] | None]
+"""The service account of a namespace and a name, as far as that is known at once."""
 FindAccount = Callable[[str, str], Awaitable[Mapping[str, Any] | None]]
-"""The service account of a namespace and a name."""
 
 
-def service_account(find: FindAccount) -> Plugin:
-    async def admit(attempt: Attempt) -> None:
-        """A pod that names no account runs as the namespace's default one."""
+def service_account(known: KnownAccount, find: FindAccount) -> Plugin:
+    """A pod that names no account runs as the namespace's default one."""
+
+    def admit(attempt: Attempt) -> Awaitable[None] | None:
         new = attempt.new
         if attempt.operation != "CREATE" or attempt.subresource or new is None:
-            return
+            return None
         if pod_references.MIRROR_ANNOTATION in (new["metadata"].get("annotations") or {}):
             _require_nobody(new, attempt.name)
-            return
+            return None
         spec = new.setdefault("spec", {})
         name = pod_references.service_account(new) or DEFAULT
         spec["serviceAccountName"] = spec["serviceAccount"] = name
+        account = known(attempt.namespace, name)
+        if account is None:
+            return looked_up(attempt, spec)
+        _give_secrets(spec, account)
+        return None
+
+    async def looked_up(attempt: Attempt, spec: Fields) -> None:
+        name = spec["serviceAccountName"]
         account = await find(attempt.namespace, name)
         if account is None:
             raise errors.Forbidden(
@@ -43,10 +53,14 @@ def service_account(find: FindAccount) -> Plugin:
                 kind="pods",
                 name=attempt.name,
             )
-        if account.get("imagePullSecrets") and not spec.get("imagePullSecrets"):
-            spec["imagePullSecrets"] = [{"name": one.get("name", "")} for one in account["imagePullSecrets"]]
+        _give_secrets(spec, account)
 
     return admit
+
+
+def _give_secrets(spec: Fields, account: Mapping[str, Any]) -> None:
+    if account.get("imagePullSecrets") and not spec.get("imagePullSecrets"):
+        spec["imagePullSecrets"] = [{"name": one.get("name", "")} for one in account["imagePullSecrets"]]
 
 
 def _require_nobody(pod: Fields, name: str) -> None:

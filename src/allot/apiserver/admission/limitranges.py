@@ -24,7 +24,15 @@ class LimitRanges:
         self._caches = caches
         self._kind = kind
         self._known: dict[str, dict[str, Mapping[str, Any]]] = {}  # namespace -> key -> fields
-        caches.made(kind).listeners.append(self._observe)
+        self._cache = caches.made(kind)  # loaded or not: before that it has seen nothing
+        self._cache.listeners.append(self._observe)
+
+    def are_none(self, attempt: Attempt) -> bool:
+        """Whether the cache has none for the namespace, and is as new as that."""
+        namespace, found = attempt.context.namespace(), attempt.context.namespace_found
+        if namespace is None or found is None or found.object is None:
+            return True
+        return attempt.namespace not in self._known and self._cache.revision >= found.object.revision
 
     async def of(self, attempt: Attempt) -> Sequence[Mapping[str, Any]]:
         namespace, found = attempt.context.namespace(), attempt.context.namespace_found

@@ -24,11 +24,17 @@ _BOTH = ("initContainers", "containers")
 _ONE = Quantity.of(1).nano
 
 
-def limits_of_pods(ranges: Ranges) -> Plugin:
-    async def admit(attempt: Attempt) -> None:
-        new = attempt.new
-        if attempt.operation != "CREATE" or attempt.subresource or new is None:
-            return
+NoRanges = Callable[[Attempt], bool]
+"""Whether it is known at once that there are none."""
+
+
+def limits_of_pods(are_none: NoRanges, ranges: Ranges) -> Plugin:
+    def admit(attempt: Attempt) -> Awaitable[None] | None:
+        if attempt.operation != "CREATE" or attempt.subresource or attempt.new is None or are_none(attempt):
+            return None
+        return limit(attempt, attempt.new)
+
+    async def limit(attempt: Attempt, new: Fields) -> None:
         limits = _limits(await ranges(attempt))
         if not limits:
             return

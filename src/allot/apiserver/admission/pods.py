@@ -10,8 +10,10 @@ from . import Attempt, Plugin
 _UNREACHABLE = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _TOLERATED_S = 300
 
+DefaultClass = Callable[[], Mapping[str, Any] | None]
+"""The class of pods that name none."""
 PriorityClass = Callable[[str], Awaitable[Mapping[str, Any] | None]]
-"""The class of a name; of "", the one for pods that name none."""
+"""The class of a name."""
 
 
 def tolerations(attempt: Attempt) -> None:
@@ -19,54 +21,65 @@ def tolerations(attempt: Attempt) -> None:
     if attempt.operation != "CREATE" or attempt.subresource or attempt.new is None:
         return
     spec = attempt.new.setdefault("spec", {})
-    for key in _UNREACHABLE:
-        if not any(_tolerates(one, key) for one in spec.get("tolerations") or ()):
-            spec["tolerations"] = [
-                *(spec.get("tolerations") or ()),
-                {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATED_S},
-            ]
+    said = spec.get("tolerations") or []
+    spec["tolerations"] = [
+        *said,
+        *(
+            {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATED_S}
+            for key in _UNREACHABLE
+            if not said or not any(_tolerates(one, key) for one in said)
+        ),
+    ]
 
 
 def _tolerates(toleration: Fields, key: str) -> bool:
     return toleration.get("key") in (key, None, "") and toleration.get("effect") in ("NoExecute", None, "")
 
 
-def priority(find: PriorityClass) -> Plugin:
+def priority(default: DefaultClass, find: PriorityClass) -> Plugin:
     """From the name of a priority class to its number."""
 
-    async def admit(attempt: Attempt) -> None:
+    def admit(attempt: Attempt) -> Awaitable[None] | None:
         if attempt.operation != "CREATE" or attempt.subresource or attempt.new is None:
-            return
+            return None
         spec = attempt.new.setdefault("spec", {})
-        name = spec.get("priorityClassName") or ""
-        chosen = await find(name)
-        if name and chosen is None:
-            raise errors.Forbidden(
-                f'pods "{attempt.name}" is forbidden: no PriorityClass with name {name} was found',
-                kind="pods",
-                name=attempt.name,
-            )
-        value = chosen.get("value", 0) if chosen else 0
-        if spec.get("priority") not in (None, value):
-            raise errors.Forbidden(
-                f'pods "{attempt.name}" is forbidden: the integer value of priority ({spec["priority"]}) '
-                f"must not be provided in pod spec; the priority admission controller computed {value}",
-                kind="pods",
-                name=attempt.name,
-            )
-        spec["priority"] = value
-        if chosen:
-            spec["priorityClassName"] = chosen["metadata"]["name"]
-        policy = (chosen or {}).get("preemptionPolicy") or "PreemptLowerPriority"
-        if spec.setdefault("preemptionPolicy", policy) != policy:
-            raise errors.Forbidden(
-                f'pods "{attempt.name}" is forbidden: the string value of PreemptionPolicy '
-                f"({spec['preemptionPolicy']}) must not be provided; the priority class says {policy}",
-                kind="pods",
-                name=attempt.name,
-            )
+        if spec.get("priorityClassName"):
+            return named(attempt, spec)
+        _prioritize(attempt.name, spec, default())
+        return None
+
+    async def named(attempt: Attempt, spec: Fields) -> None:
+        chosen = await find(spec["priorityClassName"])
+        if chosen is None:
+            text = f"no PriorityClass with name {spec['priorityClassName']} was found"
+            raise _refused(attempt.name, text)
+        _prioritize(attempt.name, spec, chosen)
 
     return admit
+
+
+def _prioritize(name: str, spec: Fields, chosen: Mapping[str, Any] | None) -> None:
+    value = chosen.get("value", 0) if chosen else 0
+    if spec.get("priority") not in (None, value):
+        text = (
+            f"the integer value of priority ({spec['priority']}) must not be provided in pod spec; "
+            f"the priority admission controller computed {value}"
+        )
+        raise _refused(name, text)
+    spec["priority"] = value
+    if chosen:
+        spec["priorityClassName"] = chosen["metadata"]["name"]
+    policy = (chosen or {}).get("preemptionPolicy") or "PreemptLowerPriority"
+    if spec.setdefault("preemptionPolicy", policy) != policy:
+        text = (
+            f"the string value of PreemptionPolicy ({spec['preemptionPolicy']}) must not be provided; "
+            f"the priority class says {policy}"
+        )
+        raise _refused(name, text)
+
+
+def _refused(name: str, why: str) -> errors.Forbidden:
+    return errors.Forbidden(f'pods "{name}" is forbidden: {why}', kind="pods", name=name)
 
 
 def global_default(classes: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:

@@ -15,6 +15,8 @@ from .images import pull_policy
 FILE_MODE = 0o644
 TOKEN_EXPIRATION_S = 3600
 CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
+_ASSUMING = frozenset(("ports", "env", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle"))
+"""Fields of a container that mean more than they say."""
 
 
 def default_pod(pod: Fields) -> None:
@@ -22,9 +24,10 @@ def default_pod(pod: Fields) -> None:
     default_spec(spec)
     if spec.get("enableServiceLinks") is None:
         spec["enableServiceLinks"] = True
+    on_host = spec.get("hostNetwork")
     for container in [*items(spec, "containers"), *items(spec, "initContainers")]:
         _requests_from_limits(container)
-        if spec.get("hostNetwork"):
+        if on_host:
             for port in items(container, "ports"):
                 if not port.get("hostPort"):
                     port["hostPort"] = port.get("containerPort", 0)
@@ -37,9 +40,9 @@ def default_template(template: Fields) -> None:
 
 def default_spec(spec: Fields) -> None:
     for name in CONTAINER_LISTS:
-        for container in items(spec, name):
+        for container in spec.get(name) or ():
             default_container(container)
-    for volume in items(spec, "volumes"):
+    for volume in spec.get("volumes") or ():
         default_volume(volume)
     default(spec, "dnsPolicy", "ClusterFirst")
     default(spec, "restartPolicy", "Always")
@@ -62,6 +65,8 @@ def default_container(container: Fields) -> None:
     default(container, "terminationMessagePolicy", "File")
     default(container, "imagePullPolicy", pull_policy(container.get("image") or ""))
     section(container, "resources")
+    if _ASSUMING.isdisjoint(container):
+        return
     for port in items(container, "ports"):
         default(port, "protocol", "TCP")
     for variable in items(container, "env"):
@@ -138,7 +143,7 @@ def _requests_from_limits(container: Fields) -> None:
     limits = resources.get("limits")
     if not limits:
         return
-    requests = obj(resources, "requests")
+    requests = resources.get("requests") or {}
     missing = {name: amount for name, amount in limits.items() if name not in requests}
     if missing:
         resources["requests"] = {**requests, **missing}

@@ -28,10 +28,15 @@ def qos_class(spec: Fields) -> str:
     )
     nobody_asked, everything_bounded = True, True
     for holder in holders:
-        resources = holder.get("resources") or {}
+        resources = holder.get("resources")
+        if not resources:
+            everything_bounded = False
+            continue
         requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
         for name in _COUNTED:
-            request, limit = _nano(requests.get(name)), _nano(limits.get(name))
+            asked, bound = requests.get(name), limits.get(name)
+            limit = _nano(bound)
+            request = limit if asked == bound else _nano(asked)
             if request or limit:
                 nobody_asked = False
             if not limit or (request and request != limit):
@@ -44,4 +49,4 @@ def qos_class(spec: Fields) -> str:
 def _nano(written: Any) -> int:
     """The amount; 0 for what is none."""
     amount = parse(written) if written is not None else None
-    return max(0, amount.nano) if amount is not None else 0
+    return amount.nano if amount is not None and amount.nano > 0 else 0
