@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import pytest
 
 from allot.api import errors
-from allot.apiserver import Authority, ServingOptions, serve
+from allot.apiserver import Authority, ServingOptions, identities, serve
 from allot.client import Client, HttpsTransport, kubeconfig
 from allot.cluster import way_to_nodes
 
@@ -29,7 +29,8 @@ class Agent:
     """What an agent on a node does with a question for logs, over TLS that both sides verify."""
 
     def __init__(self, authority: Authority, folder) -> None:
-        pair = authority.serving(["127.0.0.1"], datetime.now(UTC))
+        user = identities.node("n1")
+        pair = authority.client(user.name, user.groups, datetime.now(UTC))
         pem = folder / "agent.pem"
         pem.write_bytes(pair.certificate + pair.key)
         self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

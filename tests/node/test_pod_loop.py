@@ -49,6 +49,7 @@ class Scripted:
     driver_is_away: bool = False
     half_done: bool = False  # one driver of two has prepared
     stuck: bool = False  # no driver unprepares
+    lingers: bool = False  # what is told to stop takes its time
     asked: list[str] = field(default_factory=list)
     ended: set[str] = field(default_factory=set)  # names of pods whose containers have ended
 
@@ -69,7 +70,8 @@ class Scripted:
 
     async def stop(self, node: str, pod: Object, grace_s: float) -> Observed:
         self.asked.append(f"stop {pod.name} in {grace_s:.0f}")
-        self.ended.add(pod.name)
+        if not self.lingers:
+            self.ended.add(pod.name)
         return self._seen(pod)
 
     async def unprepare(self, node: str, pod: Object, claims: Sequence[ClaimRef]) -> None:
@@ -479,3 +481,22 @@ def test_a_node_on_its_own_reads_what_a_node_may():
             assert not any(other.name in one for one in here.machine.asked)
 
     asyncio.run(asyncio.wait_for(whole(), 60))
+
+
+def test_a_pod_that_went_from_the_api_before_it_could_end_is_waited_for():
+    """N7, N8: deleted by force, its container ends a moment later; then its claims are given back."""
+
+    async def play(here: Story) -> None:
+        pod = await here.bound("p", "c")
+        await here.given("c", pod)
+        await here.until_phase("p", "Running")
+        await here.pods.delete("p", NS, grace_period_s=0)
+        await here.until_asked("stop p in 0")
+        await asyncio.sleep(0.2)
+        assert "unprepare p 1" not in here.machine.asked
+        here.machine.ended.add("p")
+        here.machine.hear(pod.uid)
+        await here.until_asked(f"remove {pod.uid}")
+        assert "unprepare p 1" in here.machine.asked
+
+    tell(play, Scripted(lingers=True))

@@ -66,13 +66,8 @@ Work = Callable[[Running], Awaitable[None]]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    logs.arguments(parser, "info")
-    parser.add_argument(
-        "--kubeconfig",
-        type=flags.path,
-        help="default: KUBECONFIG, then ~/.kube/config, then in a pod its service account",
-    )
-    parser.add_argument("--context", default="", help="of the kubeconfig; default: its current one")
+    reaching(parser)
+    flags.add_feature_gates(parser)
     parser.add_argument(
         "--socket",
         type=flags.path,
@@ -87,17 +82,28 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--identity", default="", help="in the election; default: this host and a random end")
     parser.add_argument(
+        "--lease-duration", type=flags.whole_seconds, default=15, metavar="S", help="default: 15"
+    )
+    parser.add_argument("--renew-deadline", type=flags.seconds, default=10.0, metavar="S", help="default: 10")
+    parser.add_argument("--retry-period", type=flags.seconds, default=2.0, metavar="S", help="default: 2")
+
+
+def reaching(parser: argparse.ArgumentParser) -> None:
+    """For a component that stands for no election and comes in by the front door."""
+    logs.arguments(parser, "info")
+    parser.add_argument(
+        "--kubeconfig",
+        type=flags.path,
+        help="default: KUBECONFIG, then ~/.kube/config, then in a pod its service account",
+    )
+    parser.add_argument("--context", default="", help="of the kubeconfig; default: its current one")
+    parser.add_argument(
         "--metrics-port",
         type=flags.port_number,
         metavar="P",
         help="serve /metrics, and of the scheduler /metrics/resources, on loopback; 0 picks a free port",
     )
-    flags.add_feature_gates(parser)
-    parser.add_argument(
-        "--lease-duration", type=flags.whole_seconds, default=15, metavar="S", help="default: 15"
-    )
-    parser.add_argument("--renew-deadline", type=flags.seconds, default=10.0, metavar="S", help="default: 10")
-    parser.add_argument("--retry-period", type=flags.seconds, default=2.0, metavar="S", help="default: 2")
+    parser.set_defaults(socket=None, leader_elect=False, feature_gates=Gates())
 
 
 def run(name: str, lease: str, user: User, options: argparse.Namespace, work: Work) -> int:

@@ -17,7 +17,7 @@ when the server is away, and `measured` counts what goes over any; `kubeconfig`,
 """
 
 from . import kubeconfig
-from .access import Access, BadAccess, Credential, Credentials, Fixed, Server
+from .access import Access, BadAccess, Credential, Credentials, Fixed, Server, load_certificate
 from .client import Client
 from .election import Settings as LeaseSettings
 from .https import HttpsTransport, Limits
@@ -64,6 +64,7 @@ __all__ = [
     "kubeconfig",
     "lead",
     "level_of",
+    "load_certificate",
     "member_of",
     "retry_on_conflict",
 ]

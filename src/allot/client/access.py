@@ -113,14 +113,14 @@ def tls_context(server: Server, credential: Credential) -> ssl.SSLContext:
         else:
             context.load_default_certs()
         if credential.certificate:
-            _load_certificate(context, credential)
+            load_certificate(context, credential)
     except (ssl.SSLError, ValueError) as wrong:
         raise BadAccess(f"{server}: certificates cannot be used: {wrong}") from wrong
     return context
 
 
-def _load_certificate(context: ssl.SSLContext, credential: Credential) -> None:
-    """The ssl module reads client certificates from files only: they live for this call, 0600."""
+def load_certificate(context: ssl.SSLContext, credential: Credential) -> None:
+    """The ssl module reads certificates from files only: they live for this call, 0600."""
     with tempfile.NamedTemporaryFile(prefix="allot-") as file:
         file.write(credential.certificate.rstrip(b"\n") + b"\n" + credential.key)
         file.flush()

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from allot.api import Request, Response
-from allot.apiserver import Authority, Forward, NodeAddress
+from allot.apiserver import Authority, Forward, NodeAddress, identities
 from allot.base import Clock
 from allot.client import Access, Credential, Fixed, HttpsTransport, Server
 
@@ -26,7 +26,10 @@ class NodeWay:
 
     async def forward(self, address: NodeAddress, request: Request) -> Response:
         """Ask an agent. A stream keeps its connection until it has been read to its end."""
-        server = Server(address.host, address.port, authorities=self._authority.ca.certificate)
+        # By the node's own name, wherever it is: an address says nothing about who answers there.
+        name = identities.node_serving_name(address.node)
+        authorities = self._authority.ca.certificate
+        server = Server(address.host, address.port, server_name=name, authorities=authorities)
         transport = HttpsTransport(Access(server, Fixed(self._current())))
         try:
             response = await transport.send(request)

@@ -8,8 +8,10 @@ What it promises
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from allot.api import Object, core, resource
+from allot.api import Object, resource
 from allot.fleet import CATALOGUE, FLEET_LABEL
+from allot.node import awake as node_awake
+from allot.node import is_awake as is_node_awake
 
 Fields = dict[str, Any]
 
@@ -37,24 +39,11 @@ def node_info(version: str) -> Fields:
 
 
 def awake(node: Mapping[str, Any], now: str) -> list[Fields]:
-    """The conditions of a node whose agent is there. What others say about it stays."""
-    known = {one.get("type", ""): one for one in (node.get("status") or {}).get("conditions") or ()}
-    for type, (status, reason) in _CONDITIONS.items():
-        if known.get(type, {}).get("status") != status:
-            known[type] = {
-                "type": type,
-                "status": status,
-                "reason": reason,
-                "message": "a node without a machine says so",
-                "lastHeartbeatTime": now,
-                "lastTransitionTime": now,
-            }
-    return list(known.values())
+    return node_awake(node, now, _CONDITIONS, "a node without a machine says so")
 
 
 def is_awake(node: Object) -> bool:
-    said = {one.type: one.status for one in node.view(core.Node).status.conditions}
-    return all(said.get(type) == status for type, (status, _) in _CONDITIONS.items())
+    return is_node_awake(node, _CONDITIONS)
 
 
 def registered(node: Mapping[str, Any], version: str, now: str) -> Fields:

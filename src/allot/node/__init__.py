@@ -7,6 +7,7 @@
     claims         N1: the claims of a pod, and whether they are there for it
     holding        N2: what each node has prepared, and what it has said about it
     statuses       what is written about a pod
+    conditions     what a node says of itself
     hosts          which nodes, what is heard of them, and how each of them speaks
     pod_loop       reads, asks the plan, does the deed
     prepared_loop  says which claims a node has prepared
@@ -25,6 +26,7 @@ What it promises
 """
 
 from .claims import ClaimRef, NotReady, Unfinished
+from .conditions import Conditions, awake, is_awake
 from .hosts import FOLLOWED, NODES, Heard, Hosts, own, owner_reference, pods_by_node
 from .lease_loop import LEASE_NAMESPACE, LeaseLoop, Renewing, lease
 from .loop import lead
@@ -48,6 +50,7 @@ __all__ = [
     "NODES",
     "NOTHING",
     "ClaimRef",
+    "Conditions",
     "Container",
     "Devices",
     "Found",
@@ -64,6 +67,8 @@ __all__ = [
     "Terminated",
     "Unfinished",
     "Waiting",
+    "awake",
+    "is_awake",
     "lead",
     "lease",
     "own",

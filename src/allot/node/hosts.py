@@ -56,6 +56,8 @@ class Hosts:
     name: str = "node"
     """Of the work queues, in metrics and logs."""
     complain: Callable[[Object, str, str], None] = lambda pod, reason, message: None
+    keeps_ended: bool = False
+    """What has ended stays on the machine until the pod goes from the API."""
     workers: int = WORKERS
     """Pods that are looked after at one moment; deeds of real machines take long."""
 

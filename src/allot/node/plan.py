@@ -60,6 +60,7 @@ class PodState:
     reported: Observed = NOTHING  # what the API was told of it
     is_doubted: bool = False  # somebody else wrote since that it is not ready, or is
     is_there: bool = False  # it was asked for something, and not yet to remove it
+    is_kept: bool = False  # what has ended stays there until the pod goes: somebody may read its output
 
 
 def plan(pod: core.Pod, state: PodState, now_s: float, patience_s: float = PATIENCE_S) -> Deed:
@@ -162,7 +163,8 @@ def _grace_s(pod: core.Pod, state: PodState) -> float:
 
 
 def _reported(pod: core.Pod, state: PodState) -> Deed:
-    if state.is_there:
+    goes = state.is_gone or bool(pod.metadata.deletion_timestamp)
+    if state.is_there and (goes or not state.is_kept):
         return Remove()
     # At 0 it is only held by finalizers.
     is_due = pod.metadata.deletion_timestamp and pod.metadata.deletion_grace_period_seconds != 0

@@ -147,7 +147,9 @@ class PodLoop:
         written, late, so its claims stay on the list.
         """
         view, node = pod.view(core.Pod), node_of(pod)
-        life = Life(pod, view, node, PodState(self._hosts.clock.monotonic_s()))
+        life = Life(
+            pod, view, node, PodState(self._hosts.clock.monotonic_s(), is_kept=self._hosts.keeps_ended)
+        )
         claims = known_claims(view, self._lookup(life))
         if claims and (view.status.phase == "Running" or self._is_listed(node, claims)):
             if view.is_finished:
@@ -203,7 +205,7 @@ class PodLoop:
                 now_s = self._hosts.clock.monotonic_s()
                 match plan(life.view, life.state, now_s, self._patience_s):
                     case Rest():
-                        if life.state.is_gone:
+                        if life.state.is_gone and not (life.state.is_there or life.state.held):
                             self._forget(life)
                         return None
                     case Wait(until_s):
@@ -223,7 +225,9 @@ class PodLoop:
         for found in await self._machine.standing(node):
             life = self._lives.get(found.pod.uid)
             if life is None:
-                state = PodState(self._hosts.clock.monotonic_s(), is_gone=True)
+                state = PodState(
+                    self._hosts.clock.monotonic_s(), is_gone=True, is_kept=self._hosts.keeps_ended
+                )
                 life = self._lives[found.pod.uid] = Life(found.pod, found.pod.view(core.Pod), node, state)
                 self.playing.add(found.pod.uid)
             if not life.state.is_there:
@@ -461,6 +465,8 @@ class PodLoop:
         say = statuses.ended if observed.has_ended or must_go else statuses.observed
         await self._write(life, say(life.pod, observed, now))
         state.reported, state.is_doubted = observed, False
+        if life.view.is_finished:
+            self._admission.release(life.view)
 
     async def _write(self, life: Life, status: Fields) -> None:
         pod = life.pod

@@ -15,6 +15,8 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from . import identities
+
 CA_LIFETIME = timedelta(days=3650)
 SERVING_LIFETIME = timedelta(days=365)
 CLIENT_LIFETIME = timedelta(days=365)
@@ -85,7 +87,7 @@ class Authority:
             *issuing.issue(
                 issuing.Pem(self.ca.certificate, self.ca.key),
                 "allot-apiserver",
-                issuing.SERVER,
+                (issuing.SERVER,),
                 now,
                 SERVING_LIFETIME,
                 reached_as=names,
@@ -95,17 +97,22 @@ class Authority:
     def client(
         self, user: str, groups: Iterable[str], now: datetime, lifetime: timedelta = CLIENT_LIFETIME
     ) -> KeyPair:
-        """For a user: the name becomes the common name, the groups the organizations."""
+        """For a user: the name becomes the common name, the groups the organizations.
+
+        A node is asked for logs too: what proves who it is as a client does so as a server.
+        """
         from . import issuing
 
+        node = identities.node_of(identities.user(user, *groups))
         return KeyPair(
             *issuing.issue(
                 issuing.Pem(self.ca.certificate, self.ca.key),
                 user,
-                issuing.CLIENT,
+                (issuing.CLIENT, issuing.SERVER) if node else (issuing.CLIENT,),
                 now,
                 lifetime,
                 organizations=groups,
+                reached_as=(identities.node_serving_name(node),) if node else (),
             )
         )
 

@@ -74,6 +74,11 @@ def node_of(user: User) -> str | None:
     return None
 
 
+def node_serving_name(node: str) -> str:
+    """The name on the certificate that a node's agent serves with: no other server has such a name."""
+    return f"{node}.node.allot.dev"
+
+
 def service_account_of(name: str) -> tuple[str, str] | None:
     """(namespace, name) of the service account that a user name stands for, or None."""
     if not name.startswith(_SERVICE_ACCOUNT_PREFIX):

@@ -8,7 +8,7 @@ none of them.
 
 import ipaddress
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -52,7 +52,7 @@ def self_signed(name: str, now: datetime, lifetime: timedelta) -> Pem:
 def issue(
     ca: Pem,
     name: str,
-    usage: x509.ObjectIdentifier,
+    usages: Sequence[x509.ObjectIdentifier],
     now: datetime,
     lifetime: timedelta,
     *,
@@ -67,7 +67,7 @@ def issue(
         _builder(_subject(name, organizations), issuer.subject, key, now, until)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_key_usage(signs_certificates=False), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+        .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
         .add_extension(_authority_key(issuer), critical=False)
     )
     alternatives = [_alternative(name) for name in dict.fromkeys(reached_as)]

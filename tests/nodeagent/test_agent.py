@@ -1,0 +1,314 @@
+"""Pods on a real node: scheduled, prepared over a real socket, run as real processes."""
+
+import asyncio
+import os
+from datetime import UTC, datetime
+
+from allot.api import Request
+from allot.apiserver import identities
+from allot.client import Access, Credential, Fixed, HttpsTransport, Server
+from allot.nodeagent import ProcessRuntime
+from allot.wire import cdi
+
+from .plugins import DRIVER, until
+from .world import NODE, NS, World, tell
+
+
+def test_a_pod_gets_the_device_that_was_allocated_to_it():
+    """API server, scheduler, claim controller, agent, driver, CDI, process, log: all of it."""
+
+    async def play(here: World) -> None:
+        async with here.agent():
+            gpu = await here.driver()
+            await here.publish()
+            here.inject("c")
+            await here.claim("c")
+            await here.pod("env; echo done >&2", claim="c")
+            await here.until_phase("Succeeded")
+            text = await here.log()
+            assert "GPU=c\n" in text
+            assert text.endswith("done\n")
+            assert gpu.told == ["prepare c", "unprepare c"]
+            assert await here.listed() == []
+
+    tell(play)
+
+
+def test_a_node_registers_with_what_its_machine_has():
+    async def play(here: World) -> None:
+        async with here.agent():
+            node = (await here.nodes.get(NODE)).fields
+            assert node["status"]["capacity"]["cpu"] == str(len(os.sched_getaffinity(0)))
+            assert int(node["status"]["capacity"]["memory"].removesuffix("Ki")) > 1000
+            assert {one["type"]: one["status"] for one in node["status"]["conditions"]}["Ready"] == "True"
+            leases = here.client.resource("coordination.k8s.io", "v1", "leases")
+
+            async def leased() -> bool:
+                return NODE in [one.name for one in (await leases.list("kube-node-lease")).objects]
+
+            await until(leased)
+
+    tell(play)
+
+
+def test_the_output_of_a_container_is_followed_as_it_comes_and_stays_until_the_pod_goes():
+    """kubectl logs -f"""
+
+    async def play(here: World) -> None:
+        async with here.agent():
+            go = here.folder / "go"
+            await here.pod(f"echo one; while [ ! -e {go} ]; do sleep 0.05; done; echo two")
+            await here.until_phase("Running")
+            path = f"/api/v1/namespaces/{NS}/pods/p/log"
+            stream = (await here.client.send("GET", path, {"follow": "true"})).stream
+            assert await anext(stream) == b"one\n"
+            go.touch()
+            assert b"".join([piece async for piece in stream]) == b"two\n"
+            await here.until_phase("Succeeded")
+            assert await here.log(tailLines="1") == "two\n"
+            folder = here.root / "containers" / (await here.pods.get("p", NS)).uid
+            assert folder.exists()
+            await here.pods.delete("p", NS)
+            await here.until_gone()
+            await until(lambda: not folder.exists())
+            await until(lambda: not list((here.root / "pods").iterdir()))
+
+    tell(play)
+
+
+def test_who_is_not_the_api_server_reads_no_logs():
+    """A certificate of the cluster's authority is not enough."""
+
+    async def play(here: World) -> None:
+        async with here.agent():
+            authority = here.cluster.serving.authority
+            port = (await here.nodes.get(NODE)).fields["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"]
+            name = identities.node_serving_name(NODE)
+            for user, expected in ((identities.ADMIN.name, 403), ("allot:apiserver-to-node", 200)):
+                pair = authority.client(user, [], datetime.now(UTC))
+                server = Server("127.0.0.1", port, server_name=name, authorities=authority.ca.certificate)
+                credential = Credential(certificate=pair.certificate, key=pair.key)
+                transport = HttpsTransport(Access(server, Fixed(credential)))
+                assert (await transport.send(Request("GET", "/healthz"))).status == expected
+                await transport.close()
+
+    tell(play)
+
+
+def test_a_container_without_a_command_says_what_is_wrong():
+    async def play(here: World) -> None:
+        async with here.agent():
+            await here.pod("", containers=[{"name": "main", "image": "nginx"}])
+            says = await here.until_waiting("CreateContainerConfigError")
+            assert says.startswith(
+                "container main has no command: this node runs processes and has no images"
+            )
+
+    tell(play)
+
+
+def test_a_device_that_needs_more_than_a_process_can_have_keeps_the_pod_waiting_and_says_why():
+    async def play(here: World) -> None:
+        async with here.agent():
+            await here.driver()
+            await here.publish()
+            here.inject("c", device_nodes=(cdi.DeviceNode("/dev/none-such"),))
+            await here.claim("c")
+            await here.pod("true", claim="c")
+            says = await here.until_waiting("CreateContainerError")
+            assert "device node /dev/none-such: this machine has none" in says
+
+    tell(play)
+
+
+def test_init_containers_sidecars_and_containers_come_in_their_order():
+    async def play(here: World) -> None:
+        async with here.agent():
+            order = here.folder / "order"
+
+            def container(name: str, script: str, **more: str) -> dict[str, object]:
+                return {"name": name, "image": "none", "command": ["sh", "-c", script], **more}
+
+            trap = f"trap 'echo side-end >> {order}; exit 0' TERM; while :; do sleep 0.05; done"
+            side = container("side", f"echo side >> {order}; {trap}", restartPolicy="Always")
+            init = [
+                container("first", f"echo first >> {order}"),
+                side,
+                container("third", f"echo third >> {order}"),
+            ]
+            main = container("main", f"sleep 0.3; echo main >> {order}")
+            await here.pod("", containers=[main], initContainers=init)
+            await here.until_phase("Succeeded")
+            lines = order.read_text().split()
+            assert lines[0] == "first"
+            assert sorted(lines[1:3]) == ["side", "third"]
+            assert lines[3:] == ["main", "side-end"]
+
+    tell(play)
+
+
+def test_a_container_that_fails_is_started_again_and_then_waits():
+    async def play(here: World) -> None:
+        async with here.agent():
+            await here.pod("echo try; exit 4", restartPolicy="Always")
+            says = await here.until_waiting("CrashLoopBackOff")
+            assert says.startswith("back-off 10s restarting failed container=main")
+            state = await here.state()
+            assert state["restartCount"] == 1
+            assert state["lastState"]["terminated"]["exitCode"] == 4
+            assert await here.log(previous="true") == "try\n"
+
+    tell(play)
+
+
+def test_a_pod_that_is_deleted_may_end_in_peace_and_is_killed_if_it_does_not():
+    async def play(here: World) -> None:
+        async with here.agent():
+            for name, trap, grace_s in (
+                ("good", f"trap 'touch {here.folder}/peace; exit 0' TERM", 20),
+                ("bad", "trap '' TERM", 1),
+            ):
+                script = f"{trap}; touch {here.folder}/{name}; while :; do sleep 0.05; done"
+                await here.pod(script, name)
+                await until((here.folder / name).exists)
+                await here.pods.delete(name, NS, grace_period_s=grace_s)
+                await here.until_gone(name)
+            assert (here.folder / "peace").exists()
+            async with ProcessRuntime(here.root / "containers").attached() as runtime:
+                assert not any(one.runs for one in await runtime.attempts())
+
+    tell(play)
+
+
+def test_a_claim_stays_listed_until_the_driver_has_let_go_and_the_pod_ends_after_that():
+    """N2, N7; must unprepare resources for force-deleted pod"""
+
+    async def play(here: World) -> None:
+        async with here.agent():
+            gpu = await here.driver()
+            await here.publish(devices=1)
+            here.inject("c")
+            await here.claim("c")
+            await here.pod("sleep 300", claim="c")
+            await here.until_phase("Running")
+            assert await here.listed() == ["c"]
+            gpu.fails = "still busy"
+            await here.pods.delete("p", NS, grace_period_s=0)
+            await until(lambda: "unprepare c" in gpu.told)
+            await here.claim("d")
+            here.inject("d")
+            await here.pod("sleep 300", "q", claim="d")
+            await asyncio.sleep(1.5)
+            assert await here.listed() == ["c"]
+            assert (await here.status("q"))["phase"] == "Pending", "its device is not free before that"
+            gpu.fails = ""
+            await here.until_phase("Running", "q")
+
+    tell(play)
+
+
+def test_a_pod_waits_for_its_driver_and_starts_when_that_comes():
+    """runs pod after driver starts"""
+
+    async def play(here: World) -> None:
+        async with here.agent():
+            await here.publish()
+            here.inject("c")
+            await here.claim("c")
+            await here.pod("true", claim="c")
+            says = await here.until_waiting("ClaimsNotReady")
+            assert f"DRA driver {DRIVER} is not registered on this node" in says
+            events = here.client.resource("", "v1", "events")
+
+            async def complained() -> bool:
+                found = [one.fields for one in (await events.list(NS)).objects]
+                return any(one["reason"] == "FailedPrepareDynamicResources" for one in found)
+
+            await until(complained)
+            await here.driver()
+            await here.until_phase("Succeeded")
+
+    tell(play)
+
+
+def test_an_agent_that_begins_anew_goes_on_with_what_runs():
+    """N5: nothing is started twice, drivers are told again, and what ended meanwhile is reported."""
+
+    async def play(here: World) -> None:
+        starts = here.folder / "starts"
+        gpu = await here.driver()
+        async with here.agent():
+            await here.publish()
+            here.inject("c")
+            await here.claim("c")
+            await here.pod(f"echo x >> {starts}; sleep 300", "long", claim="c", restartPolicy="Always")
+            await here.pod(f"echo x >> {starts}; sleep 1; exit 6", "short")
+            await here.until_phase("Running", "long")
+            await here.until_phase("Running", "short")
+        await asyncio.sleep(2)
+        async with here.agent():
+            await here.until_phase("Failed", "short")
+            assert (await here.state("short"))["state"]["terminated"]["exitCode"] == 6
+            assert starts.read_text() == "x\n" * 2
+            assert await here.listed() == ["c"]
+            await here.pods.delete("long", NS, grace_period_s=0)
+            await until(lambda: gpu.told[-1] == "unprepare c")
+
+    tell(play)
+
+
+def test_what_went_from_the_api_while_no_agent_was_there_is_ended():
+    """N8; NodeUnprepare for deleted pod after restart"""
+
+    async def play(here: World) -> None:
+        gpu = await here.driver()
+        async with here.agent():
+            await here.publish()
+            here.inject("c")
+            await here.claim("c")
+            await here.pod("sleep 300", claim="c")
+            await here.until_phase("Running")
+        await here.pods.delete("p", NS, grace_period_s=0)
+        await here.until_gone()
+        async with here.agent():
+            await until(lambda: gpu.held == set())
+
+            async def let_go() -> bool:
+                return not await here.listed() and not list((here.root / "pods").iterdir())
+
+            await until(let_go)
+            async with ProcessRuntime(here.root / "containers").attached() as runtime:
+                assert await runtime.attempts() == []
+
+    tell(play)
+
+
+def test_slices_of_a_driver_that_is_gone_are_deleted_and_those_of_the_node_when_its_agent_begins(monkeypatch):
+    """ResourceSlices removed on kubelet startup, after unregistration"""
+    monkeypatch.setattr("allot.nodeagent.wiping.PATIENCE_S", 1.0)
+    monkeypatch.setattr("allot.nodeagent.wiping.Wiping.__init__.__defaults__", (1.0,))
+
+    async def play(here: World) -> None:
+        async def slices() -> list[str]:
+            return [one.name for one in (await here.slices.list()).objects]
+
+        await here.publish()
+        async with here.agent():
+            assert await slices() == [], "those of before"
+            gpu = await here.driver()
+            pool = {"name": NODE, "generation": 1, "resourceSliceCount": 1}
+            spec = {"driver": DRIVER, "nodeName": NODE, "pool": pool, "devices": [{"name": "d"}]}
+            await here.slices.create({"metadata": {"name": "of-gpu"}, "spec": spec})
+            await here.slices.create(
+                {"metadata": {"name": "of-nic"}, "spec": {**spec, "driver": "nic.example.com"}}
+            )
+            await asyncio.sleep(1.5)
+            assert len(await slices()) == 2
+            await gpu.stop()
+
+            async def wiped() -> bool:
+                return await slices() == ["of-nic"]
+
+            await until(wiped)
+
+    tell(play)

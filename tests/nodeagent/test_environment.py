@@ -1,0 +1,98 @@
+"""The variables of a container."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from allot.api import Object, encode, errors
+from allot.nodeagent.environment import BadEnvironment, environment, expanded
+from allot.nodeagent.views import Pod
+from node.objects import pod
+
+OBJECTS = {
+    ("configmaps", "default", "settings"): {"data": {"level": "high", "color": "red"}},
+    ("secrets", "default", "keys"): {"data": {"token": "czNjcjN0"}},
+}
+
+
+async def lookup(plural: str, namespace: str, name: str) -> Object:
+    try:
+        return Object(encode(OBJECTS[plural, namespace, name]))
+    except KeyError:
+        raise errors.NotFound(f'{plural} "{name}" not found') from None
+
+
+def variables(*env: dict[str, Any], env_from: list[dict[str, Any]] | None = None) -> dict[str, str]:
+    container = {"name": "main", "env": env, "envFrom": env_from or []}
+    metadata = {"labels": {"app": "web"}, "annotations": {"a/b": "c"}}
+    one = pod(metadata=metadata, spec={"containers": [container], "serviceAccountName": "robot"})
+    return asyncio.run(environment(one, one.view(Pod).spec.containers[0], "10.0.0.1", lookup))
+
+
+def field(path: str) -> dict[str, Any]:
+    return {"name": "X", "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
+def test_a_value_may_name_those_before_it():
+    found = variables(
+        {"name": "A", "value": "1"}, {"name": "B", "value": "$(A)-$(C)-$$(A)"}, {"name": "C", "value": "3"}
+    )
+    assert found["B"] == "1-$(C)-$(A)"
+
+
+def test_references_are_put_where_they_are_known():
+    assert expanded("$(A) $(B) $$ $", {"A": "x"}) == "x $(B) $ $"
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("metadata.name", "p"),
+        ("metadata.namespace", "default"),
+        ("metadata.uid", "uid-p"),
+        ("metadata.labels['app']", "web"),
+        ("metadata.annotations['a/b']", "c"),
+        ("metadata.labels['none']", ""),
+        ("spec.nodeName", "n"),
+        ("spec.serviceAccountName", "robot"),
+        ("status.hostIP", "10.0.0.1"),
+        ("status.podIP", "10.0.0.1"),
+    ],
+)
+def test_fields_of_the_pod(path, value):
+    assert variables(field(path))["X"] == value
+
+
+def test_config_maps_and_secrets():
+    found = variables(
+        {"name": "L", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "level"}}},
+        {"name": "T", "valueFrom": {"secretKeyRef": {"name": "keys", "key": "token"}}},
+        {"name": "O", "valueFrom": {"secretKeyRef": {"name": "none", "key": "x", "optional": True}}},
+        env_from=[{"prefix": "P_", "configMapRef": {"name": "settings"}}, {"secretRef": {"name": "keys"}}],
+    )
+    assert found.items() >= {"L": "high", "T": "s3cr3t", "P_color": "red", "token": "s3cr3t"}.items()
+    assert "O" not in found
+
+
+@pytest.mark.parametrize(
+    ("variable", "says"),
+    [
+        (field("spec.none"), "variable X: field spec.none is not known to this node"),
+        (
+            {"name": "X", "valueFrom": {"configMapKeyRef": {"name": "none", "key": "k"}}},
+            'variable X: configmaps "none" not found',
+        ),
+        (
+            {"name": "X", "valueFrom": {"secretKeyRef": {"name": "keys", "key": "k"}}},
+            "variable X: couldn't find key k in secrets default/keys",
+        ),
+        (
+            {"name": "X", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}},
+            "variable X: its source is not known to this node",
+        ),
+    ],
+)
+def test_what_is_not_there_is_an_error_that_names_the_variable(variable, says):
+    with pytest.raises(BadEnvironment, match=says):
+        variables(variable)
