@@ -122,7 +122,7 @@ CLASS = Table({"DRAExtendedResource": ("spec.extendedResourceName",)})
 def drop(new: Fields, old: Fields | None, gates: Gates, table: Table) -> None:
     """Remove from `new` what gates that are off guard, unless `old` uses it."""
     guarded, ways = table.closed(gates)
-    if not _says(new, ways):
+    if not any(_says(new[root], further) for root, further in ways.items() if _is_new(root, new, old)):
         return  # as nearly every object
     same = {root for root in ("spec", "status") if old is not None and new.get(root) == old.get(root)}
     for behind_one in guarded:
@@ -131,6 +131,11 @@ def drop(new: Fields, old: Fields | None, gates: Gates, table: Table) -> None:
         if said and not (old is not None and any(_uses(old, path) for path in behind_one)):
             for holder, key in said:
                 holder.pop(key, None)
+
+
+def _is_new(root: str, new: Fields, old: Fields | None) -> bool:
+    """Most writes are about one part of an object, and share the other with what was before."""
+    return root in new and (old is None or new[root] is not old.get(root))
 
 
 def _says(value: Any, ways: Ways) -> bool:

@@ -136,7 +136,9 @@ class Deleter:
     ) -> tuple[Object, bool] | None:
         assert found.object is not None
         kind = call.kind
-        context = await self._contexts.open(call, [], fresh=fresh)
+        context = None if fresh else self._contexts.open_now(call, [])
+        if context is None:
+            context = await self._contexts.open(call, [], fresh=fresh)
         old, new = cast(Fields, found.object.fields), found.object.opened()
         await self._admission.admit(Attempt(kind, "DELETE", "", namespace, name, None, old, context))
         _keep_lasting(kind, name)

@@ -282,7 +282,7 @@ class Writer:
             path = field.Path("metadata") / "resourceVersion"
             refuse(call.kind, call.target.name, [field.invalid(path, 0, "must be specified for an update")])
         uid = metadata.get("uid")
-        if uid and uid != current.uid:
+        if uid and uid != current.fields["metadata"].get("uid"):
             if sent.patched:  # who says which object is meant does not mean a later one of its name
                 path = field.Path("metadata") / "uid"
                 refuse(call.kind, call.target.name, [field.invalid(path, uid, "field is immutable")])
