@@ -1,11 +1,11 @@
 """A driver over real sockets that does what the story says, and notes what it was told."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from allot.wire import CallFailed, Code, Server, UnixSockets, dra, registration
+from allot.wire import CallFailed, Code, Server, UnixSockets, dra, health, registration
 
 DRIVER = "gpu.example.com"
 V1, V1BETA1 = dra.V1.name, dra.V1BETA1.name
@@ -22,14 +22,17 @@ class Plugin:
     endpoint: str | None = None
     is_deaf: bool = False  # it never answers who it is
     breaks_notify: bool = False
+    requests: tuple[str, ...] = ("r/sub",)  # of a claim, that its device is for
     fails: str = ""  # what it answers for each claim
     forgets: bool = False  # to answer for claims
     delay_s: float = 0.0
+    sick: list[str] | None = None  # devices that are not well; None: it says nothing of health
     before: Callable[[str], None] = lambda what: None
     told: list[str] = field(default_factory=list)  # "prepare a,b"
     held: set[str] = field(default_factory=set)  # claims that are prepared
     statuses: list[registration.RegistrationStatus] = field(default_factory=list)
     servers: list[Server] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)  # of devices whose health it tells
 
     @property
     def announced(self) -> Path:
@@ -48,6 +51,7 @@ class Plugin:
         handlers = dra.served(
             self._prepare, self._unprepare, [v for v in dra.VERSIONS if v.name in self.versions]
         )
+        handlers += health.served(self._watch, [v for v in health.VERSIONS if v.name in self.versions])
         self.servers.append(await UnixSockets().serve(str(self.service), handlers))
 
     async def announce(self) -> None:
@@ -83,7 +87,9 @@ class Plugin:
                 answers[claim.uid] = dra.NodePrepareResourceResponse(error=self.fails)
                 continue
             self.held.add(claim.uid)
-            device = dra.Device(("r/sub",), "pool", f"dev-{claim.name}", (f"example.com/gpu={claim.name}",))
+            device = dra.Device(
+                self.requests, "pool", f"dev-{claim.name}", (f"example.com/gpu={claim.name}",)
+            )
             answers[claim.uid] = dra.NodePrepareResourceResponse((device,))
         return dra.NodePrepareResourcesResponse(answers)
 
@@ -96,6 +102,27 @@ class Plugin:
         claims = () if self.forgets else asked.claims
         answers = {claim.uid: dra.NodeUnprepareResourceResponse(self.fails) for claim in claims}
         return dra.NodeUnprepareResourcesResponse(answers)
+
+    async def _watch(
+        self, asked: health.NodeWatchResourcesRequest
+    ) -> AsyncIterator[health.NodeWatchResourcesResponse]:
+        """Whenever it is different."""
+        said = None
+        while self.sick is not None:
+            if self.sick != said:
+                said = list(self.sick)
+                devices = [f"dev-{uid.removeprefix('uid-')}" for uid in self.held] + self.names
+                yield health.NodeWatchResourcesResponse(
+                    tuple(
+                        health.DeviceHealth(
+                            health.DeviceIdentifier("pool", name),
+                            health.Health.UNHEALTHY if name in said else health.Health.HEALTHY,
+                            message="too hot" if name in said else "",
+                        )
+                        for name in dict.fromkeys(devices)
+                    )
+                )
+            await asyncio.sleep(0.02)
 
     async def _hear(self, what: str, claims: tuple[dra.Claim, ...]) -> None:
         self.told.append(f"{what} {','.join(claim.name for claim in claims)}")

@@ -312,3 +312,48 @@ def test_slices_of_a_driver_that_is_gone_are_deleted_and_those_of_the_node_when_
             await until(wiped)
 
     tell(play)
+
+
+def test_a_claim_that_no_container_uses_is_prepared_all_the_same():
+    """must call NodePrepareResources even if not used by any container"""
+
+    async def play(here: World) -> None:
+        async with here.agent():
+            gpu = await here.driver()
+            await here.publish()
+            await here.claim("c")
+            container = {"name": "main", "image": "none", "command": ["sh", "-c", "echo GPU=$GPU"]}
+            await here.pod(
+                "", containers=[container], resourceClaims=[{"name": "gpu", "resourceClaimName": "c"}]
+            )
+            await here.until_phase("Succeeded")
+            assert await here.log() == "GPU=\n", "it did not ask for it"
+            assert gpu.told == ["prepare c", "unprepare c"]
+
+    tell(play)
+
+
+def test_a_pod_that_was_bound_while_no_agent_was_there_is_run_and_one_that_went_again_is_not_prepared():
+    """process pod created when kubelet not running; not prepare deleted pod after restart"""
+
+    async def play(here: World) -> None:
+        gpu = await here.driver()
+        async with here.agent():
+            await here.publish()
+        for name in ("c", "d"):
+            here.inject(name)
+            await here.claim(name)
+        await here.pod("echo $GPU", "stays", claim="c")
+        await here.pod("true", "goes", claim="d")
+
+        async def bound() -> bool:
+            pods = [await here.pods.get(name, NS) for name in ("stays", "goes")]
+            return all(pod.fields["spec"].get("nodeName") == NODE for pod in pods)
+
+        await until(bound)
+        await here.pods.delete("goes", NS, grace_period_s=0)
+        async with here.agent():
+            await here.until_phase("Succeeded", "stays")
+            assert gpu.told == ["prepare c", "unprepare c"]
+
+    tell(play)

@@ -33,6 +33,7 @@ from .loop import lead
 from .machine import (
     NOTHING,
     Container,
+    DeviceHealth,
     Devices,
     Found,
     Machine,
@@ -52,6 +53,7 @@ __all__ = [
     "ClaimRef",
     "Conditions",
     "Container",
+    "DeviceHealth",
     "Devices",
     "Found",
     "Heard",

@@ -44,6 +44,12 @@ class Terminated(NamedTuple):
 State = Waiting | Running | Terminated
 
 
+class DeviceHealth(NamedTuple):
+    id: str
+    health: str
+    message: str = ""
+
+
 class Container(NamedTuple):
     name: str
     state: State
@@ -51,6 +57,7 @@ class Container(NamedTuple):
     last: Terminated | None = None  # how it ended before
     id: str = ""
     image_id: str = ""
+    health: tuple[tuple[str, tuple[DeviceHealth, ...]], ...] = ()  # of its devices, by what asked for them
 
 
 class Observed(NamedTuple):

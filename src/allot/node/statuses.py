@@ -10,7 +10,7 @@ from typing import Any
 from allot.api import Object
 
 from .admission import Refusal
-from .machine import NOTHING, Container, Observed, Running, State, Terminated, Waiting
+from .machine import NOTHING, Container, DeviceHealth, Observed, Running, State, Terminated, Waiting
 
 Fields = dict[str, Any]
 
@@ -105,7 +105,19 @@ def _container(seen: Container, image: str, is_init: bool) -> Fields:
         "state": _state(seen.state),
         **({"lastState": _state(seen.last)} if seen.last is not None else {}),
         **({"containerID": seen.id} if seen.id else {}),
+        **({"allocatedResourcesStatus": _health(seen)} if seen.health else {}),
     }
+
+
+def _health(seen: Container) -> list[Fields]:
+    def device(one: DeviceHealth) -> Fields:
+        return {
+            "resourceID": one.id,
+            "health": one.health,
+            **({"message": one.message} if one.message else {}),
+        }
+
+    return [{"name": name, "resources": [device(one) for one in devices]} for name, devices in seen.health]
 
 
 def _state(state: State) -> Fields:

@@ -7,6 +7,8 @@
     drivers        which drivers are there, and which instance of each is called
     registry_loop  follows the registration directory
     wiping         whose slices have to go
+    health         how devices are, as their drivers say; health_loop listens
+    podresources   which container has which devices, for monitoring agents
     life           what is to start and to end of a pod's containers
     environment    the variables of a container
     runtimes       what containers are made of

@@ -26,6 +26,7 @@ class Instance:
     version: dra.Version
     followed: health.Version | None = None  # how its health is told
     is_connected: bool = False
+    turn: int = 0  # which registration of all it was: one that comes again is another one
 
 
 def introduced(socket: str, info: registration.PluginInfo) -> Instance:
@@ -48,6 +49,7 @@ def introduced(socket: str, info: registration.PluginInfo) -> Instance:
 class Drivers:
     def __init__(self) -> None:
         self._instances: dict[str, Instance] = {}  # by registration socket, the newest last
+        self._turns = 0
 
     def add(self, instance: Instance) -> None:
         """Raises BadPlugin (DRIVER2)."""
@@ -58,7 +60,8 @@ class Drivers:
                     f"by {other.driver} at socket {other.socket}"
                 )
         self.remove(instance.socket)
-        self._instances[instance.socket] = instance
+        self._turns += 1
+        self._instances[instance.socket] = replace(instance, turn=self._turns)
 
     def at(self, socket: str) -> Instance | None:
         return self._instances.get(socket)

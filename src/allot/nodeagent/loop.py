@@ -18,7 +18,9 @@ from allot.informers import WARNING, Events, Informers, Telemetry
 from allot.node import Heard, Hosts, LeaseLoop, PodLoop, Renewing, is_awake, lead, own
 from allot.wire import Sockets
 
-from . import logs, serving
+from . import logs, podresources, serving
+from .health import Shown, Which
+from .health_loop import HealthLoop
 from .keeping import Keeper
 from .machine import AgentMachine, Place
 from .preparing import Preparing
@@ -76,6 +78,8 @@ class Agent:
         place = Place(settings.root, settings.cdi_directories, settings.address)
         self._machine = AgentMachine(place, process.runtime, preparing, self._lookup, process.clock)
         self._wiping = Wiping()
+        self._health = HealthLoop(self._registry, process.clock, self._machine.on_health)
+        self._machine.health_of = self._health_of
         client, clock = process.client, process.clock
         self._events = Events(client, "kubelet", clock, process.ids, process.telemetry, process.metrics)
         self._heard: Heard | None = None
@@ -92,6 +96,15 @@ class Agent:
             await self._run(port, ready)
 
     async def _run(self, port: int, ready: Callable[[], None]) -> None:
+        socket = str(self._settings.root / podresources.SOCKET)
+        answering = podresources.handlers(self._machine.standing_now)
+        monitored = await self._process.sockets.serve(socket, answering)
+        try:
+            await self._lead(port, ready)
+        finally:
+            await monitored.close()
+
+    async def _lead(self, port: int, ready: Callable[[], None]) -> None:
         await self._insist(lambda: self._register(port))
         await self._insist(self._wipe_all)
         informers, name = self._process.informers, self._settings.name
@@ -111,7 +124,7 @@ class Agent:
             leases = LeaseLoop(hosts, heard, self._settings.renewing, _awake)
             pods = PodLoop(hosts, heard, self._machine)
             async with asyncio.TaskGroup() as group:
-                for work in (self._registry.run, self._wipe, self._events.run):
+                for work in (self._registry.run, self._health.run, self._wipe, self._events.run):
                     group.create_task(work())
                 await lead(heard, leases, pods, ready)
         finally:
@@ -159,6 +172,9 @@ class Agent:
         self._wiping.note(driver, is_there, self._process.clock.monotonic_s())
         if is_there:
             self._machine.look_again()
+
+    def _health_of(self, which: Which) -> Shown:
+        return self._health.healths.of(which, self._process.clock.monotonic_s())
 
     async def _wipe_all(self) -> None:
         """What was published before is not believed: drivers that are there publish it again."""

@@ -7,18 +7,19 @@ also of pods that the API does not show any more (N5, N8).
 
 import asyncio
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from allot.api import Object, core, errors
 from allot.base import Clock, write_file
-from allot.node import ClaimRef, Devices, Found, NotReady, Observed
+from allot.node import ClaimRef, Container, DeviceHealth, Devices, Found, NotReady, Observed
 from allot.wire import cdi
 
-from . import life, views
+from . import life, podresources, views
 from .environment import BadEnvironment, Lookup, environment, expanded
-from .giving import cdi_ids, given
+from .giving import Given, by_ask, cdi_ids, given
+from .health import UNKNOWN, Shown, Which
 from .life import FIRST_WAIT_S, Next, Trouble
 from .preparing import Preparing
 from .runtimes import Attempt, CannotStart, ContainerSpec, Runtime
@@ -63,6 +64,8 @@ class AgentMachine:
         self._clock = clock
         self._pods: dict[str, _Pod] = {}
         self._hear: Callable[[str], None] = lambda uid: None
+        self._objects: dict[str, Object] = {}  # as each pod was last shown to this machine
+        self.health_of: Callable[[Which], Shown] = lambda which: UNKNOWN
         runtime.changed(self._ended)
 
     # -- what a machine does --------------------------------------------------------------------
@@ -73,6 +76,7 @@ class AgentMachine:
         found = []
         for pod in pods:
             known = self._pods.setdefault(pod.uid, _Pod(is_kept=True))
+            self._objects[pod.uid] = pod
             for attempt in sorted((one for one in attempts if one.pod_uid == pod.uid), key=_number):
                 known.note(attempt)
             has_begun = bool(known.attempts)
@@ -122,6 +126,7 @@ class AgentMachine:
     async def remove(self, node: str, pod_uid: str) -> None:
         await self._runtime.remove(pod_uid)
         self._pods.pop(pod_uid, None)
+        self._objects.pop(pod_uid, None)
         await asyncio.to_thread(self._place.pod(pod_uid).unlink, missing_ok=True)
 
     def changed(self, hear: Callable[[str], None]) -> None:
@@ -137,6 +142,24 @@ class AgentMachine:
         """A driver has come or gone: whoever waits for one may go on."""
         for uid in self._pods:
             self._hear(uid)
+
+    def standing_now(self) -> list[podresources.Standing]:
+        """For monitoring agents: pods of which something is there."""
+        return [
+            podresources.Standing(pod, self._preparing.told.of(uid)) for uid, pod in self._objects.items()
+        ]
+
+    def on_health(self, devices: Iterable[Which]) -> None:
+        """Whoever uses one of these says so."""
+        named = frozenset(devices)
+        for uid in self._pods:
+            if any(Which(driver, one.pool, one.name) in named for driver, one in self._held(uid)):
+                self._hear(uid)
+
+    def _held(self, uid: str) -> Iterator[Given]:
+        for entry in self._preparing.told.of(uid):
+            for driver, part in entry.parts.items():
+                yield from ((driver, device) for device in part.devices)
 
     def log_of(self, uid: str, container: str, *, previous: bool) -> Path | None:
         """Where the output of a container lies: of its last attempt, or of the one before."""
@@ -158,6 +181,7 @@ class AgentMachine:
 
     async def _keep(self, pod: Object) -> _Pod:
         known = self._pods.setdefault(pod.uid, _Pod())
+        self._objects[pod.uid] = pod
         if not known.is_kept:
             await asyncio.to_thread(self._write_pod, pod)
             known.is_kept = True
@@ -183,11 +207,35 @@ class AgentMachine:
     def _observed(self, pod: Object, known: _Pod, again_at: float | None) -> Observed:
         now = self._now()
         seen = life.observed(self._life(pod, known), now)
+        seen = seen._replace(containers=self._with_health(pod, seen))
         address = self._place.address if seen.runs else ""
         if again_at is None:
             return seen._replace(address=address)
         again_s = self._clock.monotonic_s() + max(0.0, again_at - now)
         return seen._replace(address=address, again_s=again_s)
+
+    def _with_health(self, pod: Object, seen: Observed) -> tuple[Container, ...]:
+        entries = self._preparing.told.of(pod.uid)
+        if not entries:
+            return seen.containers
+        view, spec = pod.view(core.Pod), {one.name: one for one in pod.view(views.Pod).spec.containers}
+
+        def shown(device: Given) -> DeviceHealth:
+            driver, one = device
+            found = self.health_of(Which(driver, one.pool, one.name))
+            name = one.cdi_ids[0] if one.cdi_ids else f"{driver}/{one.pool}/{one.name}"
+            return DeviceHealth(name, *found)
+
+        return tuple(
+            one._replace(
+                health=tuple(
+                    # Two devices may have one name for the runtime; a status lists it once.
+                    (name, tuple({found.id: found for found in map(shown, devices)}.values()))
+                    for name, devices in by_ask(view, spec[one.name], entries)
+                )
+            )
+            for one in seen.containers
+        )
 
     async def _prepare_again(self, pod: Object, starting: Sequence[Next], known: _Pod) -> None:
         """After a restart drivers are told once more before anything new begins: their files may be gone."""
