@@ -36,6 +36,7 @@ MAP = """
     driver      : base api client informers wire
     fleet       : base api
     drivers     : base api driver fleet
+    conformance : base api client wire
     hollow      : base api client informers fleet node
     dashboard   : base api client informers
     cluster     : *

@@ -19,6 +19,7 @@ COMMANDS: dict[str, str] = {
     "apiserver": "run the API server until interrupted",
     "bench": "measure how many pods a second are placed, end to end",
     "capacity": "how many more claims of a kind fit, by node and in all",
+    "conformance": "try a DRA driver as a hostile kubelet would",
     "controllers": "run the control loops until interrupted",
     "credentials": "write a kubeconfig for a user or component, list them, take them back",
     "driver": "run a driver that comes with Allot until interrupted",
