@@ -75,6 +75,12 @@ def whole_seconds(text: str) -> int:
     return int(found_s)
 
 
+def count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 6:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 0")
+    return int(text)
+
+
 def weighted(text: str) -> tuple[str, float]:
     """NAME=WEIGHT, or NAME alone."""
     name, equals, weight = text.partition("=")

@@ -1,8 +1,9 @@
 """allot up: a whole cluster in one process, until interrupted.
 
 API server, controllers, scheduler and hollow nodes: nodes without a machine, with devices of a fleet
-from the catalogue, on which pods start, run and end. Prints `ready` when it serves and every
-node has registered. Started again on the same data directory it goes on where it was.
+from the catalogue, on which pods start, run and end. With --agents also nodes with a machine: this one.
+Prints `ready` when it serves and every node has registered. Started again on the same data directory it
+goes on where it was.
 """
 
 import argparse
@@ -17,7 +18,7 @@ from allot.cluster import ClusterOptions, cluster, way_to_nodes
 from allot.fleet import CATALOGUE, UnknownFleet, fleet
 from allot.store import StoreError
 
-from . import auditing, encrypting
+from . import auditing, encrypting, flags
 from .apiserver import arguments as server_arguments
 from .apiserver import run_loop
 from .wording import plain
@@ -33,6 +34,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--nodes", type=int, default=NODES, metavar="N", help=f"default: {NODES}")
     parser.add_argument(
         "--fleet", default="mixed", metavar="NAME", help="what the nodes are; `--fleet list` shows all"
+    )
+    parser.add_argument(
+        "--agents",
+        type=flags.count,
+        default=0,
+        metavar="N",
+        help="further nodes, which are real: pods on them are processes of this machine and get the fleet's "
+        "devices from drivers over sockets; default: none",
     )
     for flag, otherwise_s, what in (
         ("--start-delay", stages.start_s, "from bound to running"),
@@ -79,7 +88,7 @@ def _wanted(options: argparse.Namespace) -> ClusterOptions:
     # Others wait for four missed renewals before they worry.
     renewing = hollow.Renewing(options.lease_every, max(4, round(4 * options.lease_every)))
     stages = hollow.Stages(options.start_delay, options.run_time, options.stop_delay)
-    return ClusterOptions(serving, fleet(options.fleet, options.nodes), stages, renewing)
+    return ClusterOptions(serving, fleet(options.fleet, options.nodes), stages, renewing, options.agents)
 
 
 async def _stay_up(options: ClusterOptions) -> int:

@@ -1,6 +1,7 @@
 """The composition root: wires the parts into one process or many.
 
     whole     API server, controllers, scheduler and hollow nodes in one process
+    agents    agents of real nodes, with drivers, in the same process
     nodeway   the API server's way to the agents on the nodes
 
 What no part may know of another is joined here. What a command does not need it does not

@@ -1,4 +1,4 @@
-"""A whole cluster in one process: API server, controllers, scheduler, hollow nodes.
+"""A whole cluster in one process: API server, controllers, scheduler, hollow nodes, and agents if asked.
 
 Every part talks to the server through a client of its own, in process and under its own
 name, and is authorized like anybody else. What all of them read is read once: the
@@ -35,6 +35,7 @@ class ClusterOptions:
     fleet: Fleet
     stages: hollow.Stages = field(default_factory=hollow.Stages)
     renewing: hollow.Renewing = field(default_factory=hollow.Renewing)
+    agents: int = 0  # nodes of this machine, beside the fleet's
 
 
 class Cluster:
@@ -105,11 +106,14 @@ async def _parts(running: Cluster) -> AsyncIterator[list[_Part]]:
             running.options.serving.server.gates,
             running.serving.authority.ca.certificate.decode(),
         )
-        yield [
+        parts = [
             _controllers(running, process),
             _scheduler(running, process),
             _hollow_nodes(running, process),
         ]
+        if running.options.agents:
+            parts.append(_agents(running, process))
+        yield parts
 
 
 def _controllers(running: Cluster, process: controllers.Process) -> _Part:
@@ -152,3 +156,19 @@ def _hollow_nodes(running: Cluster, process: controllers.Process) -> _Part:
     election = _election(running, identities.HOLLOW_NODES, "allot-hollow-nodes", process.clock)
     work = hollow.run(shared, options.fleet, options.stages, election, ready=registered.set)
     return _Part("hollow nodes", work, registered)
+
+
+def _agents(running: Cluster, process: controllers.Process) -> _Part:
+    from .agents import Agents  # gRPC costs time to import, and few clusters need it
+
+    options, standing = running.options, asyncio.Event()
+    agents = Agents(
+        running.serving,
+        options.fleet,
+        options.renewing,
+        process.clock,
+        process.ids,
+        process.metrics,
+        process.telemetry,
+    )
+    return _Part("agents", agents.run(options.agents, standing.set), standing)

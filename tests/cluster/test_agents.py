@@ -1,0 +1,89 @@
+"""Agents beside hollow nodes: what `allot up --agents` runs."""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from allot.api import errors
+from allot.apiserver import ServingOptions
+from allot.client import Client, HttpsTransport, kubeconfig
+from allot.cluster import ClusterOptions, cluster, way_to_nodes
+from allot.fleet import fleet
+from allot.nodeagent import ProcessRuntime
+from nodeagent.plugins import until
+
+NS = "default"
+
+
+def options(folder: Path, store: str = "memory") -> ClusterOptions:
+    serving = ServingOptions(folder / "data", store, way_to_nodes=way_to_nodes)
+    return ClusterOptions(serving, fleet("edge", 1), agents=2)
+
+
+def pod(name: str, script: str, policy: str = "Never", node: str = "agent-1") -> dict[str, Any]:
+    container = {
+        "name": "main",
+        "image": "none",
+        "command": ["sh", "-c", script],
+        "resources": {"claims": [{"name": "gpu"}]},
+    }
+    spec = {
+        "nodeSelector": {"kubernetes.io/hostname": node},
+        "restartPolicy": policy,
+        "containers": [container],
+        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}],
+    }
+    return {"metadata": {"name": name, "namespace": NS}, "spec": spec}
+
+
+def tell(story: Callable[[Path], Any]) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="up"))  # short: sockets lie below it
+    try:
+        asyncio.run(asyncio.wait_for(story(folder), 120))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+async def phase_is(client: Client, name: str, phase: str) -> None:
+    async def is_so() -> bool:
+        found = (await client.resource("", "v1", "pods").get(name, NS)).fields
+        return bool(found["status"].get("phase") == phase)
+
+    await until(is_so)
+
+
+def test_a_pod_on_an_agent_gets_a_device_of_the_fleet():
+    async def story(folder: Path) -> None:
+        async with cluster(options(folder)) as running:
+            client = Client(HttpsTransport(kubeconfig.load(running.serving.kubeconfig)))
+            pods = client.resource("", "v1", "pods")
+            await pods.create(pod("p", "env"))
+            await phase_is(client, "p", "Succeeded")
+            answer = await client.send("GET", f"/api/v1/namespaces/{NS}/pods/p/log", {})
+            (told,) = [line for line in answer.body.decode().splitlines() if line.startswith("DEVICE_")]
+            assert "=gpu.example.com/agent-1/" in told
+            await client.close()
+
+    tell(story)
+
+
+def test_what_runs_on_agents_ends_with_the_cluster_and_begins_again_with_it():
+    async def story(folder: Path) -> None:
+        marks = folder / "marks"
+        for times in (1, 2):
+            async with cluster(options(folder, "sqlite")) as running:
+                client = Client(HttpsTransport(kubeconfig.load(running.serving.kubeconfig)))
+                pods = client.resource("", "v1", "pods")
+                try:
+                    await pods.create(pod("p", f"echo began >> {marks}; exec sleep 300", "Always"))
+                except errors.AlreadyExists:
+                    assert times == 2
+                await until(lambda times=times: marks.exists() and marks.read_text() == "began\n" * times)
+                await client.close()
+            async with ProcessRuntime(folder / "data" / "agents" / "containers").attached() as runtime:
+                assert not any(one.runs for one in await runtime.attempts())
+
+    tell(story)
