@@ -51,16 +51,22 @@ def follow(home: Path, listed: list[Block]) -> None:
         for step, expected in steps:
             said_before += "".join(f"{line}\n" for line in step.splitlines() if is_setting(line))
             printed = run(home, said_before + step)
-            for line in expected:
-                pattern = ".*".join(re.escape(part.strip()) for part in line.split("…"))
-                assert re.search(pattern, printed), f"{step}\nshould print {line!r}, but printed\n{printed}"
+            expect(step, expected, printed)
     finally:
         server.terminate()
         assert server.wait(20) == 0
 
 
+def expect(step: str, expected: list[str], printed: str) -> None:
+    for line in expected:
+        pattern = ".*".join(re.escape(part.strip()) for part in line.split("…"))
+        assert re.search(pattern, printed), f"{step}\nshould print {line!r}, but printed\n{printed}"
+
+
 def test_the_pytest_example_of_the_readme_passes(tmp_path):
-    (example,) = [block for block in blocks(README) if block.language == "python"]
+    (example,) = [
+        block for block in blocks(README) if "def test_" in block.text and block.language == "python"
+    ]
     (tmp_path / "test_example.py").write_text(example.text)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60)

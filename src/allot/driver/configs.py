@@ -1,6 +1,6 @@
 """Opaque configuration of devices, decoded into the author's own classes, with errors that name the field.
 
-    class GpuConfig(Config):
+    class GpuConfig(Config, frozen=True):
         sharing: Literal["exclusive", "timeSliced"] = "exclusive"
         replicas: int = 1
 
