@@ -178,3 +178,17 @@ def test_the_component_may_not_do_what_nodes_do():
                     await refused
 
     asyncio.run(story())
+
+
+def test_pods_live_on_servers_that_have_no_lists_of_prepared_claims():
+    """As on a real Kubernetes."""
+
+    async def whole() -> None:
+        async with world() as here:
+            here.lacks = "node.allot.dev"
+            async with playing(here, fleet("plain", 1)):
+                await here.make_pod(spec={"restartPolicy": "Never"})
+                await here.until_phase("Succeeded")
+                assert not any("preparedclaims" in path for _, _, path in here.written)
+
+    asyncio.run(asyncio.wait_for(whole(), 60))

@@ -27,6 +27,7 @@ class World:
     client: Client  # the administrator
     written: list[tuple[str, str, str]]  # who, method, path of every write of a hollow node
     after: Callable[[Request], Awaitable[None]] | None = None  # called when one has been answered
+    lacks: str = ""  # a group that the server does not serve
 
     def __post_init__(self) -> None:
         self.pods = self.client.resource("", "v1", "pods")
@@ -86,6 +87,8 @@ class Noted:
         self._here = here
 
     async def __call__(self, request: Request, user: User) -> Response:
+        if self._here.lacks and f"/apis/{self._here.lacks}/" in request.path:
+            return Response(404, b"404 page not found\n", "text/plain")
         answer = await self._here.server.api.handle(request, user)
         if request.method != "GET":
             self._here.written.append((user.name, request.method, request.path))

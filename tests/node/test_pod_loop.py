@@ -165,7 +165,7 @@ async def led(here: Story, *, alone: bool = False) -> AsyncIterator[None]:
     clock, metrics = SystemClock(), Metrics()
     async with Informers(here.of_node(NODE) if alone else here.client, Random(1)) as informers:
         followed = own(NODE) if alone else FOLLOWED
-        heard = Heard(*(what and informers.use(what) for what in followed))
+        heard = Heard.of(informers, followed)
         await informers.synced()
         telemetry = Telemetry(metrics, clock)
         hosts = Hosts(

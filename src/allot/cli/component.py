@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from allot.api import Gates, User
+from allot.api import Gates, Transport, User
 from allot.base import CannotListen, Metrics, Page, RandomIds, SystemClock, exposed, logs
 from allot.client import (
     Access,
@@ -43,6 +43,7 @@ class Running:
 
     access: Access
     socket: Socket | None  # then that is the way to the server
+    transport: Transport  # what `client` goes by
     client: Client
     informers: Informers
     clock: SystemClock
@@ -189,7 +190,20 @@ async def _work(
             election = _election(lease, options, client, clock, ids) if options.leader_elect else None
             gates: Gates = options.feature_gates
             await work(
-                Running(access, shared, client, informers, clock, rng, ids, metrics, gates, election, pages)
+                Running(
+                    access,
+                    shared,
+                    transport,
+                    client,
+                    informers,
+                    clock,
+                    rng,
+                    ids,
+                    metrics,
+                    gates,
+                    election,
+                    pages,
+                )
             )
     finally:
         await client.close()

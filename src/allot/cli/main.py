@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "driver": "run a driver that comes with Allot until interrupted",
     "explain": "why a pod or claim waits, or what it got",
     "node": "run the agent of a node until interrupted",
+    "nodes": "run hollow nodes alone until interrupted",
     "scheduler": "place pods until interrupted",
     "sim": "run made-up hours of a cluster, with faults of every kind",
     "solve": "solve allocation problems from files",

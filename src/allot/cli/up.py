@@ -11,30 +11,21 @@ import asyncio
 import signal
 import sys
 
-from allot import hollow
 from allot.api import errors
 from allot.apiserver import Options, ServingOptions
 from allot.cluster import ClusterOptions, cluster, way_to_nodes
-from allot.fleet import CATALOGUE, UnknownFleet, fleet
+from allot.fleet import UnknownFleet, fleet
 from allot.store import StoreError
 
-from . import auditing, encrypting, flags
+from . import auditing, encrypting, flags, played
 from .apiserver import arguments as server_arguments
 from .apiserver import run_loop
 from .wording import plain
 
-LIST = "list"
-NODES = 3
-_PERIOD_S_MIN = 0.01
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     server_arguments(parser, log_level="warning")
-    stages, renewing = hollow.Stages(), hollow.Renewing()
-    parser.add_argument("--nodes", type=int, default=NODES, metavar="N", help=f"default: {NODES}")
-    parser.add_argument(
-        "--fleet", default="mixed", metavar="NAME", help="what the nodes are; `--fleet list` shows all"
-    )
+    played.arguments(parser)
     parser.add_argument(
         "--agents",
         type=flags.count,
@@ -43,22 +34,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="further nodes, which are real: pods on them are processes of this machine and get the fleet's "
         "devices from drivers over sockets; default: none",
     )
-    for flag, otherwise_s, what in (
-        ("--start-delay", stages.start_s, "from bound to running"),
-        ("--run-time", stages.run_s, "of pods that end, such as those of jobs"),
-        ("--stop-delay", stages.stop_s, "from deleted to gone"),
-        ("--lease-every", renewing.every_s, "between two renewals of a node's lease"),
-    ):
-        text = f"{what}; default: {otherwise_s:g}s"
-        read = _period_s if flag == "--lease-every" else _duration_s
-        parser.add_argument(flag, type=read, default=otherwise_s, metavar="D", help=text)
 
 
 def run(options: argparse.Namespace) -> int:
-    if options.fleet == LIST:
-        for name, design in CATALOGUE.items():
-            print(f"{name:<8}{design.summary}")
-        return 0
+    if options.fleet == played.LIST:
+        return played.show_fleets()
     try:
         wanted = _wanted(options)
     except (UnknownFleet, ValueError) as wrong:
@@ -85,10 +65,9 @@ def _wanted(options: argparse.Namespace) -> ClusterOptions:
         auditing.settings(options),
         encrypting.settings(options),
     )
-    # Others wait for four missed renewals before they worry.
-    renewing = hollow.Renewing(options.lease_every, max(4, round(4 * options.lease_every)))
-    stages = hollow.Stages(options.start_delay, options.run_time, options.stop_delay)
-    return ClusterOptions(serving, fleet(options.fleet, options.nodes), stages, renewing, options.agents)
+    nodes = fleet(options.fleet, options.nodes)
+    stages, renewing = played.stages(options), played.renewing(options)
+    return ClusterOptions(serving, nodes, stages, renewing, options.agents)
 
 
 async def _stay_up(options: ClusterOptions) -> int:
@@ -115,18 +94,3 @@ async def _work(options: ClusterOptions) -> str:
         print(f"serving {serving.url}, kubeconfig {serving.kubeconfig}", file=sys.stderr)
         print("ready", flush=True)
         return await serving.lost()
-
-
-def _duration_s(text: str) -> float:
-    try:
-        return hollow.duration_s(text)
-    except ValueError as wrong:
-        raise argparse.ArgumentTypeError(str(wrong)) from None
-
-
-def _period_s(text: str) -> float:
-    """Of something that is done again and again."""
-    found_s = _duration_s(text)
-    if found_s < _PERIOD_S_MIN:
-        raise argparse.ArgumentTypeError(f"{text!r} is too short: at least {_PERIOD_S_MIN:g}s")
-    return found_s

@@ -11,7 +11,17 @@ from allot.api import Object, errors
 from allot.client import level_of
 from allot.fleet import Fleet
 from allot.informers import Change, Election, Informers, Telemetry, lead_forever
-from allot.node import FOLLOWED, NODES, Heard, Hosts, LeaseLoop, PodLoop, lead, pods_by_node
+from allot.node import (
+    FOLLOWED,
+    NODES,
+    Heard,
+    Hosts,
+    LeaseLoop,
+    PodLoop,
+    lead,
+    lists_prepared,
+    pods_by_node,
+)
 
 from .actors import Actors
 from .machine import HollowMachine
@@ -83,7 +93,9 @@ async def _term(process: Process, fleet: Fleet, stages: Stages, ready: Callable[
     """What is known is read anew at its beginning."""
     actors, informers = process.actors, process.informers
     leased = await _insist(lambda: Registering(actors, fleet, allot.__version__).run())
-    heard = Heard(*(informers.use(what) for what in FOLLOWED))
+    any_name = next(iter(fleet.names), "none")
+    has_lists = await _insist(lambda: lists_prepared(actors.component, any_name))
+    heard = Heard.of(informers, FOLLOWED if has_lists else (*FOLLOWED[:-1], None))
     try:
         await informers.refresh(*heard.informers)
         hosts = Hosts(is_hollow, actors.of_node, actors.clock, process.telemetry, "hollow")

@@ -27,7 +27,17 @@ What it promises
 
 from .claims import ClaimRef, NotReady, Unfinished
 from .conditions import Conditions, awake, is_awake
-from .hosts import FOLLOWED, NODES, Heard, Hosts, own, owner_reference, pods_by_node
+from .hosts import (
+    FOLLOWED,
+    NODES,
+    PREPARED,
+    Heard,
+    Hosts,
+    lists_prepared,
+    own,
+    owner_reference,
+    pods_by_node,
+)
 from .lease_loop import LEASE_NAMESPACE, LeaseLoop, Renewing, lease
 from .loop import lead
 from .machine import (
@@ -50,6 +60,7 @@ __all__ = [
     "LEASE_NAMESPACE",
     "NODES",
     "NOTHING",
+    "PREPARED",
     "ClaimRef",
     "Conditions",
     "Container",
@@ -73,6 +84,7 @@ __all__ = [
     "is_awake",
     "lead",
     "lease",
+    "lists_prepared",
     "own",
     "owner_reference",
     "pods_by_node",

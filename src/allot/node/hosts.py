@@ -4,22 +4,22 @@ Every node writes with the rights of `system:node:NAME`, so that the node author
 restriction judge it like any other. What it reads may be read once for many of them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from msgspec import structs
 
-from allot.api import Object, core
+from allot.api import Object, core, errors
 from allot.base import Clock
 from allot.client import Client
-from allot.informers import WORKERS, Index, Informer, ResourceId, Telemetry
+from allot.informers import WORKERS, Index, Informer, Informers, ResourceId, Telemetry
 
 PODS = ResourceId("", "v1", "pods")
 CLAIMS = ResourceId("resource.k8s.io", "v1", "resourceclaims")
 NODES = ResourceId("", "v1", "nodes", namespaced=False)
 PREPARED = ResourceId("node.allot.dev", "v1alpha1", "preparedclaims", namespaced=False)
-FOLLOWED = (PODS, CLAIMS, NODES, PREPARED)
+FOLLOWED: tuple[ResourceId | None, ...] = (PODS, CLAIMS, NODES, PREPARED)
 
 
 def own(node: str) -> tuple[ResourceId | None, ...]:
@@ -29,13 +29,27 @@ def own(node: str) -> tuple[ResourceId | None, ...]:
     return pods, None, *(structs.replace(one, field_selector=named) for one in (NODES, PREPARED))
 
 
+async def lists_prepared(client: Client, node: str) -> bool:
+    """Whether the server has lists of prepared claims: a Kubernetes has not."""
+    try:
+        await client.resource(PREPARED.group, PREPARED.version, PREPARED.plural, namespaced=False).get(node)
+    except errors.NotFound as missing:
+        return bool(missing.name)  # of that name there is none; else of that kind there are none
+    return True
+
+
 class Heard(NamedTuple):
     """Informers of what `FOLLOWED` names, in its order."""
 
     pods: Informer
     claims: Informer | None  # None: they may not be listed, and are asked for by name
     nodes: Informer
-    prepared: Informer
+    prepared: Informer | None  # None: the server has no such lists, and nodes keep theirs to themselves
+
+    @classmethod
+    def of(cls, informers: Informers, followed: Iterable[ResourceId | None]) -> "Heard":
+        """In use until each of its informers is given back."""
+        return cls(*(informers.use(one) if one is not None else None for one in followed))  # type: ignore[arg-type]
 
     @property
     def informers(self) -> tuple[Informer, ...]:

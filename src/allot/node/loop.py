@@ -16,8 +16,9 @@ async def lead(
         heard.nodes.handle(leases.on_node),
         heard.nodes.handle(pods.on_node),
         heard.pods.handle(pods.on_pod),
-        heard.prepared.handle(pods.prepared.on_prepared),
     ]
+    if heard.prepared is not None:
+        stops.append(heard.prepared.handle(pods.prepared.on_prepared))
     if heard.claims is not None:
         stops.append(heard.claims.handle(pods.on_claim))
     ready()

@@ -38,7 +38,7 @@ class PreparedLoop:
         self._heard = heard
         self._take_over = take_over
         self._spoken = spoken
-        self._publishes = publishes
+        self._publishes = publishes and heard.prepared is not None
         self._since = age.micro_timestamp(hosts.clock.now())
         self._versions: dict[str, str] = {}  # node -> of its list, as we last wrote it
         self._holding: Holding[str] = Holding()
@@ -70,7 +70,7 @@ class PreparedLoop:
 
     def listed(self, node: str) -> frozenset[str]:
         """The uids on a node's list as last heard, whoever wrote it."""
-        found = self._heard.prepared.cache.get(node)
+        found = self._heard.prepared.cache.get(node) if self._heard.prepared is not None else None
         return _uids(found) if found is not None else frozenset()
 
     # -- hearing --------------------------------------------------------------------------------

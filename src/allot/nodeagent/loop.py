@@ -6,16 +6,16 @@ with others may be handed informers that read for all of them.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from allot.api import Object, Request, Response, age, errors
 from allot.base import Clock, Ids, Metrics
 from allot.client import Client, Credential, Resource, level_of
 from allot.informers import WARNING, Events, Informers, Telemetry
-from allot.node import Heard, Hosts, LeaseLoop, PodLoop, Renewing, is_awake, lead, own
+from allot.node import Heard, Hosts, LeaseLoop, PodLoop, Renewing, is_awake, lead, lists_prepared, own
 from allot.wire import Sockets
 
 from . import logs, podresources, serving
@@ -30,6 +30,8 @@ from .runtimes import Runtime
 from .wiping import Wiping
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 WORKERS = 256
 """Pods that are looked after at one moment: a driver may take its time with each."""
@@ -108,7 +110,9 @@ class Agent:
         await self._insist(lambda: self._register(port))
         await self._insist(self._wipe_all)
         informers, name = self._process.informers, self._settings.name
-        heard = self._heard = Heard(*(what and informers.use(what) for what in own(name)))  # type: ignore[arg-type]
+        has_lists = await self._insist(lambda: lists_prepared(self._process.client, name))
+        followed = own(name) if has_lists else (*own(name)[:-1], None)
+        heard = self._heard = Heard.of(informers, followed)
         try:
             await informers.synced(*heard.informers)
             hosts = Hosts(
@@ -152,13 +156,12 @@ class Agent:
         settings, now = self._settings, age.timestamp(self._process.clock.now())
         return status(known, settings.name, machine, settings.address, port, now)
 
-    async def _insist(self, work: Callable[[], Any]) -> None:
+    async def _insist(self, work: Callable[[], Awaitable[T]]) -> T:
         """Do it, and again as often as the server does not let us."""
         wait_s = _FIRST_WAIT_S
         while True:
             try:
-                await work()
-                return
+                return await work()
             except errors.ApiError as refused:
                 level = level_of(refused, logging.WARNING)
                 log.log(level, "the agent cannot begin, trying again in %.1f s: %s", wait_s, refused)

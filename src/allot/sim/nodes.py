@@ -136,7 +136,7 @@ class Nodes:
         rng: random.Random = self._lots.generator("nodes")
         client = Client(self._connect(identities.HOLLOW_NODES))
         async with Informers(client, rng, pace=_PACE) as informers:
-            heard = Heard(*(informers.use(what) for what in FOLLOWED))
+            heard = Heard.of(informers, FOLLOWED)
             await informers.synced()
             telemetry = Telemetry(Metrics(), self._clock)
             hosts = Hosts(lambda node: node.name in self._up, self._client, self._clock, telemetry)
