@@ -97,6 +97,9 @@ def volume_claims(pod: Fields) -> Iterator[str]:
 
 
 def resource_claims(pod: Fields) -> tuple[str, ...]:
+    claims = (pod.get("spec") or {}).get("resourceClaims")
+    if not claims and not (pod.get("status") or {}).get("extendedResourceClaimStatus"):
+        return ()
     return podclaims.names(podclaims.pod_of(pod))
 
 
@@ -147,7 +150,8 @@ def _from_environment(spec: Fields, whole: str, key: str) -> Iterator[str]:
             for source in container.get("envFrom") or ():
                 yield from _names(source.get(whole))
             for variable in container.get("env") or ():
-                yield from _names((variable.get("valueFrom") or {}).get(key))
+                if source := variable.get("valueFrom"):  # most of them say their value themselves
+                    yield from _names(source.get(key))
 
 
 def _names(value: Any) -> Iterator[str]:
