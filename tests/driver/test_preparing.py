@@ -6,7 +6,7 @@ import shutil
 import msgspec
 import pytest
 
-from allot.driver import BadState, Config, DeviceStatus, Edits, Places, Ready
+from allot.driver import BadState, Config, Device, DeviceStatus, Edits, Places, Pool, Ready
 from allot.wire import UnixSockets, dra, registration
 from driver.world import NAME, NODE, prepare, tell, until
 
@@ -298,6 +298,47 @@ def test_a_wrong_config_is_refused_with_its_place(parameters, words):
             assert words in said
         async with world.driver() as kubelet:
             assert "this driver takes no configuration" in (await kubelet.prepare(claim))[claim.uid].error
+
+    tell(story)
+
+
+def test_the_answer_names_requests_and_the_author_sees_alternatives():
+    """Containers refer to `r`; which of its alternatives was chosen is the driver's to know."""
+    seen = []
+
+    def note(claim):
+        seen.extend(one.request for one in claim.devices)
+
+    async def story(world):
+        claim = await world.claim("a", "gpu-0", request="s/small")
+        async with world.driver(note) as kubelet:
+            (device,) = (await kubelet.prepare(claim))[claim.uid].devices
+            assert device.request_names == ("s",)
+        assert seen == ["s/small"]
+
+    tell(story)
+
+
+def test_shares_of_one_device_are_told_apart():
+    """Each has its own CDI device, and its id in the answer; v1beta1 has no such ids."""
+    shares = ["d0c8a3ee-0000-4000-8000-000000000001", "d0c8a3ee-0000-4000-8000-000000000002"]
+
+    def prepare(claim):
+        return {one: Edits(env=(f"SHARE_{at}={one.share_id}",)) for at, one in enumerate(claim.devices)}
+
+    def pools(node):
+        return [Pool(node.name, [Device("gpu-0", capacity={"memory": "8Gi"}, shared=True)])]
+
+    async def story(world):
+        async with world.driver(prepare, pools=pools) as kubelet:
+            await until(world.devices)
+            claim = await world.claim("a", *["gpu-0"] * 2, shares=shares)
+            answer = (await kubelet.prepare(claim))[claim.uid]
+            assert [one.share_id for one in answer.devices] == shares
+            assert len({one.cdi_device_ids for one in answer.devices}) == 2
+            assert world.env(answer) == tuple(f"SHARE_{at}={share}" for at, share in enumerate(shares))
+            kubelet.version = dra.V1BETA1
+            assert [one.share_id for one in (await kubelet.prepare(claim))[claim.uid].devices] == [None, None]
 
     tell(story)
 

@@ -145,9 +145,11 @@ def test_slices_that_somebody_deleted_or_changed_are_repaired():
                 return [one for one in found if len(one["spec"].get("devices", ())) == 4]
 
             (one,) = await until(whole)
+            await asyncio.sleep(0.5)  # it has looked at its own writes, and is quiet
             await slices.delete_collection(field_selector=f"spec.nodeName={NODE}")
             (again,) = await until(whole)
             assert again["metadata"]["uid"] != one["metadata"]["uid"]
+            await asyncio.sleep(0.5)
             again["spec"]["devices"].pop()
             await slices.update(again)
             await until(whole)
@@ -267,6 +269,25 @@ def test_a_node_that_comes_later_gets_its_slices_then():
             assert await world.slices() == []
             await nodes.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
             await until(world.devices)
+
+    tell(story)
+
+
+def test_slices_that_went_with_their_node_come_back_with_the_node_that_is_there_now():
+    """Owned by the old node they would be removed again, and again."""
+
+    async def story(world):
+        nodes = world.client.resource("", "v1", "nodes", namespaced=False)
+        slices = world.client.of(resource.RESOURCE_SLICE)
+        async with world.driver():
+            await until(world.devices)
+            await asyncio.sleep(0.5)
+            await nodes.delete(NODE)
+            new = await nodes.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
+            await slices.delete_collection(field_selector=f"spec.nodeName={NODE}")
+            await until(world.devices)
+            (one,) = await world.slices()
+            assert one["metadata"]["ownerReferences"][0]["uid"] == new.uid
 
     tell(story)
 

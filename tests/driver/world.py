@@ -1,7 +1,7 @@
 """A driver at work: the real API server in this process, real sockets and files, and a kubelet's calls."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,13 +30,29 @@ def _asked(name: str) -> dict[str, Any]:
     return {"name": name, "exactly": {"deviceClassName": "c"}}
 
 
+def _either(name: str, *alternatives: str) -> dict[str, Any]:
+    return {"name": name, "firstAvailable": [{"name": one, "deviceClassName": "c"} for one in alternatives]}
+
+
+def _shares(ids: Sequence[str], count: int) -> list[dict[str, Any]]:
+    return [{"shareID": id, "consumedCapacity": {"memory": "1Gi"}} for id in ids] or [{}] * count
+
+
 @dataclass
 class World:
     server: TestServer
     client: Client
     places: Places
 
-    async def claim(self, name: str, *devices: str, driver: str = NAME, **more: Any) -> dra.Claim:
+    async def claim(
+        self,
+        name: str,
+        *devices: str,
+        driver: str = NAME,
+        request: str = "r",
+        shares: Sequence[str] = (),
+        **more: Any,
+    ) -> dra.Claim:
         """A claim that has these devices, as a scheduler would have written it."""
         claims = self.client.resource("resource.k8s.io", "v1", "resourceclaims")
         made = await claims.create(
@@ -44,11 +60,14 @@ class World:
                 "apiVersion": "resource.k8s.io/v1",
                 "kind": "ResourceClaim",
                 "metadata": {"name": name, "namespace": NAMESPACE},
-                "spec": {"devices": {"requests": [_asked("r"), _asked("q")]}},
+                "spec": {"devices": {"requests": [_asked("r"), _asked("q"), _either("s", "small")]}},
             }
         )
         if devices:
-            results = [{"request": "r", "driver": driver, "pool": NODE, "device": one} for one in devices]
+            results = [
+                {"request": request, "driver": driver, "pool": NODE, "device": one, **share}
+                for one, share in zip(devices, _shares(shares, len(devices)), strict=True)
+            ]
             allocation = {
                 "devices": {"results": results, **more},
                 "nodeSelector": {
