@@ -10,7 +10,7 @@ from allot.apiserver import ServingOptions, identities, serve
 from allot.apiserver.fairness.traffic import Traffic
 from allot.apiserver.serving import socketlistener
 from allot.apiserver.serving.socketlistener import SocketListener
-from allot.client import Client, Socket, SocketLimits
+from allot.client import Client, Socket, SocketLimits, link
 from components import free_ports
 
 CONFIG = {"metadata": {"name": "m"}}
@@ -48,6 +48,30 @@ def test_everybody_on_a_connection_has_their_own_rights(tmp_path):
                 await Client(stranger).resource("", "v1", "pods").list()
             for one in (admin, scheduler, stranger):
                 await one.close()
+
+    run_story(story())
+
+
+def test_there_may_be_more_users_than_a_connection_knows_at_a_time(tmp_path, monkeypatch):
+    """Thousands of nodes act over one connection, each for itself; some are asking while others are named."""
+    monkeypatch.setattr(link, "USERS_MAX", 3)
+    monkeypatch.setattr(socketlistener, "USERS_MAX", 3)
+
+    async def who(request, user):
+        await asyncio.sleep(0.01)
+        return Response(200, user.name.encode())
+
+    async def story():
+        listener = SocketListener(who, Traffic())
+        await listener.open(tmp_path / "api.sock")
+        shared = Socket(tmp_path / "api.sock")
+        kept = shared.transport(identities.ADMIN)
+        names = [f"n{number}" for number in range(10)] * 3
+        sent = [shared.passing(User(name)).send(Request("GET", "/", {}, {})) for name in names]
+        assert [one.body.decode() for one in await asyncio.gather(*sent)] == names
+        assert (await kept.send(Request("GET", "/", {}, {}))).body.decode() == identities.ADMIN.name
+        await kept.close()
+        await listener.close()
 
     run_story(story())
 

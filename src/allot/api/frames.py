@@ -5,7 +5,8 @@ in either direction, bears that number, and answers come in the order in which t
 
     frame    length of the payload (4 bytes) · kind (1) · number (8) · payload       big-endian
 
-    client   MEET   number of a user    who it is: from now on requests may be for that user
+    client   MEET   number of a user    who it is: from now on requests may be for that user, and for
+                                        no other who had the number before
              ASK    number of a request the request, and the number of the user it is for
              LEAVE                      nobody waits for the answer, or reads the stream, any more
              TAKEN                      so many bytes of the stream have been read

@@ -18,6 +18,8 @@ from allot.api import Request, Response, User, errors, frames
 from .arriving import Arriving
 
 BODY_BYTES_MAX = 1024 * 1024 * 1024
+USERS_MAX = 4096
+"""Known to the server at a time. One more takes the number of the first, who is named again when it asks."""
 _TAKEN_EVERY = frames.WINDOW_BYTES // 4  # how much is read before the server hears of it
 
 
@@ -143,7 +145,10 @@ class Link(asyncio.Protocol):
         key = (user.name, user.groups, user.uid)
         number = self._users.get(key)
         if number is None:
-            number = self._users[key] = len(self._users) + 1
+            number = len(self._users) + 1
+            if number > USERS_MAX:
+                number = self._users.pop(next(iter(self._users)))
+            self._users[key] = number
             self._outbox.head(frames.MEET, number, frames.Meet(*key, user.extra))
         return number
 

@@ -56,6 +56,11 @@ class Socket:
         self._users.add(transport)
         return transport
 
+    def passing(self, user: User) -> "SocketTransport":
+        """For a few requests of somebody of whom there are thousands: nothing of it is kept, and it need not
+        be closed. Use it while somebody else has a `transport`."""
+        return SocketTransport(self, user)
+
     async def link(self) -> Link:
         """A connection that is open, as far as anybody knows."""
         if self._link is not None and self._link.is_open:

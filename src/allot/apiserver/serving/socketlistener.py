@@ -217,8 +217,10 @@ class _Connection(asyncio.Protocol):
                 raise frames.Broken(f"a frame of kind {other}")
 
     def _meet(self, number: int, who: frames.Meet) -> None:
-        if len(self._users) >= USERS_MAX or not who.name:
-            raise frames.Broken("too many users" if who.name else "a user without a name")
+        if not who.name:
+            raise frames.Broken("a user without a name")
+        if number not in self._users and len(self._users) >= USERS_MAX:
+            raise frames.Broken("too many users")
         groups = who.groups
         if identities.AUTHENTICATED not in groups:
             groups = (*groups, identities.AUTHENTICATED)
