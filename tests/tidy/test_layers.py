@@ -132,6 +132,7 @@ INSIDE_THE_SERVER = """
     admission    : registry storing requests security reading deciding
     writing      : registry storing apply patch requests security reading deciding admission
     subresources : storing requests security reading deciding writing
+    options      : security audit subresources
     reviewing    : requests security writing
     seeding      : registry storing requests security writing
     definitions  : registry storing requests reading deciding writing seeding

@@ -27,14 +27,22 @@ Beside them:
     health        what /readyz looks at            housekeeping  what is done unasked
     seeding       what must be there at the start  assembly      all of it put together
 
-The only package that touches the store.
+    options       what may be told before a server starts
+
+The only package that touches the store. Whatever is behind this door is imported when it is asked for: a
+component needs the names of `identities`, and no server.
 """
 
-from .assembly import ApiServer, Options
-from .audit import AuditSettings, Level
-from .security import Authority, identities
-from .serving.process import SOCKET_NAME, Encryption, Serving, ServingOptions, serve
-from .subresources.logs import Forward, NodeAddress
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .assembly import ApiServer
+    from .audit import AuditSettings, Level
+    from .options import Encryption, Options, ServingOptions
+    from .security import Authority, identities
+    from .serving.process import SOCKET_NAME, Serving, serve
+    from .subresources.logs import Forward, NodeAddress
 
 __all__ = [
     "SOCKET_NAME",
@@ -51,3 +59,27 @@ __all__ = [
     "identities",
     "serve",
 ]
+
+_BEHIND = {
+    "ApiServer": "assembly",
+    "AuditSettings": "audit",
+    "Authority": "security",
+    "Encryption": "options",
+    "Forward": "subresources.logs",
+    "Level": "audit",
+    "NodeAddress": "subresources.logs",
+    "Options": "options",
+    "SOCKET_NAME": "serving.process",
+    "Serving": "serving.process",
+    "ServingOptions": "options",
+    "identities": "security",
+    "serve": "serving.process",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _BEHIND:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(f"{__name__}.{_BEHIND[name]}"), name)
+    globals()[name] = found
+    return found

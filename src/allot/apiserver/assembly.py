@@ -3,10 +3,8 @@
 import asyncio
 import contextlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 from allot.api import (
-    Gates,
     Request,
     Response,
     User,
@@ -17,7 +15,7 @@ from allot.api import (
     resource,
     transaction,
 )
-from allot.base import Clock, Ids, LoopWatch, Metrics, RandomIds, SystemClock
+from allot.base import LoopWatch, Metrics
 from allot.store import Store
 
 from .admission import Admission, Plugin, podsecurity, policies
@@ -38,6 +36,7 @@ from .housekeeping import keep_house
 from .lookups import Lookups
 from .observing import observed, revocation_observer, rights_observer, until_known
 from .openapi import OpenApi
+from .options import Options
 from .pages import KUBERNETES_VERSION, Pages
 from .reading.cache import Caches
 from .reading.reader import Reader
@@ -75,16 +74,6 @@ from .writing.ownership import Ownership
 from .writing.patching import Patcher
 from .writing.quotas import Quotas
 from .writing.writer import Writer
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    gates: Gates = field(default_factory=Gates)
-    clock: Clock = field(default_factory=SystemClock)
-    ids: Ids = field(default_factory=RandomIds)
-    anonymous_health: bool = False  # let strangers see /healthz, /livez and /readyz
-    watch_loop: bool = True  # measure how long the event loop is held
-    threads: bool = True  # work on large requests aside
 
 
 class ApiServer:

@@ -14,14 +14,11 @@ import asyncio
 import errno
 import gc
 import socket
-from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from allot.api import Request, User, errors
 from allot.base import (
-    Clock,
     FileLock,
     HeldByAnother,
     os_reason,
@@ -31,8 +28,9 @@ from allot.base import (
 )
 from allot.store import Compare, Put, Store, Unavailable, open_store, sealed_store
 
-from ..assembly import ApiServer, Options
-from ..audit import Answered, Auditor, AuditSettings, open_audit
+from ..assembly import ApiServer
+from ..audit import Answered, Auditor, open_audit
+from ..options import Encryption, ServingOptions
 from ..security import (
     SERVING_NAMES,
     Authenticator,
@@ -49,7 +47,6 @@ from ..security import (
 from ..server import error_response
 from ..storing.examined import ExaminedStore, junk_below
 from ..storing.repository import ROOT
-from ..subresources.logs import Forward
 from .connection import Peer
 from .listener import Application, Authenticate, Listener
 from .renewal import keep_renewed
@@ -62,28 +59,6 @@ _START_PAUSE_S = 0.5
 _AUTHORITY_KEY = "/system/authority"
 _SECRET = (f"{ROOT}core/secrets/", _AUTHORITY_KEY)
 """What is encrypted where a key is given."""
-
-
-@dataclass(frozen=True, slots=True)
-class Encryption:
-    """Of secrets in the store."""
-
-    key_file: Path
-    rewrite: bool = False  # at the start, whatever is not encrypted with the first key
-
-
-@dataclass(frozen=True, slots=True)
-class ServingOptions:
-    data_dir: Path
-    store: str = "sqlite"
-    host: str = "127.0.0.1"
-    port: int = 0
-    names: tuple[str, ...] = ()  # further names or addresses that clients reach us by
-    server: Options = field(default_factory=Options)
-    way_to_nodes: Callable[[Authority, Clock], Forward] | None = None
-    socket: bool = True
-    audit: AuditSettings | None = None
-    encryption: Encryption | None = None
 
 
 class Serving:
