@@ -600,3 +600,30 @@ def test_a_large_piece_is_cut_so_that_others_have_a_turn(tmp_path):
             assert max(map(len, pieces)) <= socketlistener.PIECE_BYTES
 
     run_story(story())
+
+
+@pytest.mark.parametrize("stays", [True, False])
+def test_what_takes_longer_than_closing_is_given_up(tmp_path, stays):
+    """It went on without the server that it ran in, and failed in its own ways; so did what was asked by a
+    client that has left meanwhile."""
+    begun, given_up = asyncio.Event(), asyncio.Event()
+
+    async def endless(request, user):
+        begun.set()
+        try:
+            await asyncio.sleep(600)
+        except asyncio.CancelledError:
+            given_up.set()
+            raise
+
+    async def story():
+        async with ground(tmp_path, endless):
+            raw = await Raw().open(tmp_path / "api.sock")
+            raw.meet().ask(1, "POST", b"{}").outbox.flush()
+            await begun.wait()
+            if not stays:
+                raw.writer.close()
+                await asyncio.sleep(0.1)
+        assert given_up.is_set()
+
+    run_story(story())

@@ -11,7 +11,8 @@ Frames, and what both sides promise about them, are in `allot.api.frames`. What 
     SOCK3  What waits in memory is bounded: requests, streams, connections, what a stream is ahead of its
            reader, and answers that nobody reads (`unread`). A reader that takes nothing loses its stream;
            a process that takes nothing loses its connection.
-    SOCK4  A write that has begun is carried out, whether or not somebody still waits for the answer.
+    SOCK4  A write that has begun is carried out, whether or not somebody still waits for the answer; when
+           the server closes, as far as it comes in a moment.
 """
 
 import asyncio
@@ -61,6 +62,7 @@ class SocketListener:
         self.traffic = traffic
         self.being_answered = 0  # streams do not count once they run
         self.connections: set[_Connection] = set()
+        self.tasks: set[asyncio.Task[None]] = set()  # that answer, also for a connection that is gone
         self._server: asyncio.Server | None = None
         self._path: Path | None = None
         self._inode = 0
@@ -78,9 +80,13 @@ class SocketListener:
             return
         self._server.close()
         self._remove()
-        answering = [task for connection in self.connections for task in connection.wind_up()]
-        if answering:
-            await asyncio.wait(answering, timeout=_LINGER_S)
+        for connection in self.connections:
+            connection.wind_up()
+        _, late = await asyncio.wait(self.tasks, timeout=_LINGER_S) if self.tasks else ((), ())
+        for task in late:  # what it needs will be gone; whoever asked hears of no answer
+            task.cancel()
+        if late:
+            await asyncio.wait(late, timeout=_LINGER_S)
         for connection in list(self.connections):
             connection.finish()
         gone = [connection.gone for connection in self.connections]  # what was written last is on its way
@@ -177,14 +183,13 @@ class _Connection(asyncio.Protocol):
 
     # -- what the listener calls ----------------------------------------------------------------
 
-    def wind_up(self) -> list["asyncio.Task[None]"]:
+    def wind_up(self) -> None:
         """Take no more, end streams; what is left is being answered."""
         self._turns.stop()
         if self._transport is not None and not self._transport.is_closing():
             self._transport.pause_reading()
         for number in self._streams:
             self._answering[number][0].cancel()
-        return [task for task, _ in self._answering.values()]
 
     def finish(self) -> None:
         self._outbox.flush()
@@ -240,6 +245,8 @@ class _Connection(asyncio.Protocol):
         request = Request(ask.method, ask.path, ask.query, ask.headers, ask.body, self._source)
         task = self._loop.create_task(self._respond(number, request, user, room))
         self._answering[number] = (task, ask.method in _READS)
+        self._listener.tasks.add(task)
+        task.add_done_callback(self._listener.tasks.discard)
         self._listener.being_answered += 1
 
     def _unwanted(self, number: int) -> None:
