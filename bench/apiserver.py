@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -87,14 +87,16 @@ def gets(plural: str, count: int) -> Iterator[bytes]:
 
 
 class Server:
-    def __init__(self, data_dir: Path, store: str, log: Path | None = None) -> None:
-        """What it says on stderr goes to `log`, or nowhere."""
+    def __init__(
+        self, data_dir: Path, store: str, log: Path | None = None, command: Sequence[str] = ("apiserver",)
+    ) -> None:
+        """What it says on stderr goes to `log`, or nowhere. `command` may be another that serves."""
         self.data_dir = data_dir
         started = time.perf_counter()
-        command = [sys.executable, "-m", "allot.cli", "apiserver", "--data-dir", str(data_dir)]
+        whole = [sys.executable, "-m", "allot.cli", *command, "--data-dir", str(data_dir)]
         with open(log or os.devnull, "w") as said:
             self.process = subprocess.Popen(
-                [*command, "--port", "0", "--store", store], stdout=subprocess.PIPE, stderr=said, text=True
+                [*whole, "--port", "0", "--store", store], stdout=subprocess.PIPE, stderr=said, text=True
             )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()

@@ -38,6 +38,7 @@ BENCHMARKS = {
     "class-changes": ["class_changes.py"],
     "admission-day": ["admission_day.py"],
     "up": ["up.py"],
+    "stalls": ["stalls.py"],
 }
 
 

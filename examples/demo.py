@@ -308,7 +308,7 @@ async def run(of: Fleet = MIXED, *, patience_s: float = PATIENCE_S, keep: bool =
                 f" ready in {time.monotonic() - began_s:.1f} s",
                 flush=True,
             )
-            config = running.serving.kubeconfig
+            config = running.server.kubeconfig
             client = Client(HttpsTransport(kubeconfig.load(config)), user_agent="demo")
             try:
                 await Demo(config, client, story, patience_s).play()

@@ -184,11 +184,13 @@ def _closes(answer: wire.Answer) -> bool:
 
 
 @asynccontextmanager
-async def scene(size: float, store: str = "sqlite") -> AsyncIterator[Scene]:
+async def scene(
+    size: float, store: str = "sqlite", command: Sequence[str] = ("apiserver",)
+) -> AsyncIterator[Scene]:
     """A fresh server; ended with all that was started, whatever happens."""
     with tempfile.TemporaryDirectory(prefix="allot-attack-") as name:
         folder = Path(name)
-        server = Server(folder / "data", store, folder / "server.log")
+        server = Server(folder / "data", store, folder / "server.log", command)
         resource.prlimit(server.process.pid, resource.RLIMIT_AS, (_ADDRESSES_MAX, _ADDRESSES_MAX))
         made: Scene | None = None
         try:

@@ -103,9 +103,12 @@ class World:
         return self.log.read_text(errors="replace")
 
     def peak_mb(self) -> float:
+        """Of both processes together."""
         assert self._process is not None
-        lines = Path(f"/proc/{self._process.pid}/status").read_text().splitlines()
-        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
+        pid = self._process.pid
+        pids = [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
+        lines = [line for one in pids for line in Path(f"/proc/{one}/status").read_text().splitlines()]
+        return sum(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
 
     async def end(self, *, kindly: bool) -> None:
         """Ask it to stop, or kill it in the middle of whatever it does."""

@@ -4,7 +4,8 @@ import argparse
 
 import pytest
 
-from allot.cli import up
+from allot import hollow
+from allot.cli import played, up
 from allot.cli.main import main
 
 
@@ -20,6 +21,19 @@ def test_files_that_are_in_the_way_are_named_in_plain_words(tmp_path, capsys):
     (tmp_path / "file").write_text("")
     assert main(["up", "--data-dir", str(tmp_path / "file" / "data")]) == 1
     assert capsys.readouterr().err == f"allot up: {tmp_path}/file/data: Not a directory\n"
+
+
+def test_the_help_says_what_holds_unless_a_flag_is_given():
+    """It is written there in words, since what it is written of is dear to import."""
+    stages, renewing = hollow.Stages(), hollow.Renewing()
+    usual_s = (stages.start_s, stages.run_s, stages.stop_s, renewing.every_s)
+    assert [hollow.duration_s(said) for _, said, _ in played.DELAYS] == list(usual_s)
+    parser = argparse.ArgumentParser()
+    up.arguments(parser)
+    wanted = up._wanted(parser.parse_args([]))
+    assert (wanted.stages, wanted.renewing) == (stages, renewing)
+    wanted = up._wanted(parser.parse_args(["--run-time", "0s", "--lease-every", "10s"]))
+    assert (wanted.stages, wanted.renewing) == (hollow.Stages(run_s=0.0), hollow.Renewing(10.0, 40))
 
 
 @pytest.mark.parametrize("given, listens", [([], True), (["--no-socket"], False)])

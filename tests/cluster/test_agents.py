@@ -58,7 +58,7 @@ async def phase_is(client: Client, name: str, phase: str) -> None:
 def test_a_pod_on_an_agent_gets_a_device_of_the_fleet():
     async def story(folder: Path) -> None:
         async with cluster(options(folder)) as running:
-            client = Client(HttpsTransport(kubeconfig.load(running.serving.kubeconfig)))
+            client = Client(HttpsTransport(kubeconfig.load(running.server.kubeconfig)))
             pods = client.resource("", "v1", "pods")
             await pods.create(pod("p", "env"))
             await phase_is(client, "p", "Succeeded")
@@ -75,7 +75,7 @@ def test_what_runs_on_agents_ends_with_the_cluster_and_begins_again_with_it():
         marks = folder / "marks"
         for times in (1, 2):
             async with cluster(options(folder, "sqlite")) as running:
-                client = Client(HttpsTransport(kubeconfig.load(running.serving.kubeconfig)))
+                client = Client(HttpsTransport(kubeconfig.load(running.server.kubeconfig)))
                 pods = client.resource("", "v1", "pods")
                 try:
                     await pods.create(pod("p", f"echo began >> {marks}; exec sleep 300", "Always"))

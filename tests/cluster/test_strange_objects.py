@@ -359,7 +359,7 @@ def test_whatever_the_api_accepts_every_component_goes_on_and_comes_up_again(
     async def again() -> None:
         async with cluster(options) as running:
             await asyncio.wait_for(runs(running, "second"), 60)
-            shown = running.serving.api.metrics.text()
+            shown = running.server.metrics.text()
             assert "objects_set_aside{" not in shown  # all of it can be read
 
     with caplog.at_level(logging.INFO):
@@ -414,7 +414,7 @@ def test_what_another_server_may_send_ends_no_component(tmp_path: Path, monkeypa
                 for number, fields in enumerate(JUNK):
                     tell(informer, f"junk-{number}", fields)
             await asyncio.wait_for(runs(running, "meanwhile"), 60)
-            shown = running.serving.api.metrics.text()
+            shown = running.server.metrics.text()
             assert 'allot_informer_objects_set_aside{resource="resourceclaims"}' in shown
             assert 'allot_scheduler_objects_set_aside{resource="pods"}' in shown
             for informer in followed:

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from allot.api import (
     Request,
@@ -100,6 +100,8 @@ class ApiServer:
         self.authorizer = Authorizer()
         self.revocations = Revocations()
         self.metrics = Metrics()
+        self.metrics_beside: Callable[[], Awaitable[str]] | None = None
+        """What /metrics shows besides: of parts of the cluster that count in another process."""
         self.aside = Aside(self.metrics, threads=self.options.threads)
         self.traffic = Traffic(self.metrics)
         self.laggards = Laggards()
@@ -268,7 +270,7 @@ class ApiServer:
     def _pages(self) -> Page:
         openapi = OpenApi(self.registry, REVIEWS, KUBERNETES_VERSION)
         health = checks(self.store, self.caches, lambda: self.ready)
-        pages = Pages(Discovery(self.registry, REVIEWS), self.metrics, health, openapi.answer)
+        pages = Pages(Discovery(self.registry, REVIEWS), self._shown_metrics, health, openapi.answer)
 
         async def answer(request: Request) -> Response | None:
             wanted = request.path in OPENID_PATHS and request.method in ("GET", "HEAD")
@@ -276,3 +278,7 @@ class ApiServer:
             return Response(200, encode(document)) if document else await pages.answer(request)
 
         return answer
+
+    async def _shown_metrics(self) -> str:
+        ours = self.metrics.text()
+        return ours if self.metrics_beside is None else ours + await self.metrics_beside()

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import allot
 from allot.api import Request, Response, encode
-from allot.base import Metrics
 
 from .discovery import Discovery
 
@@ -22,7 +21,7 @@ class Pages:
     def __init__(
         self,
         discovery: Discovery,
-        metrics: Metrics,
+        metrics: Callable[[], Awaitable[str]],
         checks: Mapping[str, Check],
         openapi: Callable[[Request], Awaitable[Response | None]],
     ) -> None:
@@ -44,7 +43,7 @@ class Pages:
             case "/version":
                 return Response(200, encode(version()))
             case "/metrics":
-                return Response(200, self._metrics.text().encode(), "text/plain; version=0.0.4")
+                return Response(200, (await self._metrics()).encode(), "text/plain; version=0.0.4")
         if first == "openapi":
             return await self._openapi(request)
         return self._discovery.answer(request)

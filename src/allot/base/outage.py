@@ -13,9 +13,14 @@ QUIET_S = 5.0
 
 class Outage:
     def __init__(
-        self, log: logging.Logger, what: str, monotonic_s: Callable[[], float] = time.monotonic
+        self,
+        log: logging.Logger,
+        what: str,
+        monotonic_s: Callable[[], float] = time.monotonic,
+        level: int = logging.WARNING,
     ) -> None:
         self._log = log
+        self._level = level
         self._what = what
         self._monotonic_s = monotonic_s
         self._is_on = False
@@ -25,10 +30,10 @@ class Outage:
         self._failed_s = self._monotonic_s()
         if not self._is_on:
             self._is_on, self._began_s = True, self._failed_s
-            self._log.warning("%s is away, trying on: %s", self._what, why)
+            self._log.log(self._level, "%s is away, trying on: %s", self._what, why)
 
     def worked(self) -> None:
         if self._is_on and self._monotonic_s() >= self._failed_s + QUIET_S:
             self._is_on = False
             away_s = self._failed_s - self._began_s
-            self._log.warning("%s is back after %.0f s", self._what, away_s)
+            self._log.log(self._level, "%s is back after %.0f s", self._what, away_s)

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from allot.api import errors
-from allot.apiserver import Options, ServingOptions, serve
+from allot.apiserver import Options, ServingOptions
 from allot.base import logs
-from allot.cluster import way_to_nodes
 from allot.store import StoreError
 
 from . import auditing, encrypting, flags
@@ -53,15 +52,10 @@ def arguments(parser: argparse.ArgumentParser, log_level: str = "info") -> None:
     flags.add_feature_gates(parser)
 
 
-def run(options: argparse.Namespace) -> int:
-    try:
-        return run_loop(_serve(_wanted(options)))
-    except (OSError, StoreError, ValueError, errors.ApiError) as wrong:
-        print(f"allot apiserver: {plain(wrong)}", file=sys.stderr)
-        return 1
+def serving_options(options: argparse.Namespace) -> ServingOptions:
+    """What the flags say. Raises ValueError."""
+    from allot.cluster import way_to_nodes
 
-
-def _wanted(options: argparse.Namespace) -> ServingOptions:
     return ServingOptions(
         options.data_dir,
         options.store,
@@ -76,7 +70,17 @@ def _wanted(options: argparse.Namespace) -> ServingOptions:
     )
 
 
+def run(options: argparse.Namespace) -> int:
+    try:
+        return run_loop(_serve(serving_options(options)))
+    except (OSError, StoreError, ValueError, errors.ApiError) as wrong:
+        print(f"allot apiserver: {plain(wrong)}", file=sys.stderr)
+        return 1
+
+
 async def _serve(options: ServingOptions) -> int:
+    from allot.apiserver import serve
+
     serving = await serve(options)
     losing = asyncio.ensure_future(serving.lost())
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -1,48 +1,62 @@
-"""The options of commands that play hollow nodes."""
+"""The options of commands that play hollow nodes. What takes long to import is imported when it is needed."""
 
 import argparse
+from typing import TYPE_CHECKING
 
-from allot import hollow
-from allot.fleet import CATALOGUE
+if TYPE_CHECKING:
+    from allot import hollow
 
 LIST = "list"
 NODES = 3
 _PERIOD_S_MIN = 0.01
+DELAYS = (
+    ("--start-delay", "0.2s", "from bound to running"),
+    ("--run-time", "10s", "of pods that end, such as those of jobs"),
+    ("--stop-delay", "0.2s", "from deleted to gone"),
+    ("--lease-every", "60s", "between two renewals of a node's lease"),
+)
+"""Each with what `hollow` does unless it is given."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    usual, renewed = hollow.Stages(), hollow.Renewing()
     parser.add_argument("--nodes", type=int, default=NODES, metavar="N", help=f"default: {NODES}")
     parser.add_argument(
         "--fleet", default="mixed", metavar="NAME", help="what the nodes are; `--fleet list` shows all"
     )
-    for flag, otherwise_s, what in (
-        ("--start-delay", usual.start_s, "from bound to running"),
-        ("--run-time", usual.run_s, "of pods that end, such as those of jobs"),
-        ("--stop-delay", usual.stop_s, "from deleted to gone"),
-        ("--lease-every", renewed.every_s, "between two renewals of a node's lease"),
-    ):
-        text = f"{what}; default: {otherwise_s:g}s"
+    for flag, otherwise, what in DELAYS:
         read = _period_s if flag == "--lease-every" else _duration_s
-        parser.add_argument(flag, type=read, default=otherwise_s, metavar="D", help=text)
+        parser.add_argument(flag, type=read, metavar="D", help=f"{what}; default: {otherwise}")
 
 
 def show_fleets() -> int:
+    from allot.fleet import CATALOGUE
+
     for name, design in CATALOGUE.items():
         print(f"{name:<8}{design.summary}")
     return 0
 
 
-def stages(options: argparse.Namespace) -> hollow.Stages:
-    return hollow.Stages(options.start_delay, options.run_time, options.stop_delay)
+def stages(options: argparse.Namespace) -> "hollow.Stages":
+    from allot import hollow
+
+    usual = hollow.Stages()
+    given = (options.start_delay, options.run_time, options.stop_delay)
+    each = zip(given, (usual.start_s, usual.run_s, usual.stop_s), strict=True)
+    return hollow.Stages(*(usual_s if given_s is None else given_s for given_s, usual_s in each))
 
 
-def renewing(options: argparse.Namespace) -> hollow.Renewing:
+def renewing(options: argparse.Namespace) -> "hollow.Renewing":
     """Others wait for four missed renewals before they worry."""
+    from allot import hollow
+
+    if options.lease_every is None:
+        return hollow.Renewing()
     return hollow.Renewing(options.lease_every, max(4, round(4 * options.lease_every)))
 
 
 def _duration_s(text: str) -> float:
+    from allot import hollow
+
     try:
         return hollow.duration_s(text)
     except ValueError as wrong:

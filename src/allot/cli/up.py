@@ -1,26 +1,34 @@
-"""allot up: a whole cluster in one process, until interrupted.
+"""allot up: a whole cluster, until interrupted.
 
 API server, controllers, scheduler and hollow nodes: nodes without a machine, with devices of a fleet
 from the catalogue, on which pods start, run and end. With --agents also nodes with a machine: this one.
 Prints `ready` when it serves and every node has registered. Started again on the same data directory it
 goes on where it was.
+
+Where there is a second core the API server has a process of its own. That one is begun first of all, and
+whatever else takes long to import is imported while it imports its own.
 """
 
 import argparse
 import asyncio
+import os
 import signal
 import sys
+from typing import TYPE_CHECKING
 
 from allot.api import errors
-from allot.apiserver import Options, ServingOptions
-from allot.cluster import ClusterOptions, cluster, way_to_nodes
-from allot.fleet import UnknownFleet, fleet
+from allot.cluster import ServerProcess
 from allot.store import StoreError
 
-from . import auditing, encrypting, flags, played
+from . import flags, played
 from .apiserver import arguments as server_arguments
-from .apiserver import run_loop
+from .apiserver import run_loop, serving_options
 from .wording import plain
+
+if TYPE_CHECKING:
+    from allot.cluster import ClusterOptions
+
+_SERVER = "allot.cli.apiserver_of_up"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,44 +42,56 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="further nodes, which are real: pods on them are processes of this machine and get the fleet's "
         "devices from drivers over sockets; default: none",
     )
+    parser.add_argument(
+        "--one-process",
+        action="store_true",
+        help="keep the API server in the process of the rest, also where there is a second core",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     if options.fleet == played.LIST:
         return played.show_fleets()
+    apart = ServerProcess(_SERVER, str(options.data_dir)) if _has_two_processes(options) else None
+    try:
+        return _run(options, apart)
+    finally:
+        if apart is not None:
+            apart.close()
+
+
+def _has_two_processes(options: argparse.Namespace) -> bool:
+    """They talk over the server's socket."""
+    return not options.one_process and bool(options.socket) and len(os.sched_getaffinity(0)) > 1
+
+
+def _run(options: argparse.Namespace, apart: ServerProcess | None) -> int:
+    from allot.cluster import CannotServe
+    from allot.fleet import UnknownFleet
+
     try:
         wanted = _wanted(options)
     except (UnknownFleet, ValueError) as wrong:
         print(f"allot up: {wrong}", file=sys.stderr)
         return 2
     try:
-        return run_loop(_stay_up(wanted))
-    except (OSError, StoreError, ValueError, errors.ApiError) as wrong:
+        return run_loop(_stay_up(wanted, apart))
+    except (OSError, StoreError, ValueError, errors.ApiError, CannotServe) as wrong:
         print(f"allot up: {plain(wrong)}", file=sys.stderr)
         return 1
 
 
-def _wanted(options: argparse.Namespace) -> ClusterOptions:
-    server = Options(gates=options.feature_gates, anonymous_health=options.anonymous_health)
-    serving = ServingOptions(
-        options.data_dir,
-        options.store,
-        options.host,
-        options.port,
-        tuple(options.name),
-        server,
-        way_to_nodes,
-        options.socket,
-        auditing.settings(options),
-        encrypting.settings(options),
-    )
+def _wanted(options: argparse.Namespace) -> "ClusterOptions":
+    from allot.cluster import ClusterOptions
+    from allot.fleet import fleet
+
     nodes = fleet(options.fleet, options.nodes)
     stages, renewing = played.stages(options), played.renewing(options)
-    return ClusterOptions(serving, nodes, stages, renewing, options.agents)
+    return ClusterOptions(serving_options(options), nodes, stages, renewing, options.agents)
 
 
-async def _stay_up(options: ClusterOptions) -> int:
-    working = asyncio.create_task(_work(options))
+async def _stay_up(options: "ClusterOptions", apart: ServerProcess | None) -> int:
+    working = asyncio.create_task(_work(options, apart))
 
     def stop() -> None:
         if not working.cancelling():  # asked twice, it is still allowed to put things away
@@ -80,17 +100,23 @@ async def _stay_up(options: ClusterOptions) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop)
     try:
-        lost = await working
+        why = await working
     except asyncio.CancelledError:
         return 0
-    print(f"allot up: ended: {lost}", file=sys.stderr)
-    return 1
+    if why:
+        print(f"allot up: ended: {why}", file=sys.stderr)
+    return 1 if why else 0
 
 
-async def _work(options: ClusterOptions) -> str:
-    """Until cancelled, or until the server has lost its store: then why."""
-    async with cluster(options) as running:
-        serving = running.serving
-        print(f"serving {serving.url}, kubeconfig {serving.kubeconfig}", file=sys.stderr)
-        print("ready", flush=True)
-        return await serving.lost()
+async def _work(options: "ClusterOptions", apart: ServerProcess | None) -> str:
+    """Until cancelled, or until the server is at its end: then why, or nothing where that was asked for."""
+    from allot.cluster import ServerEnded, cluster
+
+    try:
+        async with cluster(options, apart) as running:
+            server = running.server
+            print(f"serving {server.url}, kubeconfig {server.kubeconfig}", file=sys.stderr)
+            print("ready", flush=True)
+            return await server.over()
+    except ServerEnded as ended:
+        return str(ended)

@@ -19,9 +19,9 @@ _UNAVAILABLE = 503
 
 
 @cache
-def outage(server: str) -> Outage:
-    """Of the server at this address."""
-    return Outage(log, f"the API server at {server}")
+def outage(server: str, level: int = logging.WARNING) -> Outage:
+    """Of the server at this address, said at this level."""
+    return Outage(log, f"the API server at {server}", level=level)
 
 
 async def noted(outage: Outage, answer: Awaitable[Response]) -> Response:

@@ -16,6 +16,7 @@ What it promises
 """
 
 import asyncio
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,11 +43,14 @@ DEFAULT_LIMITS = SocketLimits()
 class Socket:
     """The way to one server, shared by all who take it. Opened when it is first used."""
 
-    def __init__(self, path: Path, limits: SocketLimits = DEFAULT_LIMITS) -> None:
+    def __init__(
+        self, path: Path, limits: SocketLimits = DEFAULT_LIMITS, outage_level: int = logging.WARNING
+    ) -> None:
+        """`outage_level` is where it is logged that the server is away, or back."""
         self.path = path
         self.limits = limits
         self.places = asyncio.Semaphore(limits.requests_max)
-        self.outage = outage(str(path))
+        self.outage = outage(str(path), outage_level)
         self._link: Link | None = None
         self._connecting = asyncio.Lock()
         self._users: set[SocketTransport] = set()

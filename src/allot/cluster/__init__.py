@@ -1,26 +1,46 @@
-"""The composition root: wires the parts into one process or many.
+"""The composition root: wires the parts into one process or two.
 
-    whole     API server, controllers, scheduler and hollow nodes in one process
-    agents    agents of real nodes, with drivers, in the same process
-    nodeway   the API server's way to the agents on the nodes
+    whole      API server, controllers, scheduler and hollow nodes
+    near       the API server as the others see it, in their process
+    apart      the same, in a process of its own; spawning begins one, control is what both say
+    agents     agents of real nodes, with drivers, in the process of the controllers
+    nodeway    the API server's way to the agents on the nodes
 
 What no part may know of another is joined here. What a command does not need it does not
 import: `allot apiserver` never sees a controller.
 """
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
-from .nodeway import way_to_nodes
-
 if TYPE_CHECKING:
-    from .whole import Cluster, ClusterOptions, cluster
+    from .apart import CannotServe
+    from .nodeway import way_to_nodes
+    from .spawning import ServerProcess
+    from .whole import Cluster, ClusterOptions, ServerEnded, cluster
 
-__all__ = ["Cluster", "ClusterOptions", "cluster", "way_to_nodes"]
+__all__ = [
+    "CannotServe",
+    "Cluster",
+    "ClusterOptions",
+    "ServerEnded",
+    "ServerProcess",
+    "cluster",
+    "way_to_nodes",
+]
+
+_BEHIND = {
+    "CannotServe": "apart",
+    "Cluster": "whole",
+    "ClusterOptions": "whole",
+    "ServerEnded": "whole",
+    "ServerProcess": "spawning",
+    "cluster": "whole",
+    "way_to_nodes": "nodeway",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(name)
-    from . import whole
-
-    return getattr(whole, name)
+    if name not in _BEHIND:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_BEHIND[name]}"), name)

@@ -15,15 +15,17 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from allot import driver
-from allot.apiserver import Serving, identities
+from allot.apiserver import identities, security
 from allot.base import Clock, Ids, Metrics
-from allot.client import Client, Credential, InProcessTransport
+from allot.client import Client, Credential
 from allot.drivers import sim
 from allot.fleet import Fleet
 from allot.informers import Informers, Telemetry
 from allot.node import Renewing
 from allot.nodeagent import Agent, Process, ProcessRuntime, Settings
 from allot.wire import UnixSockets
+
+from .near import Server
 
 GRACE_S = 5.0
 """What containers have to end in when the cluster ends."""
@@ -36,7 +38,8 @@ def name_of(number: int) -> str:
 class Agents:
     def __init__(
         self,
-        serving: Serving,
+        server: Server,
+        data_dir: Path,
         fleet: Fleet,
         renewing: Renewing,
         clock: Clock,
@@ -44,12 +47,13 @@ class Agents:
         metrics: Metrics,
         telemetry: Telemetry,
     ) -> None:
-        self._serving = serving
+        self._server = server
+        self._data_dir = data_dir
         self._fleet = fleet
         self._renewing = renewing
         self._clock, self._ids = clock, ids
         self._metrics, self._telemetry = metrics, telemetry
-        self._root = serving.options.data_dir.absolute() / "agents"
+        self._root = data_dir.absolute() / "agents"
 
     async def run(self, count: int, ready: Callable[[], None]) -> None:
         """Until cancelled; then whatever runs on them is ended. `ready` is called once all are there."""
@@ -68,7 +72,9 @@ class Agents:
     async def _agent(self, number: int, runtime: ProcessRuntime, ready: Callable[[], None]) -> None:
         name, root = name_of(number), self._root / str(number)
         user = identities.node(name)
-        pair = self._serving.authority.client(user.name, user.groups, self._clock.now())
+        authority = security.read_authority(self._data_dir)
+        assert authority is not None, "the server has made its keys"
+        pair = authority.client(user.name, user.groups, self._clock.now())
         async with AsyncExitStack() as stack:
             client = self._client(name, "allot-node")
             stack.push_async_callback(client.close)
@@ -83,7 +89,7 @@ class Agents:
                 UnixSockets(),
                 runtime,
                 Credential(certificate=pair.certificate, key=pair.key),
-                self._serving.authority.ca.certificate,
+                authority.ca.certificate,
             )
             agent = Agent(Settings(name, root, (root / "cdi",), renewing=self._renewing), process)
             registered = asyncio.Event()
@@ -104,8 +110,7 @@ class Agents:
             await stack.enter_async_context(driver.running(one, driver.Node(node), places, around))
 
     def _client(self, node: str, agent: str) -> Client:
-        transport = InProcessTransport(self._serving.api.handle, identities.node(node))
-        return Client(transport, user_agent=agent)
+        return Client(self._server.transport(identities.node(node)), user_agent=agent)
 
 
 async def _either(registered: asyncio.Event, working: "asyncio.Task[None]") -> None:

@@ -1,9 +1,9 @@
-"""A whole cluster in one process: API server, controllers, scheduler, hollow nodes, and agents if asked.
+"""A whole cluster: API server, controllers, scheduler, hollow nodes, and agents if asked.
 
-Every part talks to the server through a client of its own, in process and under its own
-name, and is authorized like anybody else. What all of them read is read once: the
-informers act for the controllers' process, which may list and watch everything, and are
-shared with parts whose own role allows them the same.
+The server is in this process or in one of its own; all else is here. Every part talks to the server
+through a client of its own, under its own name, and is authorized like anybody else. What all of them
+read is read once: the informers act for the controllers' process, which may list and watch everything,
+and are shared with parts whose own role allows them the same.
 
 On an embedded store nobody else can be at work on the same data, so all parts begin at
 once. On etcd there may be other processes, so they stand for election.
@@ -13,20 +13,25 @@ import asyncio
 import gc
 import random
 import socket
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from allot import controllers, hollow, scheduler
-from allot.api import User
-from allot.apiserver import Serving, ServingOptions, identities, serve
+from allot.api import Transport, User
+from allot.apiserver import ServingOptions, identities
 from allot.base import Clock, RandomIds
-from allot.client import Client, InProcessTransport, LeaseSettings
+from allot.client import Client, LeaseSettings
 from allot.fleet import Fleet
 from allot.informers import Election, Informers
 
+from .apart import ServerApart
+from .near import Server, ServerInThisProcess
+from .spawning import ServerProcess
+
 _LEASE_NAMESPACE = "kube-system"
+_MOMENT_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,49 +43,91 @@ class ClusterOptions:
     agents: int = 0  # nodes of this machine, beside the fleet's
 
 
-class Cluster:
-    """A running cluster: `serving` is its API server."""
+class ServerEnded(Exception):
+    """While the cluster was starting, or so that a part failed. The message says why; empty if somebody asked
+    for it."""
 
-    def __init__(self, options: ClusterOptions, serving: Serving) -> None:
+
+class Cluster:
+    """A running cluster."""
+
+    def __init__(self, options: ClusterOptions, server: Server) -> None:
         self.options = options
-        self.serving = serving
-        self._transports: list[InProcessTransport] = []
+        self.server = server
+        self._transports: list[Transport] = []
 
     def client(self, user: User, agent: str = "allot") -> Client:
         """Act as `user`, with that user's rights and no more."""
-        transport = InProcessTransport(self.serving.api.handle, user)
+        transport = self.server.transport(user)
         self._transports.append(transport)
         return Client(transport, user_agent=agent)
 
     def node_client(self, name: str) -> Client:
         """For a few writes; made anew each time, so that thousands of nodes keep nothing."""
-        transport = InProcessTransport(self.serving.api.handle, identities.node(name))
-        return Client(transport, user_agent="hollow-node")
+        return Client(self.server.passing(identities.node(name)), user_agent="hollow-node")
 
     async def close(self) -> None:
         for transport in self._transports:
             await transport.close()
-        await self.serving.close()
+        await self.server.close()
 
 
 @asynccontextmanager
-async def cluster(options: ClusterOptions) -> AsyncIterator[Cluster]:
-    """Runs while the block does, and is ready when it begins. A part that fails ends the block."""
-    running = Cluster(options, await serve(options.serving))
+async def cluster(options: ClusterOptions, apart: ServerProcess | None = None) -> AsyncIterator[Cluster]:
+    """Runs while the block does, and is ready when it begins. A part that fails ends the block.
+
+    `apart` is the process for the server, if it shall have one. Raises CannotServe or what keeps a server in
+    this process from starting; ServerEnded."""
+    serving = options.serving
+    starting = ServerApart.start(apart, serving) if apart else ServerInThisProcess.start(serving)
+    running = Cluster(options, await starting)
+    ended: str | None = None
     try:
-        async with _parts(running) as parts, asyncio.TaskGroup() as group:
-            tasks = [group.create_task(part.work, name=part.name) for part in parts]
-            await asyncio.gather(*(part.ready.wait() for part in parts))
-            # What is there now stays; the collector need not look at it again.
-            gc.collect()
-            gc.freeze()
-            try:
-                yield running
-            finally:
-                for task in tasks:
-                    task.cancel()
+        try:
+            async with _parts(running) as parts, asyncio.TaskGroup() as group:
+                tasks = [group.create_task(part.work, name=part.name) for part in parts]
+                try:
+                    ended = await _ready(parts, running.server)
+                    if ended is None:
+                        # What is there now stays; the collector need not look at it again.
+                        gc.collect()
+                        gc.freeze()
+                        yield running
+                finally:
+                    for task in tasks:
+                        task.cancel()
+        except ExceptionGroup:
+            ended = await _ended(running.server)
+            if ended is None:
+                raise
+        if ended is not None:
+            raise ServerEnded(ended)
     finally:
         await running.close()
+
+
+async def _ready(parts: "Sequence[_Part]", server: Server) -> str | None:
+    """Once all parts are. Why they never will be, if the server has ended."""
+
+    async def all_ready() -> None:
+        for part in parts:
+            await part.ready.wait()
+
+    waiting = [asyncio.ensure_future(all_ready()), asyncio.ensure_future(server.over())]
+    try:
+        done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        return done.pop().result()
+    finally:
+        for one in waiting:
+            one.cancel()
+
+
+async def _ended(server: Server) -> str | None:
+    """Why a part failed, if it did because the server is no more: then that is heard of within a moment."""
+    try:
+        return await asyncio.wait_for(server.over(), _MOMENT_S)
+    except TimeoutError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +139,8 @@ class _Part:
 
 @asynccontextmanager
 async def _parts(running: Cluster) -> AsyncIterator[list[_Part]]:
-    clock, rng = running.serving.api.clock, random.Random()
-    metrics = running.serving.api.metrics
+    clock, rng = running.options.serving.server.clock, random.Random()
+    metrics = running.server.metrics
     reading = running.client(identities.CONTROLLER_MANAGER, "allot-informers")
     async with Informers(reading, rng, metrics=metrics) as informers:
         process = controllers.Process.of(
@@ -104,7 +151,7 @@ async def _parts(running: Cluster) -> AsyncIterator[list[_Part]]:
             RandomIds(rng),
             metrics,
             running.options.serving.server.gates,
-            running.serving.authority.ca.certificate.decode(),
+            running.server.authority,
         )
         parts = [
             _controllers(running, process),
@@ -163,7 +210,8 @@ def _agents(running: Cluster, process: controllers.Process) -> _Part:
 
     options, standing = running.options, asyncio.Event()
     agents = Agents(
-        running.serving,
+        running.server,
+        options.serving.data_dir,
         options.fleet,
         options.renewing,
         process.clock,
