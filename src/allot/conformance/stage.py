@@ -173,10 +173,8 @@ class Stage:
 
     async def _allocated(self, devices: Sequence[Free], request: str, *, foreign: bool) -> Made:
         claim = await self._create(request)
-        own = [(request, one.pool, one.device) for one in devices]
-        results = [
-            {"request": name, "driver": self.driver, "pool": pool, "device": device}
-            for name, pool, device in own
+        results: list[dict[str, Any]] = [
+            {"request": request, "driver": self.driver, **self._result(one)} for one in devices
         ]
         if foreign:
             other = {"request": request, "driver": FOREIGN, "pool": "p", "device": claim.uid}
@@ -186,7 +184,13 @@ class Stage:
             await self._claims().patch(claim.name, patch, claim.namespace, subresource="status")
         except errors.ApiError as refused:
             raise NotTried(f"the right to allocate devices, free ones: {refused}") from None
-        return Made(claim, tuple((name.partition("/")[0], pool, device) for name, pool, device in own))
+        return Made(claim, tuple((request.partition("/")[0], one.pool, one.device) for one in devices))
+
+    def _result(self, one: Free) -> dict[str, Any]:
+        device = {"pool": one.pool, "device": one.device}
+        if one.consumes is None:
+            return device
+        return {**device, "shareID": self.settings.ids.uid(), "consumedCapacity": dict(one.consumes)}
 
     async def _create(self, request: str) -> dra.Claim:
         main, _, sub = request.partition("/")
