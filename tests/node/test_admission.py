@@ -97,7 +97,7 @@ def test_who_ran_before_is_counted_even_if_it_does_not_fit():
 
 
 def test_what_a_claim_stands_behind_is_not_the_nodes_to_count():
-    """Resource by resource: where a device plugin counts it, a name that was left over says nothing."""
+    """5004-ACT-02: resource by resource; where a device plugin counts it, a left-over name says nothing."""
     admission = Admission()
     plain = {name: amount for name, amount in OFFERED.items() if name != GPU}
     assert admission.admit(asking("a", {GPU: "5"}, status=served(GPU)), plain) is None
