@@ -1,12 +1,12 @@
 """Two checkouts in turn, A, B, A, B: did the API server become slower? Prints JSON.
 
-    bench/compare.py --base DIR [--rounds 2] [--objects 5000] [--kinds pods,…] [--worst 0.03]
+    bench/compare.py --base DIR [--in-process] [--rounds 2] [--objects 5000] [--kinds pods,…] [--worst 0.03]
 
-A is the checkout in DIR, B is this one. Both are driven by this checkout's `bench/apiserver.py`, so only
-the server differs; turns take out what the machine does meanwhile. Ratios are B over A by the best
-turn of each, since whatever else runs can only slow a turn down. Exit status 1 if a ratio is worse
-than allowed: requests a second, and processor time a request. Of the two, processor time is told
-least by a busy machine.
+A is the checkout in DIR, B is this one. Both are driven by this checkout's `bench/apiserver.py`, or
+without HTTP and TLS by its `bench/inprocess.py`, so only the server differs; turns take out what the
+machine does meanwhile. Ratios are B over A by the best turn of each, since whatever else runs can only
+slow a turn down. Exit status 1 if a ratio is worse than allowed: requests a second, and processor time a
+request. Of the two, processor time is told least by a busy machine.
 
     git worktree add /tmp/base COMMIT && bench/compare.py --base /tmp/base
 """
@@ -22,8 +22,11 @@ from typing import Any
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-LOWER_IS_BETTER = ("server_cpu_us_per_request", "p99_ms", "list_s", "rss_mb", "ready_s", "idle_mb")
-JUDGED = ("per_second", "server_cpu_us_per_request")
+LOWER_IS_BETTER = (
+    "server_cpu_us_per_request", "p99_ms", "list_s", "rss_mb", "ready_s", "idle_mb", "create_cpu_us",
+    "get_cpu_us",
+)  # fmt: skip
+JUDGED = ("per_second", "server_cpu_us_per_request", "create_cpu_us", "get_cpu_us")
 
 
 def figures(report: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, float]]:
@@ -36,8 +39,10 @@ def figures(report: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, fl
 
 
 def measured(checkout: Path, options: argparse.Namespace) -> dict[str, float]:
-    command = [sys.executable, str(HERE / "apiserver.py"), "--objects", str(options.objects)]
-    command += ["--kinds", options.kinds, "--store", options.store]
+    script = "inprocess.py" if options.in_process else "apiserver.py"
+    command = [sys.executable, str(HERE / script), "--objects", str(options.objects)]
+    if not options.in_process:
+        command += ["--kinds", options.kinds, "--store", options.store]
     paths = os.pathsep.join(map(str, (checkout / "src", HERE)))
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths})
     if done.returncode:
@@ -75,6 +80,7 @@ def main() -> int:
     parser.add_argument(
         "--base", type=Path, required=True, metavar="DIR", help="the checkout to compare with"
     )
+    parser.add_argument("--in-process", action="store_true", help="all kinds on SQLite, without HTTP and TLS")
     parser.add_argument("--rounds", type=int, default=2, help="turns of each; default: 2")
     parser.add_argument("--objects", type=int, default=5000)
     parser.add_argument("--kinds", default="configmaps,pods,resourceclaims")

@@ -27,6 +27,14 @@ def test_a_checkout_beside_itself_is_about_as_fast():
     assert code == 1 and any("configmaps.create.per_second" in text for text in record["slower"])
 
 
+def test_both_are_compared_without_a_wire_too():
+    code, record = compared("--base", str(ROOT), "--in-process", "--worst", "50")
+    assert (code, record["slower"]) == (0, [])
+    assert {"pods.create_cpu_us", "resourceclaims.get_cpu_us"} <= record["ratios"].keys()
+    code, record = compared("--base", str(ROOT), "--in-process", "--worst", "-50")
+    assert code == 1 and any("pods.create_cpu_us" in text for text in record["slower"])
+
+
 def test_a_folder_that_is_no_checkout_is_refused(tmp_path):
     code, record = compared("--base", str(tmp_path))
     assert code == 2 and "no src/allot" in record["said"]

@@ -11,6 +11,8 @@ _GENERATED_NAME_BASE_MAX = 58  # of 63, so that the suffix always fits a label
 _SUFFIX_LENGTH = 5
 _SERVER_OWNED = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
 
+_CHECKED = frozenset(("labels", "annotations", "ownerReferences", "finalizers"))
+
 _NAME_RULES = {
     "subdomain": names.subdomain,
     "label": names.label_name,
@@ -77,6 +79,8 @@ def check_metadata(kind: Kind, fields: Fields, old: Fields | None) -> list[Field
     metadata: Fields = fields["metadata"]
     before: Fields = old["metadata"] if old is not None else {}
     problems = _check_name(kind, metadata) if old is None else _check_unchanged(metadata, before)
+    if _CHECKED.isdisjoint(metadata) and _CHECKED.isdisjoint(before):
+        return problems
     if metadata.get("labels") != before.get("labels"):
         problems += _check_labels(metadata.get("labels") or {})
     if metadata.get("annotations") != before.get("annotations"):
@@ -104,11 +108,9 @@ def _check_unchanged(new: dict[str, Any], old: dict[str, Any]) -> list[FieldErro
 
 
 def _check_labels(labels: dict[str, str]) -> list[FieldError]:
-    path = _PATH / "labels"
-    problems = [field.invalid(path, key, text) for key in labels for text in names.qualified(key)]
-    return problems + [
-        field.invalid(path, value, text) for value in labels.values() for text in names.label_value(value)
-    ]
+    keys = [(key, text) for key in labels for text in names.qualified(key)]
+    values = [(value, text) for value in labels.values() for text in names.label_value(value)]
+    return [field.invalid(_PATH / "labels", wrong, text) for wrong, text in (*keys, *values)]
 
 
 def _check_annotations(annotations: dict[str, str]) -> list[FieldError]:
