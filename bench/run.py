@@ -31,6 +31,7 @@ BENCHMARKS = {
     "allocation": ["allocation.py"],
     "claims": ["claims.py"],
     "deployment": ["deployment.py"],
+    "preparing": ["preparing.py"],
     "idle": ["idle.py"],
     "write-cycle": ["write_cycle.py"],
     "deciding": ["deciding.py"],

@@ -99,9 +99,14 @@ class State:
     async def alone(self) -> AsyncIterator[None]:
         """STATE4. Raises BadState."""
         async with self._turn:
-            handle = await asyncio.to_thread(self._locked)
+            handle = self._opened()
             try:
-                await asyncio.to_thread(self._refresh)
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:  # the other instance has its turn
+                    await asyncio.to_thread(fcntl.flock, handle, fcntl.LOCK_EX)
+                if _identity(self._path) != self._seen:
+                    await asyncio.to_thread(self._read)
                 yield
             finally:
                 os.close(handle)
@@ -119,29 +124,18 @@ class State:
         await asyncio.to_thread(write_file, self._path, encoded(entries.values()))
         self._entries, self._seen = entries, _identity(self._path)
 
-    def _locked(self) -> int:
+    def _opened(self) -> int:
         self._lock_path.parent.mkdir(parents=True, exist_ok=True, mode=0o750)
-        handle = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        except BaseException:
-            os.close(handle)
-            raise
-        return handle
+        return os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
-    def _refresh(self) -> None:
+    def _read(self) -> None:
         now = _identity(self._path)
-        if now == self._seen:
-            return
-        if now is None:
-            self._entries = {}
-        else:
-            try:
-                content = self._path.read_bytes()
-            except OSError as refused:
-                raise BadState(self._path, os_reason(refused)) from None
-            self._entries = {entry.uid: entry for entry in decoded(self._path, content)}
-        self._seen = now
+        try:
+            content = self._path.read_bytes() if now is not None else None
+        except OSError as refused:
+            raise BadState(self._path, os_reason(refused)) from None
+        entries = decoded(self._path, content) if content is not None else ()
+        self._entries, self._seen = {entry.uid: entry for entry in entries}, now
 
 
 def encoded(entries: Iterable[Entry]) -> bytes:
