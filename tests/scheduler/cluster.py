@@ -322,9 +322,11 @@ def pod(
 
 
 @asynccontextmanager
-async def cluster(gates: Gates | None = None, settings: Settings | None = None) -> AsyncIterator[Cluster]:
+async def cluster(
+    gates: Gates | None = None, settings: Settings | None = None, *, transactions: bool = True
+) -> AsyncIterator[Cluster]:
     wanted = gates or Gates()
-    async with api_server(options=Options(gates=wanted)) as server:
+    async with api_server(options=Options(gates=wanted, transactions=transactions)) as server:
         here = Cluster(server, server.client(), wanted, settings=settings or Settings())
         try:
             yield here
@@ -338,11 +340,12 @@ def tell(
     gates: Gates | None = None,
     settings: Settings | None = None,
     started: bool = True,
+    transactions: bool = True,
 ) -> None:
     """Tell a story against a cluster with claim controller and scheduler running."""
 
     async def whole() -> None:
-        async with cluster(gates, settings) as here:
+        async with cluster(gates, settings, transactions=transactions) as here:
             if started:
                 await here.start_controllers()
                 await here.start_scheduler()

@@ -6,6 +6,7 @@ before a write of its choice.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -18,10 +19,14 @@ from allot.scheduler.framework import CycleState
 from allot.scheduler.pod import PodInfo
 from allot.scheduler.writes import Deallocate, DeleteClaim
 
-from .cluster import NS, Cluster, pod, tell
+from .cluster import NS, Cluster, pod
+from .cluster import tell as tell_any
 from .test_crashes import FINALIZER, WRITES, check, furnish
 from .test_why import why
 from .wire import Wire
+
+tell = partial(tell_any, transactions=False)
+"""One write after the other, as on any other Kubernetes; `test_placing` tells of whole placements."""
 
 
 async def scheduled_over(here: Cluster) -> Wire:

@@ -6,6 +6,7 @@ still tries reaches the server. The next scheduler starts from what the server h
 
 import asyncio
 import random
+from functools import partial
 
 import pytest
 
@@ -16,7 +17,11 @@ from allot.client import Client, InProcessTransport
 from allot.informers import Informers, Telemetry
 from allot.scheduler import Dependencies, Scheduler
 
-from .cluster import NS, QUICK, Cluster, pod, tell
+from .cluster import NS, QUICK, Cluster, pod
+from .cluster import tell as tell_any
+
+tell = partial(tell_any, transactions=False)
+"""One write after the other, as on any other Kubernetes; `test_placing` tells of whole placements."""
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
 

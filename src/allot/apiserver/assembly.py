@@ -93,7 +93,8 @@ class ApiServer:
         self.store = store
         self.clock = self.options.clock
         devices = resource.served(self.options.gates)
-        self.registry = Registry((*kinds.ALL, *rbac.KINDS, *devices, *custom.KINDS, transaction.TRANSACTION))
+        own = (transaction.TRANSACTION,) if self.options.transactions else ()
+        self.registry = Registry((*kinds.ALL, *rbac.KINDS, *devices, *custom.KINDS, *own))
         self.caches = Caches(store)
         self._front = FrontStore(store)
         self.lookups = Lookups(self._front, self.caches, self.registry)

@@ -22,6 +22,7 @@ class Options:
     anonymous_health: bool = False  # let strangers see /healthz, /livez and /readyz
     watch_loop: bool = True  # measure how long the event loop is held
     threads: bool = True  # work on large requests aside
+    transactions: bool = True  # take several requests as one, which no other Kubernetes does
 
 
 @dataclass(frozen=True, slots=True)

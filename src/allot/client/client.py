@@ -47,6 +47,7 @@ class Client:
         self._warn = warn
         self._sleep = sleep
         self._user_agent = user_agent
+        self.has_transactions = True  # as long as the server has not said otherwise
 
     def resource(self, group: str, version: str, plural: str, *, namespaced: bool = True) -> Resource:
         return Resource(self.send, group, version, plural, namespaced)
@@ -71,10 +72,15 @@ class Client:
         """Carry out all of the writes or none, as one transaction of the server; the answer to each.
 
         Raises what refused one of them; `member_of` says which. Only our own server has transactions: from
-        any other this is NotFound, of no member.
+        any other this is NotFound, of no member, and `has_transactions` is False from then on.
         """
         query = {"dryRun": "All"} if dry_run else {}
-        response = await self.send("POST", transaction.PATH, query, together.document(writes))
+        try:
+            response = await self.send("POST", transaction.PATH, query, together.document(writes))
+        except (errors.NotFound, errors.MethodNotAllowed, errors.Forbidden) as refused:
+            if together.member_of(refused) is None:
+                self.has_transactions = False
+            raise
         return together.results(response.body)
 
     async def send(

@@ -215,16 +215,10 @@ class Resource:
         dry_run: bool = False,
     ) -> Object:
         """Server-side apply: `field_manager` wants these fields to be so. Creates what is missing."""
-        metadata = wanted.get("metadata") or {}
-        return await self.patch(
-            metadata.get("name", ""),
-            wanted,
-            metadata.get("namespace", ""),
-            type=Patch.APPLY,
-            subresource=subresource,
-            field_manager=field_manager,
-            force=force,
-            dry_run=dry_run,
+        return await self._carry_out(
+            self.writes.apply(
+                wanted, field_manager=field_manager, force=force, subresource=subresource, dry_run=dry_run
+            )
         )
 
     async def delete(

@@ -83,6 +83,28 @@ class Writes:
         body = msgspec.json.encode(patch)
         return Write("PATCH", self.path(namespace, name, subresource), query, body, type.value)
 
+    def apply(
+        self,
+        wanted: Mapping[str, Any],
+        *,
+        field_manager: str,
+        force: bool = False,
+        subresource: str = "",
+        dry_run: bool = False,
+    ) -> Write:
+        """Server-side apply: `field_manager` wants these fields to be so. Creates what is missing."""
+        metadata = wanted.get("metadata") or {}
+        return self.patch(
+            metadata.get("name", ""),
+            wanted,
+            metadata.get("namespace", ""),
+            type=Patch.APPLY,
+            subresource=subresource,
+            field_manager=field_manager,
+            force=force,
+            dry_run=dry_run,
+        )
+
     def delete(
         self,
         name: str,

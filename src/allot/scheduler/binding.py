@@ -5,6 +5,9 @@ Where it sits
     at once. What a binding learns it reports to the loop, which alone touches the
     snapshot.
 
+Where the server has transactions, all of it is one request (`placing`). Else, and where devices
+must be made ready in between:
+
 The order (upstream's PreBind)
     for each claim         the finalizer, then allocation and reservation in one write
     extended resources     the claim is created first, and the pod's status names it
@@ -39,6 +42,7 @@ from .claiming import RETRY_FIRST_S, RETRY_LONGEST_S, UNKNOWN, ClaimWriter, Outd
 from .cycle import Placed
 from .extended import DeviceRequests
 from .mirror import CLAIMS
+from .placing import BoundElsewhere, NotTogether, Placing
 from .pod import PodInfo
 from .readiness import Readiness, awaited, left_s, readiness, unready
 from .writes import AllocateClaim, CreateExtendedClaim, KeepExtendedClaim, ReserveClaim
@@ -107,10 +111,6 @@ class BoundByAnother:
 Report = ClaimWritten | WaitsForDevices | Waited | ExtendedClaim | Bound | Failed | BoundByAnother
 
 
-class BoundElsewhere(Exception):
-    """Somebody else bound the pod."""
-
-
 class Binder:
     def __init__(
         self,
@@ -127,6 +127,7 @@ class Binder:
         self._report = report
         self._binding_timeout_s = binding_timeout_s
         self.claims = ClaimWriter(client, clock, lambda claim: report(ClaimWritten(claim)))
+        self._placing = Placing(client, self.claims)
 
     async def bind(self, placed: Placed) -> None:
         """Make the writes. Reports how it ended, whatever happens: a pod of which nothing is heard would wait
@@ -142,8 +143,9 @@ class Binder:
     async def _attempt(self, placed: Placed) -> None:
         made: list[ClaimInfo] = []
         try:
-            await self._prepare(placed, made)
-            await self._bind(placed)
+            if not await self._place(placed):
+                await self._prepare(placed, made)
+                await self._bind(placed)
         except BoundElsewhere as other:
             log.info("pod %s was not bound to %s: %s", placed.state.pod.key, placed.node, other)
             self._report(BoundByAnother(placed))
@@ -183,6 +185,26 @@ class Binder:
         except errors.ApiError:
             return ""
         return now.view(core.Pod).spec.node_name if now.uid == pod.uid else ""
+
+    async def _place(self, placed: Placed) -> bool:
+        """Everything at once. False where it has to be done one after the other; nothing is written then."""
+        if not self._placing.takes(placed):
+            return False
+        has_extended = any(isinstance(write, CreateExtendedClaim) for write in placed.writes)
+        try:
+            made = await self._placing.place(placed)
+        except NotTogether as why:
+            log.debug("pod %s is placed one write after the other: %s", placed.state.pod.key, why)
+            return False
+        except (Refusal, errors.ApiError):
+            if has_extended:
+                self._report(ExtendedClaim(created=False))
+            raise
+        if has_extended:
+            self._report(ExtendedClaim(created=True))
+        for one in made:
+            self._report(ClaimWritten(one.claim, one.instead_of))
+        return True
 
     async def _prepare(self, placed: Placed, made: list[ClaimInfo]) -> None:
         """All writes before the binding. `made` are the claims that this attempt has written."""

@@ -18,7 +18,8 @@ Writes of this process to one claim come one after the other, each on top of the
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -66,26 +67,16 @@ class ClaimWriter:
         self, pod: PodInfo, claim: ClaimInfo, allocation: resource.AllocationResult
     ) -> ClaimInfo:
         """Protect the claim, then write allocation and reservation at once."""
-        stamped = msgspec.structs.replace(allocation, allocation_timestamp=age.timestamp(self._clock.now()))
-        fields = msgspec.to_builtins(stamped)
+        stamped = self._stamped(allocation)
 
         async def attempt(now: Object, is_unsure: bool) -> Object:
-            view = now.view(resource.ResourceClaim)
-            status = view.status
-            if status.allocation is not None:
-                is_as_meant = _same_devices(status.allocation, allocation) and _is_reserved(status, pod)
-                if is_unsure and is_as_meant:
-                    return now  # BIND5: an earlier write of ours, of which we did not hear
-                raise Outdated(f"claim {now.name} was allocated elsewhere")
-            _require_usable(now, pod)
-            finalizers = now.metadata.finalizers or []
-            finalizer = lifecycle.of(view).finalizer
-            if finalizer not in finalizers:
-                protected = now.changed({"metadata": {"finalizers": [*finalizers, finalizer]}})
-                now = await self._claims.update(protected)
-            reserved = [*_reserved(now), _consumer(pod)]
-            status_now = {"allocation": fields, "reservedFor": reserved}
-            return await self._claims.update_status(now.changed({"status": status_now}))
+            held = now.view(resource.ResourceClaim).status
+            if is_unsure and _same_devices(held.allocation, allocation) and _is_reserved(held, pod):
+                return now  # BIND5: an earlier write of ours, of which we did not hear
+            finalizers, status = _allocated(pod, now, stamped)
+            if finalizers is not None:
+                now = await self._claims.update(now.changed({"metadata": {"finalizers": finalizers}}))
+            return await self._claims.update_status(now.changed({"status": status}))
 
         return await self._write(claim, attempt)
 
@@ -94,22 +85,67 @@ class ClaimWriter:
 
         Also says whether it was this that did it: it may have been listed already (BIND5).
         """
-        decided_on = claim.allocation
         is_ours = True
 
         async def attempt(now: Object, is_unsure: bool) -> Object:
             nonlocal is_ours
-            status = now.view(resource.ResourceClaim).status
-            if status.allocation is None or status.allocation != decided_on:
-                raise Outdated(f"claim {now.name} no longer has the devices that it had")
-            _require_usable(now, pod)
-            if _is_reserved(status, pod):
+            reserved = reservation(pod, now, claim)
+            if reserved is None:
                 is_ours = is_unsure
                 return now
-            reserved = [*_reserved(now), _consumer(pod)]
             return await self._claims.update_status(now.changed({"status": {"reservedFor": reserved}}))
 
         return await self._write(claim, attempt), is_ours
+
+    # -- the same as values, for a placement that is written as a whole -------------------------
+
+    def allocated(
+        self, pod: PodInfo, now: Object, allocation: resource.AllocationResult
+    ) -> tuple[list[str] | None, dict[str, Any]]:
+        """What the finalizers (None: they stay) and the status of the claim become. Raises Outdated."""
+        return _allocated(pod, now, self._stamped(allocation))
+
+    def allocated_from_the_start(self, pod: PodInfo, allocation: resource.AllocationResult) -> dict[str, Any]:
+        """The status of a claim that is made for the pod."""
+        return {"allocation": self._stamped(allocation), "reservedFor": [_consumer(pod)]}
+
+    @asynccontextmanager
+    async def turns(self, claims: Sequence[ClaimInfo]) -> AsyncIterator[dict[str, ClaimInfo]]:
+        """The newest that is known of each claim, while nobody else in this process writes it. What is put
+        there instead is what was written; where it was found to be another, `written` is told."""
+        taken = {claim.uid: self._turns.setdefault(claim.uid, _Turn()) for claim in claims}
+        latest = {claim.uid: claim for claim in claims}
+        locked: list[_Turn] = []
+        for turn in taken.values():
+            turn.waiting += 1
+        try:
+            for uid in sorted(taken):  # two placements with two claims in common do not wait for each other
+                await taken[uid].lock.acquire()
+                locked.append(taken[uid])
+                known = taken[uid].latest
+                if known is not None and known.is_newer_than(latest[uid]):
+                    latest[uid] = known
+            before = dict(latest)
+            yield latest
+            for uid, claim in latest.items():
+                if claim is not before[uid]:
+                    taken[uid].latest = claim
+        finally:
+            for turn in locked:
+                turn.lock.release()
+            for uid, turn in taken.items():
+                turn.waiting -= 1
+                if not turn.waiting:
+                    del self._turns[uid]
+
+    def tell(self, claim: Object) -> None:
+        """How a claim is, as an answer has shown."""
+        self._written(claim)
+
+    def _stamped(self, allocation: resource.AllocationResult) -> dict[str, Any]:
+        stamped = msgspec.structs.replace(allocation, allocation_timestamp=age.timestamp(self._clock.now()))
+        fields: dict[str, Any] = msgspec.to_builtins(stamped)
+        return fields
 
     async def release(self, pod: PodInfo, claim: ClaimInfo) -> None:
         """Leave the claim. The last one out gives the devices back, and then the protection, where that is
@@ -275,6 +311,29 @@ async def insist(ask: Callable[[], Awaitable[T]]) -> T:
             wait_s = min(wait_s * 2, RETRY_LONGEST_S)
 
 
+def _allocated(
+    pod: PodInfo, now: Object, allocation: dict[str, Any]
+) -> tuple[list[str] | None, dict[str, Any]]:
+    """What the finalizers (None: they stay) and the status of a claim become when it gets its devices, for
+    the pod (C1, C2). Raises Outdated."""
+    view = now.view(resource.ResourceClaim)
+    if view.status.allocation is not None:
+        raise Outdated(f"claim {now.name} was allocated elsewhere")
+    _require_usable(now, pod)
+    finalizers, finalizer = now.metadata.finalizers or [], lifecycle.of(view).finalizer
+    protected = None if finalizer is None or finalizer in finalizers else [*finalizers, finalizer]
+    return protected, {"allocation": allocation, "reservedFor": [*_reserved(now), _consumer(pod)]}
+
+
+def reservation(pod: PodInfo, now: Object, decided_on: ClaimInfo) -> list[dict[str, Any]] | None:
+    """The users of a claim with the pod among them; None if it is. Raises Outdated."""
+    status = now.view(resource.ResourceClaim).status
+    if status.allocation is None or status.allocation != decided_on.allocation:
+        raise Outdated(f"claim {now.name} no longer has the devices that it had")
+    _require_usable(now, pod)
+    return None if _is_reserved(status, pod) else [*_reserved(now), _consumer(pod)]
+
+
 def _require_usable(claim: Object, pod: PodInfo) -> None:
     """Somebody may have made it over to another pod since it was decided on."""
     if owner := other_owner(claim.view(resource.ResourceClaim), pod.uid):
@@ -293,5 +352,5 @@ def _is_reserved(status: resource.ResourceClaimStatus, pod: PodInfo) -> bool:
     return any(one.uid == pod.uid for one in status.reserved_for)
 
 
-def _same_devices(found: resource.AllocationResult, wanted: resource.AllocationResult) -> bool:
-    return found.devices.results == wanted.devices.results
+def _same_devices(found: resource.AllocationResult | None, wanted: resource.AllocationResult) -> bool:
+    return found is not None and found.devices.results == wanted.devices.results

@@ -26,6 +26,7 @@ class ClaimLoop:
         self._claims = claims
         self._releases = releases
         self._gone = gone
+        self._client = world.client
         self._write: Resource = world.client.of(resource.RESOURCE_CLAIM)
         self._ask_pods: Resource = world.client.resource("", "v1", "pods")
 
@@ -39,9 +40,10 @@ class ClaimLoop:
         if plan.lets_go and not await self._releases.released(view, leaving.values()):
             return Again(WAIT_FOR_NODE_S)
         try:
-            await self._carry_out(claim, plan)
-            if plan.is_unreserved:
-                is_behind |= await self._delete_if_unneeded(claim)
+            if not await self._carry_out_at_once(claim, plan):
+                await self._carry_out(claim, plan)
+                if plan.is_unreserved:
+                    is_behind |= await self._delete_if_unneeded(claim)
         except errors.NotFound:
             return None  # somebody deleted it, which is where this was going
         return Again(CACHE_BEHIND_S) if is_behind else None
@@ -102,6 +104,35 @@ class ClaimLoop:
         return not live.is_done
 
     # -- writing --------------------------------------------------------------------------------
+
+    async def _carry_out_at_once(self, claim: Object, plan: ReleasePlan) -> bool:
+        """Everything in one transaction. False, and nothing written, where that is not to be had, or where
+        the server is to be asked before the claim is deleted."""
+        if plan.status is None or not plan.unprotects or not self._client.has_transactions:
+            return False
+        view = claim_of(claim)
+        owner = view.metadata.controlling_pod
+        standing = OwnerStanding.UNKNOWN
+        if owner is not None and not view.metadata.deletion_timestamp:
+            standing = releasing.owner_standing(owner.uid, self._pod(claim.namespace, owner.name))
+        if standing not in (OwnerStanding.DONE, OwnerStanding.UNKNOWN):
+            return False
+        writes, name, namespace = self._write.writes, claim.name, claim.namespace
+        status = {"metadata": _this(claim), "status": plan.status}
+        metadata = {"uid": claim.uid, "finalizers": releasing.without_finalizer(claim)}
+        steps = [
+            writes.patch(name, status, namespace, subresource="status"),
+            writes.patch(name, {"metadata": metadata}, namespace),
+        ]
+        if standing is OwnerStanding.DONE:
+            steps.append(writes.delete(name, namespace, uid=claim.uid))
+        try:
+            await self._client.together(steps)
+        except (errors.NotFound, errors.MethodNotAllowed, errors.Forbidden):
+            if self._client.has_transactions:
+                raise
+            return False
+        return True
 
     async def _carry_out(self, claim: Object, plan: ReleasePlan) -> None:
         """Status first, finalizer second (C1); each only if nobody wrote in between."""

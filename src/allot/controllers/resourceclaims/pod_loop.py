@@ -14,6 +14,7 @@ from .generating import Adopt, Create, Skip, Use
 from .memory import Made, Unanswered
 from .views import Pod, PodClaim, claim_of, is_for, pod_of
 
+UNANSWERED = (errors.Timeout, errors.Unavailable, errors.Internal, errors.TooManyRequests)
 CACHE_BEHIND_S = 30.0
 """When to look again at what the cache does not show yet."""
 
@@ -29,6 +30,7 @@ class PodLoop:
         self._made = made
         self._unanswered = Unanswered()
         self._owned = claims.cache.index(OWNER_INDEX, owner_uids)
+        self._client = world.client
         self._write_claims: Resource = world.client.of(resource.RESOURCE_CLAIM)
         self._write_pods: Resource = world.client.resource("", "v1", "pods")
         self._events: Events = world.events
@@ -43,6 +45,8 @@ class PodLoop:
         if pod.is_done or pod.metadata.deletion_timestamp:
             return None
         await self._confirm_made(pod)
+        if await self._make_all(object, pod):
+            return Again(CACHE_BEHIND_S)
         problems: list[errors.ApiError] = []
         fresh: dict[str, str] = {}  # to be recorded
         names: list[str] = []
@@ -94,6 +98,53 @@ class PodLoop:
         direct = [entry.resource_claim_name for entry in pod.spec.resource_claims]
         namespace = pod.metadata.namespace
         return any(name not in direct and self._claims.cache.get(name, namespace) is None for name in names)
+
+    # -- all at once ----------------------------------------------------------------------------
+
+    async def _make_all(self, object: Object, pod: Pod) -> bool:
+        """Make the claims that a waiting pod needs and record them, in one transaction of the server.
+
+        False where there is nothing to make, or where one thing has to be done after the other: then nothing
+        was written.
+        """
+        if not self._client.has_transactions or pod.spec.node_name:
+            return False
+        wanted: dict[str, dict[str, Any]] = {}
+        fresh: dict[str, str] = {}
+        for entry in pod.spec.resource_claims:
+            if _recorded_name(pod, entry) and self._known(pod, entry) is None:
+                return False  # the server is asked first
+            match generating.step_for(pod, entry, self._known(pod, entry), self._owned_by(pod)):
+                case Create(template_name):
+                    template = self._templates.cache.get(template_name, object.namespace)
+                    if template is None:
+                        return False
+                    name = self._unanswered.take(object.uid, entry.name) or self._new_name(object, entry)
+                    wanted[entry.name] = generating.new_claim(object, entry.name, template, name)
+                    fresh[entry.name] = name
+                case Adopt(name):
+                    fresh[entry.name] = name
+        if not wanted:
+            return False
+        record = self._write_pods.writes.apply(
+            self._record_of(object, pod, fresh),
+            field_manager=generating.FIELD_MANAGER,
+            force=True,
+            subresource="status",
+        )
+        steps = [self._write_claims.writes.create(one) for one in wanted.values()]
+        try:
+            made = await self._client.together([*steps, record])
+        except errors.ApiError as refused:
+            if isinstance(refused, UNANSWERED):
+                for entry_name, name in fresh.items():
+                    self._unanswered.add(object.uid, entry_name, name)
+                raise
+            return False
+        for claim, body in zip(made, wanted.values(), strict=False):  # the last answer is about the pod
+            self._created.add(1, "success", str(generating.asks_for_admin_access(body)).lower(), "", "Pod")
+            self._remember(claim, object.uid)
+        return True
 
     # -- making and finding ---------------------------------------------------------------------
 
@@ -186,20 +237,13 @@ class PodLoop:
                 if generating.is_made_for(found, pod_of(pod), entry.name):
                     return found
                 raise
-        except (errors.Timeout, errors.Unavailable, errors.Internal, errors.TooManyRequests):
+        except UNANSWERED:
             self._unanswered.add(pod.uid, entry.name, name)
             raise
 
     async def _record(self, object: Object, pod: Pod, fresh: dict[str, str]) -> bool:
-        """In the pod as it was looked at: a leader that slept must not undo what its successor recorded.
-        False when it is not so any more."""
-        known = {"uid": object.uid, "resourceVersion": object.resource_version}
-        wanted: dict[str, Any] = {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": object.name, "namespace": object.namespace, **known},
-            "status": {"resourceClaimStatuses": generating.statuses(pod, fresh)},
-        }
+        """False when the pod is not any more as it was looked at."""
+        wanted = self._record_of(object, pod, fresh)
         try:
             await self._write_pods.apply(
                 wanted, field_manager=generating.FIELD_MANAGER, force=True, subresource="status"
@@ -209,6 +253,16 @@ class PodLoop:
         except errors.Conflict:
             return False
         return True
+
+    def _record_of(self, object: Object, pod: Pod, fresh: dict[str, str]) -> dict[str, Any]:
+        """In the pod as it was looked at: a leader that slept must not undo what its successor recorded."""
+        known = {"uid": object.uid, "resourceVersion": object.resource_version}
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": object.name, "namespace": object.namespace, **known},
+            "status": {"resourceClaimStatuses": generating.statuses(pod, fresh)},
+        }
 
     async def _live_pod(self, known: Object) -> Object | None:
         """None when it went meanwhile, or is another."""

@@ -1,0 +1,217 @@
+"""A whole placement in one request, where the server has transactions.
+
+The claims protected, allocated and reserved, the claim for extended resources created, and the pod
+bound: all of it or nothing. `binding` needs five requests for that, with a crash point between any two;
+it does so on a server without transactions, and where devices must be made ready before the pod is bound.
+
+What it promises
+    PLACE1  Nothing is left behind by a placement that was refused: nothing of it was written.
+    PLACE2  A placement of which no answer came is sent again, on what was read since. It compares the claims
+            and takes a pod without a node only, so of all that were sent at most one is carried out.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from allot.api import Object, core, errors, resource
+from allot.client import Client, Write, member_of
+
+from . import extended
+from .claim import ClaimInfo
+from .claiming import (
+    CONFLICTS_MAX,
+    RETRY_FIRST_S,
+    RETRY_LONGEST_S,
+    UNKNOWN,
+    ClaimWriter,
+    Outdated,
+    Refusal,
+    insist,
+    reservation,
+)
+from .cycle import Placed
+from .pod import PodInfo
+from .writes import AllocateClaim, CreateExtendedClaim, KeepExtendedClaim, ReserveClaim
+
+
+class NotTogether(Exception):
+    """This server, or this placement, wants one write after the other. Nothing was written."""
+
+
+class BoundElsewhere(Exception):
+    """Somebody else bound the pod."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A claim as the placement left it."""
+
+    claim: Object
+    instead_of: str = ""  # the uid under which the ledger has known it
+
+
+@dataclass(slots=True)
+class _Draft:
+    """The requests of a placement, and which of them answers with each claim as it is in the end."""
+
+    writes: list[Write]
+    claims: list[tuple[int, str]]
+
+
+class Placing:
+    def __init__(self, client: Client, claims: ClaimWriter) -> None:
+        self._client = client
+        self._claims = claims
+        self._claim_writes = client.resource(resource.limits.GROUP, "v1", "resourceclaims").writes
+        self._pods = client.resource("", "v1", "pods")
+
+    def takes(self, placed: Placed) -> bool:
+        """Whether several requests become one: the server can, and nothing is to be waited for."""
+        return self._client.has_transactions and bool(placed.writes) and all(map(_is_at_once, placed.writes))
+
+    async def place(self, placed: Placed) -> Sequence[Made]:
+        """Raises NotTogether, BoundElsewhere, Refusal (Outdated), or an ApiError of the pod's."""
+        known = [write.claim for write in placed.writes if isinstance(write, AllocateClaim | ReserveClaim)]
+        async with self._claims.turns(known) as latest:
+            made = await self._until_definite(placed, latest)
+            for one in made:
+                if one.claim.uid in latest:
+                    latest[one.claim.uid] = ClaimInfo.of(one.claim)
+        return made
+
+    async def _until_definite(self, placed: Placed, latest: Mapping[str, ClaimInfo]) -> Sequence[Made]:
+        conflicts, wait_s, is_unsure = 0, RETRY_FIRST_S, False
+        now = dict(latest)
+        while True:
+            try:
+                draft = self._draft(placed, now)
+            except Outdated:
+                for claim in now.values():
+                    self._claims.tell(claim.object)
+                raise
+            try:
+                answers = await self._client.together(draft.writes)
+            except errors.ApiError as refused:
+                if member_of(refused) is None:
+                    self._judge(refused)
+                if isinstance(refused, UNKNOWN):
+                    is_unsure = True
+                    await asyncio.sleep(wait_s)
+                    wait_s = min(wait_s * 2, RETRY_LONGEST_S)
+                else:
+                    conflicts += 1
+                if await self._is_bound(placed, is_unsure, refused):
+                    return await self._found(placed, now)
+                before = {uid: claim.object.resource_version for uid, claim in now.items()}
+                now = await self._read(now)
+                is_moved = any(now[uid].object.resource_version != seen for uid, seen in before.items())
+                is_final = conflicts > CONFLICTS_MAX or not is_moved
+                if not isinstance(refused, UNKNOWN) and is_final:
+                    raise Refusal(str(refused)) from refused
+            else:
+                return [Made(answers[at], uid) for at, uid in draft.claims]
+
+    def _judge(self, refused: errors.ApiError) -> None:
+        """Raises NotTogether where it is the transaction that the server does not take."""
+        is_too_much = isinstance(refused, errors.BadRequest | errors.TooLarge)
+        if is_too_much or not self._client.has_transactions:
+            raise NotTogether(str(refused)) from refused
+
+    # -- how things are after a refusal ----------------------------------------------------------------
+
+    async def _is_bound(self, placed: Placed, is_unsure: bool, refused: errors.ApiError) -> bool:
+        """Whether a placement that went unanswered was carried out. Raises where the pod cannot be placed."""
+        pod = placed.state.pod
+        now = await insist(lambda: self._pods.get(pod.key.name, pod.key.namespace))
+        if now.uid != pod.uid:
+            raise Refusal("the pod was replaced") from refused
+        node = now.view(core.Pod).spec.node_name
+        if node == placed.node and is_unsure:
+            return True
+        if node:
+            raise BoundElsewhere(f"the pod is bound to {node} already") from refused
+        return False
+
+    async def _read(self, claims: Mapping[str, ClaimInfo]) -> dict[str, ClaimInfo]:
+        found = {uid: await self._claims.read(claim) for uid, claim in claims.items()}
+        for uid, claim in found.items():
+            if claim.uid != uid:
+                raise Refusal(f"claim {claim.key.name} was replaced")
+        return found
+
+    async def _found(self, placed: Placed, claims: Mapping[str, ClaimInfo]) -> Sequence[Made]:
+        """What a placement has made of which no answer came."""
+        made = [Made(claim.object) for claim in (await self._read(claims)).values()]
+        pod = placed.state.pod
+        for write in placed.writes:
+            if isinstance(write, CreateExtendedClaim):
+                name = extended.claim_name(pod.key.name, pod.uid)
+                claims_of = self._client.resource(resource.limits.GROUP, "v1", "resourceclaims")
+                found = await insist(lambda: claims_of.get(name, pod.key.namespace))  # noqa: B023
+                made.append(Made(found, write.uid))
+        return made
+
+    # -- the requests ----------------------------------------------------------------------------------
+
+    def _draft(self, placed: Placed, now: Mapping[str, ClaimInfo]) -> _Draft:
+        """Raises Outdated where a claim is not as it was decided on."""
+        pod, draft = placed.state.pod, _Draft([], [])
+        for write in placed.writes:
+            match write:
+                case AllocateClaim(claim, allocation):
+                    self._allocate(draft, pod, now[claim.uid].object, allocation)
+                case ReserveClaim(claim):
+                    self._reserve(draft, pod, now[claim.uid].object, claim)
+                case CreateExtendedClaim():
+                    self._serve_extended(draft, pod, write)
+                case KeepExtendedClaim():
+                    raise NotTogether("a claim that is there already is looked at first")
+        draft.writes.append(self._pods.writes.bind(pod.key.name, pod.key.namespace, placed.node, uid=pod.uid))
+        return draft
+
+    def _allocate(
+        self, draft: _Draft, pod: PodInfo, now: Object, allocation: resource.AllocationResult
+    ) -> None:
+        finalizers, status = self._claims.allocated(pod, now, allocation)
+        seen = {"uid": now.uid, "resourceVersion": now.resource_version}
+        patch, name, namespace = self._claim_writes.patch, now.name, now.namespace
+        if finalizers is not None:
+            draft.writes.append(patch(name, {"metadata": {**seen, "finalizers": finalizers}}, namespace))
+            seen = {"uid": now.uid}  # what it was has been compared
+        body = {"metadata": seen, "status": status}
+        draft.claims.append((len(draft.writes), ""))
+        draft.writes.append(patch(name, body, namespace, subresource="status"))
+
+    def _reserve(self, draft: _Draft, pod: PodInfo, now: Object, decided_on: ClaimInfo) -> None:
+        reserved = reservation(pod, now, decided_on)
+        if reserved is None:
+            return  # it is listed
+        seen = {"uid": now.uid, "resourceVersion": now.resource_version}
+        body = {"metadata": seen, "status": {"reservedFor": reserved}}
+        draft.claims.append((len(draft.writes), ""))
+        draft.writes.append(self._claim_writes.patch(now.name, body, now.namespace, subresource="status"))
+
+    def _serve_extended(self, draft: _Draft, pod: PodInfo, write: CreateExtendedClaim) -> None:
+        body = extended.body(pod.view, write.devices)
+        metadata, namespace = body["metadata"], pod.key.namespace
+        metadata["finalizers"] = [resource.limits.FINALIZER]
+        status = {"status": self._claims.allocated_from_the_start(pod, write.allocation)}
+        patch = self._claim_writes.patch
+        draft.writes.append(self._claim_writes.create(body, namespace))
+        draft.claims.append((len(draft.writes), write.uid))
+        draft.writes.append(patch(metadata["name"], status, namespace, subresource="status"))
+        named = extended.status_patch(pod.uid, metadata["name"], write.devices)
+        draft.writes.append(self._pods.writes.patch(pod.key.name, named, namespace, subresource="status"))
+
+
+def _is_at_once(write: AllocateClaim | ReserveClaim | CreateExtendedClaim | KeepExtendedClaim) -> bool:
+    """Devices with binding conditions are made ready between the allocation and the binding."""
+    match write:
+        case AllocateClaim(_, allocation) | CreateExtendedClaim(_, _, allocation):
+            held: resource.AllocationResult | None = allocation
+        case ReserveClaim(claim):
+            held = claim.allocation
+        case _:
+            return False
+    return held is None or not any(one.binding_conditions for one in held.devices.results)
