@@ -2,8 +2,8 @@
 
     bench/placements.py [--pods N] [--writers W] [--profile]
 
-The writes of a pod with one claim from a template, as the client, the claim controller and the scheduler make
-them, by a handler in process on SQLite with nobody watching. Processor time per pod, in microseconds, by step.
+The writes of a pod with one claim from a template, as the client, the claim controller and the scheduler
+make them, by a handler in process on SQLite with nobody watching. Processor time per pod, in microseconds.
 """
 
 import argparse
@@ -37,14 +37,19 @@ Step = tuple[str, str, str, Any]
 def pod(number: int) -> Any:
     container = {"name": "main", "image": "app:1", "resources": {"claims": [{"name": "gpu"}]}}
     claims = [{"name": "gpu", "resourceClaimTemplateName": "one"}]
-    return {"metadata": {"name": f"p-{number}"}, "spec": {"containers": [container], "resourceClaims": claims}}
+    return {
+        "metadata": {"name": f"p-{number}"},
+        "spec": {"containers": [container], "resourceClaims": claims},
+    }
 
 
 def claim(number: int, uid: str) -> Any:
     owner = {"apiVersion": "v1", "kind": "Pod", "name": f"p-{number}", "uid": uid, "controller": True}
     note = {"resource.kubernetes.io/pod-claim-name": "gpu"}
     metadata = {"name": f"c-{number}", "annotations": note, "ownerReferences": [owner]}
-    asks = [{"name": "gpu", "exactly": {"deviceClassName": "gpu", "count": 1, "allocationMode": "ExactCount"}}]
+    asks = [
+        {"name": "gpu", "exactly": {"deviceClassName": "gpu", "count": 1, "allocationMode": "ExactCount"}}
+    ]
     return {"metadata": metadata, "spec": {"devices": {"requests": asks}}}
 
 
@@ -128,7 +133,9 @@ class Bench:
             await self.send("POST", "/apis/resource.k8s.io/v1/resourceslices", "application/json", body)
 
 
-async def measured(pods: int, writers: int, is_together: bool, profile: cProfile.Profile | None) -> dict[str, float]:
+async def measured(
+    pods: int, writers: int, is_together: bool, profile: cProfile.Profile | None
+) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         store = open_store("sqlite", Path(folder))
         api = ApiServer(store)

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple, NoReturn, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from allot.api import Request, Response, errors
+from allot.api import Request, Response, errors, transaction
 
 from .journal import Journal
 from .lots import Lots
@@ -185,8 +185,11 @@ class FaultyTransport:
         return response
 
     async def _served(self, request: Request) -> Response:
-        """Most answers take the server no time. What takes longer goes on in a task of the server."""
+        """Most answers take the server no time. What takes longer goes on in a task of the server; a
+        transaction is in one from the beginning, for it belongs to its task."""
         serving = self._inner.send(request)
+        if request.path == transaction.PATH:
+            return await asyncio.shield(self._task_of_server(serving))
         try:
             waits_for = self._faults.server.run(serving.send, None)
         except StopIteration as done:

@@ -82,12 +82,13 @@ class Recorder:
             self._tasks.append(asyncio.create_task(self._follow(followed.plural, resource), name=name))
 
     async def stop(self) -> Sequence[Seen]:
-        """The history so far, in order."""
+        """The history so far, in order. Of what happened at one revision, claims come first: whatever
+        else changes with a claim presumes it."""
         for task in self._tasks:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task  # one that failed has missed something: better no answer than half of it
-        return sorted(self._seen, key=lambda seen: seen.revision)
+        return sorted(self._seen, key=lambda seen: (seen.revision, seen.resource != "resourceclaims"))
 
     # -- how things stand -----------------------------------------------------------------------
 
@@ -116,11 +117,15 @@ class Recorder:
                     self._heard(plural, event.type, event.object)
 
     def _heard(self, plural: str, type: EventType, object: Object) -> None:
-        now_s = asyncio.get_running_loop().time()
-        seen = Seen(int(object.resource_version), plural, type.value, object, now_s)
-        self._seen.append(seen)
         here, key = self._now[plural], (object.namespace, object.name)
-        if type is EventType.DELETED:
+        known = here.get(key)
+        version = object.resource_version
+        is_gone = type is EventType.DELETED
+        if known is None if is_gone else known is not None and known.resource_version == version:
+            return  # a watch that resumes repeats the last revision if several objects changed at it
+        seen = Seen(int(version), plural, type.value, object, asyncio.get_running_loop().time())
+        self._seen.append(seen)
+        if is_gone:
             here.pop(key, None)
         else:
             here[key] = object

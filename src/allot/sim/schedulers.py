@@ -26,15 +26,18 @@ Lease = Callable[[str, str], LeaseSettings]
 
 
 def schedulers(
-    scope: Scope, luck: Luck, clocks: Mapping[str, Clock], lease: Lease, pace: Pace
+    scope: Scope, luck: Luck, clocks: Mapping[str, Clock], lease: Lease, pace: Pace, *, mixed: bool
 ) -> dict[str, Main]:
+    """With `mixed`, the one that stands alone is of a version that knows no transactions."""
+
     def stand_in(name: str) -> Main:
         return lambda connect: schedule(connect, luck(name), pace)
 
-    def real(name: str, settings: Settings, stands_for: str) -> Main:
+    def real(name: str, settings: Settings, stands_for: str, *, is_old: bool = False) -> Main:
         async def main(connect: Connect) -> None:
             rng, clock, metrics = luck(name), clocks[name], Metrics()
             client = Client(connect(identities.SCHEDULER))
+            client.has_transactions = not is_old
             leases = client.resource("coordination.k8s.io", "v1", "leases")
             ids = RandomIds(rng)
             mine = lease(stands_for, f"{name.replace(' ', '-')}-{ids.suffix(5)}")
@@ -53,5 +56,5 @@ def schedulers(
     return {
         "scheduler a": real("scheduler a", Settings(), "kube-scheduler"),
         "scheduler b": real("scheduler b", Settings(), "kube-scheduler"),
-        "scheduler c": real("scheduler c", other, ""),
+        "scheduler c": real("scheduler c", other, "", is_old=mixed),
     }

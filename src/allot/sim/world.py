@@ -4,6 +4,7 @@
 
 Two copies of every controller stand for election on a real API server, in some worlds on
 two of them that share a store, which is in memory and lets others go first now and then.
+In some worlds servers have transactions, in some they have none, and in some only the first.
 For an hour of made-up time people and nodes do what the script says while faults strike:
 requests fail in every way (`faults`), components die at work and come back, freeze until
 their lease has run out, clocks are set. Then the faults stop, a quiet time passes, and the
@@ -37,6 +38,7 @@ from .people import People
 from .recording import Recorder, Seen
 from .schedulers import schedulers
 from .step import Scope, Step
+from .together import Together
 from .trouble import KINDS as TROUBLE
 from .trouble import Trouble
 from .unsteady import UnsteadyStore
@@ -106,6 +108,7 @@ class World:
         self._controllers = controllers
         self._schedulers = schedulers
         self._script = script.write(self._lots, scope)
+        self._together = Together.drawn(self._lots.draw("transactions")[0])
         self._connections = 0
         self._clocks: dict[str, VirtualClock] = {}
         self._components: dict[str, Component] = {}
@@ -116,11 +119,21 @@ class World:
         self._loop = loop
         clock = VirtualClock(loop)
         self._store = UnsteadyStore(self._lots.generator("store"))
-        options = Options(
-            clock=clock, ids=RandomIds(self._lots.generator("ids")), watch_loop=False, threads=False
-        )
         count = 2 if self._lots.draw("servers")[0] < SHARE_WITH_TWO_SERVERS else 1
-        self._servers = [ApiServer(self._store, options) for _ in range(count)]
+        ids = RandomIds(self._lots.generator("ids"))
+        self._servers = [
+            ApiServer(
+                self._store,
+                Options(
+                    clock=clock,
+                    ids=ids,
+                    watch_loop=False,
+                    threads=False,
+                    transactions=self._together.of_server(number),
+                ),
+            )
+            for number in range(count)
+        ]
         for server in self._servers:
             await server.start()
         self._journal = Journal(loop.time)
@@ -138,7 +151,11 @@ class World:
         history = await record.stop()
         for server in self._servers:
             await server.close()
-        checkers = all_checkers(real_scheduler=self._scope.real_scheduler, until_s=loop.time())
+        checkers = all_checkers(
+            real_scheduler=self._scope.real_scheduler,
+            until_s=loop.time(),
+            whole_placements=self._scope.real_scheduler and self._together is Together.ALL,
+        )
         wrong = [*judge(history, checkers), *self._failures(), *bugs.found]
         pods = sum(seen.resource == "pods" and seen.type == "ADDED" for seen in history)
         return Report(
@@ -156,7 +173,9 @@ class World:
         """The hour with its faults, then the quiet time. How many steps were played."""
         for name in ("a", "b"):
             self._add(f"controllers {name}", self._control(f"controllers {name}"))
-        given = self._schedulers or schedulers(self._scope, self._luck, self._clocks, _lease, _PACE)
+        given = self._schedulers or schedulers(
+            self._scope, self._luck, self._clocks, _lease, _PACE, mixed=self._together is Together.SOME
+        )
         for name, main in given.items():
             self._add(name, main)
         for component in self._components.values():

@@ -329,3 +329,26 @@ def test_one_device_is_not_handed_out_twice_within_one(api):
     assert names(api, CLAIMS) == []
     assert together(api, *members[:2]).status == 201
     assert together(api, *members[2:]).status == 409, "nor by the next one"
+
+
+def test_a_task_that_is_started_meanwhile_sees_and_writes_the_store_itself(api):
+    """PEND1: in one process, what a transaction does wakes others, who inherit its context."""
+    seen = {}
+
+    async def another():
+        request = Request("GET", f"{CONFIGS}/a", {}, {})
+        seen["status"] = (await api.server.handle(request, identities.ADMIN)).status
+        await api.ask("POST", CONFIGS, config("own"))
+
+    plain = api.server._front.behind.get
+
+    async def get(key):
+        if key.endswith("/b") and not seen:
+            seen["status"] = 0
+            await asyncio.create_task(another())
+        return await plain(key)
+
+    api.server._front.behind.get = get
+    done = together(api, create(CONFIGS, config("a")), merge(f"{CONFIGS}/b", {"data": {"x": "1"}}))
+    assert done.status == 404 and seen["status"] == 404, "what is not committed is not there"
+    assert names(api) == ["own"], "and what another task wrote stays, though the transaction failed"

@@ -16,9 +16,9 @@ for each of them, so that the member whose compare fails is told as it would be 
 (`opened`), what its task reads and writes goes to the `Pending`, whichever part of the server it is in.
 """
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from contextvars import ContextVar
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -73,7 +73,6 @@ class _Revision(msgspec.Struct, frozen=True):
 class Pending:
     def __init__(self, store: Store, *, careful: bool) -> None:
         self.member = 0  # which of the requests writes now
-        self.is_closed = False
         self._store = store
         self._careful = careful
         self._revision = FIRST_REVISION
@@ -243,26 +242,28 @@ def _chained(revisions: Sequence[_Revision]) -> Callable[[bytes | None], bytes |
     return make
 
 
-_OPEN: ContextVar[Pending | None] = ContextVar("pending", default=None)
+_OPEN: dict[asyncio.Task[Any], Pending] = {}
 
 
 def pending() -> Pending | None:
     """The transaction that this task puts together, if it does."""
-    found = _OPEN.get()
-    return None if found is None or found.is_closed else found
+    if not _OPEN:
+        return None
+    task = asyncio.current_task()
+    return _OPEN.get(task) if task is not None else None
 
 
-@asynccontextmanager
-async def opened(store: "FrontStore", *, careful: bool) -> AsyncIterator[Pending]:
-    """Within this, the task reads and writes through the `Pending`. Tasks that it starts see the store
-    again as soon as this is over."""
-    put_together = Pending(store.behind, careful=careful)
-    token = _OPEN.set(put_together)
+@contextmanager
+def opened(store: "FrontStore", *, careful: bool) -> Iterator[Pending]:
+    """Within this, the task reads and writes through the `Pending`, and no other task does: not even those
+    that it wakes or starts (PEND1)."""
+    task = asyncio.current_task()
+    assert task is not None and task not in _OPEN, "one transaction at a time, in a task of its own"
+    _OPEN[task] = put_together = Pending(store.behind, careful=careful)
     try:
         yield put_together
     finally:
-        put_together.is_closed = True
-        _OPEN.reset(token)
+        del _OPEN[task]
 
 
 class FrontStore:

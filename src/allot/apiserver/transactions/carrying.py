@@ -17,12 +17,13 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from allot.api import Object, Request, Response, encode, errors, transaction
+from allot.base import require
 from allot.store import Refused
 
 from ..audit import Answered
 from ..registry import Registry
 from ..requests.call import Call
-from ..storing.pending import FIRST_REVISION, FrontStore, MemberRefused, Moved, Pending, opened
+from ..storing.pending import FIRST_REVISION, FrontStore, MemberRefused, Moved, Pending, opened, pending
 from ..storing.repository import Repository
 from ..writing.guard import Guards
 from ..writing.writer import ATTEMPTS
@@ -83,7 +84,7 @@ class Transactions:
         members: list[CarriedOut] = []
         for number in range(ATTEMPTS):
             is_careful = number > 0 or call.dry_run
-            async with opened(self._store, careful=is_careful) as put:
+            with opened(self._store, careful=is_careful) as put:
                 attempt = _Attempt(put)
                 members = attempt.members
                 try:
@@ -112,6 +113,7 @@ class Transactions:
     ) -> None:
         for index, request in enumerate(requests):
             attempt.put.member = index
+            require(pending() is attempt.put, "PEND1: a transaction stays in its task")
             lateness = Lateness()
             member = await carrier.carry_out(request, call, lateness)
             attempt.members.append(member)

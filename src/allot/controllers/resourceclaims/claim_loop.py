@@ -42,8 +42,8 @@ class ClaimLoop:
         try:
             if not await self._carry_out_at_once(claim, plan):
                 await self._carry_out(claim, plan)
-                if plan.is_unreserved:
-                    is_behind |= await self._delete_if_unneeded(claim)
+            if plan.is_unreserved:
+                is_behind |= await self._delete_if_unneeded(claim)
         except errors.NotFound:
             return None  # somebody deleted it, which is where this was going
         return Again(CACHE_BEHIND_S) if is_behind else None
@@ -106,26 +106,19 @@ class ClaimLoop:
     # -- writing --------------------------------------------------------------------------------
 
     async def _carry_out_at_once(self, claim: Object, plan: ReleasePlan) -> bool:
-        """Everything in one transaction. False, and nothing written, where that is not to be had, or where
-        the server is to be asked before the claim is deleted."""
-        if plan.status is None or not plan.unprotects or not self._client.has_transactions:
-            return False
-        view = claim_of(claim)
-        owner = view.metadata.controlling_pod
-        standing = OwnerStanding.UNKNOWN
-        if owner is not None and not view.metadata.deletion_timestamp:
-            standing = releasing.owner_standing(owner.uid, self._pod(claim.namespace, owner.name))
-        if standing not in (OwnerStanding.DONE, OwnerStanding.UNKNOWN):
+        """Both in one transaction. False, and nothing written, where there is one write only or no
+        transactions are to be had. A claim that goes with its finalizer is first seen to hold nothing."""
+        is_both = plan.status is not None and plan.unprotects
+        if not is_both or not self._client.has_transactions or claim.metadata.deletion_timestamp:
             return False
         writes, name, namespace = self._write.writes, claim.name, claim.namespace
-        status = {"metadata": _this(claim), "status": plan.status}
         metadata = {"uid": claim.uid, "finalizers": releasing.without_finalizer(claim)}
         steps = [
-            writes.patch(name, status, namespace, subresource="status"),
+            writes.patch(
+                name, {"metadata": _this(claim), "status": plan.status}, namespace, subresource="status"
+            ),
             writes.patch(name, {"metadata": metadata}, namespace),
         ]
-        if standing is OwnerStanding.DONE:
-            steps.append(writes.delete(name, namespace, uid=claim.uid))
         try:
             await self._client.together(steps)
         except (errors.NotFound, errors.MethodNotAllowed, errors.Forbidden):

@@ -16,6 +16,7 @@
     ready_pods       N9                a pod is ready again when its node is heard again
     binding          P1, P4            a pod is bound once, when its claims are its own
     placed           P2, P3            nobody waits for ever, and who waits says why (of the real scheduler)
+    whole            WHOLE1            no half of a placement is ever seen
     quota_kept       Q1                what is used is what was allowed
     tainted          D4, TAINT1        who has a device that somebody tainted
     replicas         RSET3             so many pods, once things are quiet
@@ -64,6 +65,7 @@ from .special_claims import SpecialClaims
 from .started import Started
 from .tainted import Tainted
 from .timely import Timely
+from .whole import Whole
 from .within import Within
 
 
@@ -82,9 +84,12 @@ class Checker(Protocol):
         ...
 
 
-def all_checkers(*, real_scheduler: bool = False, until_s: float = math.inf) -> list[Checker]:
-    """For a history that ended at `until_s`."""
+def all_checkers(
+    *, real_scheduler: bool = False, until_s: float = math.inf, whole_placements: bool = False
+) -> list[Checker]:
+    """For a history that ended at `until_s`. Where everybody has transactions, placements are whole."""
     return [
+        *([Whole()] if whole_placements else []),
         *([Placed()] if real_scheduler else []),
         OneHolder(),
         Within(),
