@@ -21,6 +21,7 @@ class Record:
     newest: int = 0
     rounds: int = 0
     cut_short: int = 0  # requests that got no answer
+    together: bool = False  # each write is a transaction, which makes a secret of the same name as well
 
     def report(self) -> dict[str, int]:
         return {
@@ -40,7 +41,7 @@ def client_of(server: ServerProcess) -> tuple[Client, HttpsTransport]:
 async def crash_round(server: ServerProcess, record: Record, rng: random.Random) -> None:
     """Write from all sides, kill, start again, and see what is there."""
     client, transport = client_of(server)
-    configs = client.resource("", "v1", "configmaps")
+    configs, secrets = (client.resource("", "v1", plural) for plural in ("configmaps", "secrets"))
     before = record.newest
     number = record.rounds
     stop = asyncio.Event()
@@ -51,8 +52,14 @@ async def crash_round(server: ServerProcess, record: Record, rng: random.Random)
                 return
             name = f"r{number}-{which}-{count}"
             record.attempted.add(name)
+            body = {"metadata": {"name": name}, "data": {"x": "y" * 500}}
             try:
-                made = await configs.create({"metadata": {"name": name}, "data": {"x": "y" * 500}}, "default")
+                if record.together:
+                    wanted = [configs.writes.create(body, "default")]
+                    wanted += [secrets.writes.create({"metadata": {"name": name}}, "default")]
+                    made = (await client.together(wanted))[0]
+                else:
+                    made = await configs.create(body, "default")
             except (errors.ApiError, OSError, EOFError):
                 record.cut_short += 1
                 return
@@ -77,6 +84,10 @@ async def check(server: ServerProcess, record: Record, before: int) -> None:
         found = {item.name: int(item.resource_version) for item in page.objects}
         lost = {name: rv for name, rv in record.acknowledged.items() if found.get(name) != rv}
         assert not lost, f"acknowledged and gone, or changed: {dict(list(lost.items())[:3])}"
+        if record.together:
+            secrets = await client.resource("", "v1", "secrets").list("default")
+            other = {item.name: int(item.resource_version) for item in secrets.objects}
+            assert other == found, "one half of a transaction is there, and the other is not"
         assert found.keys() <= record.attempted, "something appeared that nobody wrote"
         revision = int(page.resource_version)
         highest = max([record.newest, *record.acknowledged.values()])

@@ -3,12 +3,16 @@
 import asyncio
 import random
 
+import pytest
+
 from e2e.crashes import Record, crash_round
 from e2e.process import ServerProcess
 
 
-def test_no_acknowledged_write_is_lost_when_the_server_is_killed(tmp_path):
-    server, record = ServerProcess(tmp_path / "data"), Record()
+@pytest.mark.parametrize("together", [False, True], ids=["one by one", "in transactions"])
+def test_no_acknowledged_write_is_lost_when_the_server_is_killed(tmp_path, together):
+    """TXN1, too: of a transaction everything is there, or nothing."""
+    server, record = ServerProcess(tmp_path / "data"), Record(together=together)
 
     async def rounds():
         for seed in range(3):

@@ -60,7 +60,7 @@ class Binder:
                 if metadata.get(name):
                     new["metadata"][name] = {**(new["metadata"].get(name) or {}), **metadata[name]}
             _set_scheduled(new, age.timestamp(self._clock.now()))
-            return Body(new, patched=True, trusted=True)
+            return Body(new, patched=True, trusted=True, applied=True)  # nobody owns a pod's node
 
         await self._writer.change(call, build)
         return Response(201, encode(_SUCCESS), headers=warning_headers(warnings))
