@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from allot.api import Object, errors
-from allot.apiserver import ServingOptions, identities, serve
+from allot.apiserver import Options, ServingOptions, identities, serve
 from allot.base import SystemClock
 from allot.client import (
     Client,
@@ -25,6 +25,7 @@ from allot.client import (
     Socket,
     kubeconfig,
     lead,
+    member_of,
     retry_on_conflict,
 )  # fmt: skip
 from allot.testing import api_server
@@ -479,3 +480,44 @@ def test_a_leader_whose_lease_is_taken_stops(tell):
         assert (await leases.get("lock", NS)).fields["spec"]["holderIdentity"] == "usurper"
 
     tell(story)
+
+
+def test_several_writes_are_carried_out_together_or_not_at_all(tell):
+    async def story(client: Client) -> None:
+        configs = client.resource("", "v1", "configmaps")
+        writes = configs.writes
+        made, changed = await client.together(
+            [
+                writes.create(config_map("a")),
+                writes.patch("a", {"data": {"x": "1"}}, NS, field_manager="me & you"),
+            ]
+        )
+        assert made.name == "a" and changed.fields["data"] == {"x": "1"}
+        managers = [one["manager"] for one in changed.fields["metadata"]["managedFields"]]
+        assert "me & you" in managers
+        assert (await configs.get("a", NS)).resource_version == changed.resource_version
+        with pytest.raises(errors.AlreadyExists) as refused:
+            await client.together([writes.create(config_map("b")), writes.create(config_map("a"))])
+        assert member_of(refused.value) == 1
+        with pytest.raises(errors.NotFound):
+            await configs.get("b", NS)
+        (rehearsed,) = await client.together([writes.create(config_map("c"))], dry_run=True)
+        assert rehearsed.name == "c" and [one.name for one in (await configs.list(NS)).objects] == ["a"]
+        await client.together([writes.delete("a", NS, uid=made.uid), writes.create(config_map("d"))])
+        assert [one.name for one in (await configs.list(NS)).objects] == ["d"]
+        assert client.has_transactions
+
+    tell(story)
+
+
+def test_a_server_without_transactions_says_so_once():
+    async def whole() -> None:
+        async with api_server(options=Options(transactions=False)) as server:
+            client = server.client()
+            with pytest.raises(errors.NotFound) as refused:
+                await client.together(
+                    [client.resource("", "v1", "configmaps").writes.create(config_map("a"))]
+                )
+            assert member_of(refused.value) is None and not client.has_transactions
+
+    asyncio.run(whole())

@@ -311,3 +311,22 @@ def test_bad_objects_are_refused_in_plain_words(kubectl):
         "create", "-f", "-", stdin=CLAIM.replace("spec:", "sepc: 1\nspec:"), fails=True
     )
     assert "Forbidden" in kubectl("get", "pods", "--as", "stranger", fails=True)
+
+
+def test_sends_several_requests_as_one(kubectl, tmp_path):
+    path = f"/api/v1/namespaces/{kubectl.namespace}/configmaps"
+    requests = [{"method": "POST", "path": path, "body": {"metadata": {"name": name}}} for name in "ab"]
+    document = {
+        "apiVersion": "transaction.allot.dev/v1alpha1",
+        "kind": "Transaction",
+        "spec": {"requests": requests},
+    }
+    file = tmp_path / "both.json"
+    file.write_text(json.dumps(document))
+    where = "/apis/transaction.allot.dev/v1alpha1/transactions"
+    answer = json.loads(kubectl("create", "--raw", where, "-f", str(file)))
+    assert [one["code"] for one in answer["status"]["results"]] == [201, 201]
+    assert kubectl("get", "configmaps", "-o", "name").split() == ["configmap/a", "configmap/b"]
+    said = kubectl("create", "--raw", where, "-f", str(file), fails=True)
+    assert "spec.requests[0]" in said and "already exists" in said
+    assert "contentType" in kubectl("explain", "transactions.spec.requests")

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from allot.api import Request, Response, User
+from allot.api import Request, Response, User, transaction
 from allot.apiserver import ApiServer, AuditSettings, Level, identities
 from allot.apiserver.audit import Answered, open_audit
 from allot.apiserver.audit.event import LINE_BYTES_MAX
@@ -236,3 +236,33 @@ def test_who_is_refused_all_the_time_does_not_fill_the_log(tmp_path):
     assert len(of_ann) + sum(line["count"] for line in left_out) == 4 * REFUSALS_PER_S
     assert {line["user"] for line in left_out} == {"ann"}
     assert any(line.get("user", {}) != "ann" and "eve" in str(line["user"]) for line in found)
+
+
+def test_a_transaction_is_recorded_and_each_of_its_members(tmp_path):
+    """TXN3: with the verdict of its own, or as not carried out for the sake of another."""
+    log = tmp_path / "audit.log"
+    configs = "/api/v1/namespaces/default/configmaps"
+
+    def make(*names):
+        bodies = ({"metadata": {"name": name}} for name in names)
+        return {"spec": {"requests": [{"method": "POST", "path": configs, "body": body} for body in bodies]}}
+
+    boss = {"impersonate_user": "boss", "impersonate_group": "system:masters"}
+    with recorded(log) as server:
+        server.ask("POST", transaction.PATH, make("a", "b"), **boss)
+        server.ask("POST", transaction.PATH, make("c", "a"))
+    seen = [
+        (one["objectRef"]["resource"], one["objectRef"].get("name"), one["responseStatus"]["code"])
+        for one in lines(log)
+    ]
+    assert seen == [
+        ("configmaps", "a", 201),
+        ("configmaps", "b", 201),
+        ("transactions", None, 201),
+        ("configmaps", None, 424),
+        ("configmaps", None, 409),
+        ("transactions", None, 409),
+    ]
+    assert [one.get("impersonatedUser", {}).get("username") for one in lines(log)] == ["boss"] * 3 + [
+        None
+    ] * 3
