@@ -81,7 +81,7 @@ def test_who_is_not_the_api_server_reads_no_logs():
 
     async def play(here: World) -> None:
         async with here.agent():
-            authority = here.cluster.serving.authority
+            authority = here.authority
             port = (await here.nodes.get(NODE)).fields["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"]
             name = identities.node_serving_name(NODE)
             for user, expected in ((identities.ADMIN.name, 403), ("allot:apiserver-to-node", 200)):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from allot.api import Object, errors, kinds
-from allot.apiserver import ServingOptions, identities
+from allot.apiserver import ServingOptions, identities, security
 from allot.base import Metrics, RandomIds, SystemClock
 from allot.client import Access, Client, Credential, Fixed, HttpsTransport, kubeconfig
 from allot.cluster import Cluster, ClusterOptions, cluster, way_to_nodes
@@ -40,16 +40,18 @@ class World:
         self.slices = self.client.resource("resource.k8s.io", "v1", "resourceslices", namespaced=False)
         self.prepared = self.client.of(kinds.PREPARED_CLAIMS)
         self.root, self.cdi = self.folder / "root", self.folder / "cdi"
+        found = security.read_authority(self.folder / "data")
+        assert found is not None
+        self.authority = found
 
     # -- nodes and drivers ----------------------------------------------------------------------
 
     @asynccontextmanager
     async def agent(self, name: str = NODE) -> AsyncIterator[Agent]:
         """Runs while the block does. Its containers go on."""
-        serving = self.cluster.serving
         user = identities.node(name)
-        pair = serving.authority.client(user.name, user.groups, datetime.now(UTC))
-        server = kubeconfig.load(serving.kubeconfig).server
+        pair = self.authority.client(user.name, user.groups, datetime.now(UTC))
+        server = kubeconfig.load(self.cluster.server.kubeconfig).server
         credential = Credential(certificate=pair.certificate, key=pair.key)
         client = Client(HttpsTransport(Access(server, Fixed(credential))))
         clock, metrics = SystemClock(), Metrics()
@@ -67,7 +69,7 @@ class World:
                 UnixSockets(),
                 runtime,
                 credential,
-                serving.authority.ca.certificate,
+                self.authority.ca.certificate,
             )
             agent = Agent(Settings(name, self.root, (self.cdi,)), process)
             ready = asyncio.Event()
@@ -193,7 +195,7 @@ async def world() -> AsyncIterator[World]:
     try:
         async with AsyncExitStack() as stack:
             running = await stack.enter_async_context(cluster(ClusterOptions(serving, fleet("plain", 1))))
-            transport = HttpsTransport(kubeconfig.load(running.serving.kubeconfig))
+            transport = HttpsTransport(kubeconfig.load(running.server.kubeconfig))
             stack.push_async_callback(transport.close)
             here = World(folder, running, Client(transport))
             try:
