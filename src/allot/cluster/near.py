@@ -1,12 +1,15 @@
 """The API server of a cluster, as the parts of the cluster see it: in this process, or in one of its own."""
 
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from allot.api import Transport, User
-from allot.apiserver import Serving, ServingOptions
+from allot.apiserver import ServingOptions
 from allot.base import Metrics
 from allot.client import InProcessTransport
+
+if TYPE_CHECKING:
+    from allot.apiserver import Serving
 
 
 class Server(Protocol):
@@ -36,7 +39,7 @@ class Server(Protocol):
 class ServerInThisProcess:
     """No socket, no bytes; the same checks."""
 
-    def __init__(self, serving: Serving) -> None:
+    def __init__(self, serving: "Serving") -> None:
         self._serving = serving
         self.url = serving.url
         self.kubeconfig = serving.kubeconfig

@@ -2,13 +2,17 @@
 
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from allot.api import Request, Response
-from allot.apiserver import Authority, Forward, NodeAddress, identities
+from allot.apiserver import identities
 from allot.base import Clock
 from allot.client import Access, Credential, Fixed, HttpsTransport, Server
+
+if TYPE_CHECKING:
+    from allot.apiserver import Authority, Forward, NodeAddress
 
 APISERVER_TO_NODE = "allot:apiserver-to-node"
 """The name that an agent lets in: it belongs to no group and has no rights in the API."""
@@ -18,13 +22,13 @@ _RENEW_BEFORE = timedelta(days=7)
 
 
 class NodeWay:
-    def __init__(self, authority: Authority, clock: Clock) -> None:
+    def __init__(self, authority: "Authority", clock: Clock) -> None:
         self._authority = authority
         self._clock = clock
         self._credential: Credential | None = None
         self._renew_at: datetime | None = None
 
-    async def forward(self, address: NodeAddress, request: Request) -> Response:
+    async def forward(self, address: "NodeAddress", request: Request) -> Response:
         """Ask an agent. A stream keeps its connection until it has been read to its end."""
         # By the node's own name, wherever it is: an address says nothing about who answers there.
         name = identities.node_serving_name(address.node)
@@ -58,5 +62,5 @@ async def _closing(stream: AsyncIterator[bytes], transport: HttpsTransport) -> A
         await transport.close()
 
 
-def way_to_nodes(authority: Authority, clock: Clock) -> Forward:
+def way_to_nodes(authority: "Authority", clock: Clock) -> "Forward":
     return NodeWay(authority, clock).forward
