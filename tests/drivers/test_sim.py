@@ -152,9 +152,9 @@ def test_the_command_serves_every_driver_of_the_machine():
             assert set(found) == {"gpu.example.com-reg.sock", "nic.example.com-reg.sock"}
         finally:
             driver.terminate()
-            assert driver.wait(30) == 0
-            driver.communicate()
+            driver.communicate(timeout=30)
             server.stop()
+        assert driver.returncode == 0
 
 
 def test_the_command_prints_what_an_administrator_offers(capsys):
