@@ -160,10 +160,11 @@ class World:
 
 @asynccontextmanager
 async def world(
-    *controllers: Controller, gates: Gates | None = None, authorities: str = ""
+    *controllers: Controller, gates: Gates | None = None, authorities: str = "", transactions: bool = False
 ) -> AsyncIterator[World]:
+    """Without transactions, unless a story is about them: one write after the other, as anywhere else."""
     gates = gates or Gates()
-    async with api_server(options=Options(gates=gates)) as server:
+    async with api_server(options=Options(gates=gates, transactions=transactions)) as server:
         here = World(server, server.client(), controllers, gates=gates, authorities=authorities)
         try:
             yield here
@@ -177,9 +178,12 @@ def tell(
     started: bool = True,
     gates: Gates | None = None,
     authorities: str = "",
+    transactions: bool = False,
 ) -> None:
     async def whole() -> None:
-        async with world(*controllers, gates=gates, authorities=authorities) as here:
+        async with world(
+            *controllers, gates=gates, authorities=authorities, transactions=transactions
+        ) as here:
             if started:
                 await here.start()
             await asyncio.wait_for(story(here), 40)

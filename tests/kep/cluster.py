@@ -162,7 +162,7 @@ def _without_status(fields: Fields) -> Fields:
 
 
 async def _serve(store: MemoryStore, gates: Gates) -> WiredServer:
-    server = WiredServer(TestServer(ApiServer(store, Options(gates=gates))))
+    server = WiredServer(TestServer(ApiServer(store, Options(gates=gates, transactions=False))))
     await server.api.start()
     return server
 

@@ -38,7 +38,7 @@ def to_the_server(**gates: bool) -> Callable[[Callable[..., Awaitable[None]]], C
         @wraps(story)
         def run(**parameters: Any) -> None:
             async def whole() -> None:
-                async with api_server(options=Options(gates=Gates(gates))) as server:
+                async with api_server(options=Options(gates=Gates(gates), transactions=False)) as server:
                     await asyncio.wait_for(story(Desk(server), **parameters), 30)
 
             asyncio.run(whole())
