@@ -13,6 +13,7 @@ from allot.client import Client, HttpsTransport, kubeconfig
 from allot.cluster import ClusterOptions, cluster, way_to_nodes
 from allot.fleet import fleet
 from allot.nodeagent import ProcessRuntime
+from e2e.process import allot
 from nodeagent.plugins import until
 
 NS = "default"
@@ -87,3 +88,14 @@ def test_what_runs_on_agents_ends_with_the_cluster_and_begins_again_with_it():
                 assert not any(one.runs for one in await runtime.attempts())
 
     tell(story)
+
+
+def test_a_data_directory_that_is_too_deep_for_sockets_is_named_in_one_line(tmp_path):
+    deep = tmp_path / ("x" * 90)
+    deep.mkdir()
+    failed = allot("up", "--data-dir", str(deep / "data"), "--port", "0", "--nodes", "0", "--agents", "1")
+    assert failed.returncode == 1
+    (said,) = failed.stderr.splitlines()
+    assert said.startswith(
+        f"allot up: the path of the socket {deep}/data/agents/0/pod-resources/kubelet.sock has"
+    )

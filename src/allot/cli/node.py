@@ -21,7 +21,7 @@ from allot.wire import UnixSockets
 
 from . import component, flags
 from .component import Running
-from .wording import plain
+from .wording import first, plain
 
 KUBELET_ROOT = Path("/var/lib/kubelet")
 CDI_DIRECTORIES = (Path("/etc/cdi"), Path("/var/run/cdi"))
@@ -81,12 +81,8 @@ def run(options: argparse.Namespace) -> int:
     try:
         return component.run("node", "", identities.node(options.name), options, work)
     except ExceptionGroup as several:
-        wrong = _first(several)
+        wrong = first(several)
         if not isinstance(wrong, BadCheckpoint | HollowNode | OSError):
             raise
         print(f"allot node: {plain(wrong)}", file=sys.stderr)
         return 1
-
-
-def _first(wrong: Exception) -> Exception:
-    return _first(wrong.exceptions[0]) if isinstance(wrong, ExceptionGroup) else wrong

@@ -23,7 +23,7 @@ from allot.store import StoreError
 from . import flags, played
 from .apiserver import arguments as server_arguments
 from .apiserver import run_loop, serving_options
-from .wording import plain
+from .wording import first, plain
 
 if TYPE_CHECKING:
     from allot.cluster import ClusterOptions
@@ -78,6 +78,12 @@ def _run(options: argparse.Namespace, apart: ServerProcess | None) -> int:
         return run_loop(_stay_up(wanted, apart))
     except (OSError, StoreError, ValueError, errors.ApiError, CannotServe) as wrong:
         print(f"allot up: {plain(wrong)}", file=sys.stderr)
+        return 1
+    except ExceptionGroup as several:  # of a part: an agent whose sockets' paths are too long, say
+        failed = first(several)
+        if not isinstance(failed, OSError | ValueError):
+            raise
+        print(f"allot up: {plain(failed)}", file=sys.stderr)
         return 1
 
 

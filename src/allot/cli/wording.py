@@ -6,3 +6,8 @@ def plain(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error)
+
+
+def first(error: Exception) -> Exception:
+    """Of what failed in the background, which comes as a group, the first; else itself."""
+    return first(error.exceptions[0]) if isinstance(error, ExceptionGroup) else error
