@@ -26,13 +26,11 @@ class KeyRef(meta.View, frozen=True):
 
 
 class EnvSource(meta.View, frozen=True):
-    """One of these is set."""
+    """One of these is set, or one that is not known here."""
 
     field_ref: FieldRef | None = None
     config_map_key_ref: KeyRef | None = None
     secret_key_ref: KeyRef | None = None
-    resource_field_ref: Mapping[str, Any] | None = None
-    file_key_ref: Mapping[str, Any] | None = None
 
 
 class EnvVar(meta.View, frozen=True):
