@@ -35,4 +35,5 @@ def test_a_deployment_with_claims_comes_and_goes_and_leaves_nothing():
     figures = run("deployment.py", "--pods", "30", "--nodes", "6")
     for way in ("in_process", "https"):
         assert (figures[way]["pods_left"], figures[way]["claims_left"]) == (0, 0)
-        assert figures[way]["created"]["requests_per_pod_by_call"]["create resourceclaims"] == 1.0
+        calls = figures[way]["created"]["requests_per_pod_by_call"]
+        assert calls["create transactions"] == 1.0, "the claim of a pod, and its record in the pod"
