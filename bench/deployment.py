@@ -106,8 +106,8 @@ class Bench:
 
 
 def _changed(made: Counter[str]) -> int:
-    """Claims that came, or went where none came."""
-    return max(made["create resourceclaims"], made["delete resourceclaims"])
+    """Claims that came, or went where none came. In a transaction a claim is made and recorded in its pod."""
+    return max(made["create resourceclaims"], made["delete resourceclaims"]) or made["create transactions"]
 
 
 def _each(made: Counter[str], pods: int) -> dict[str, float]:
