@@ -36,4 +36,4 @@ def test_a_deployment_with_claims_comes_and_goes_and_leaves_nothing():
     for way in ("in_process", "https"):
         assert (figures[way]["pods_left"], figures[way]["claims_left"]) == (0, 0)
         calls = figures[way]["created"]["requests_per_pod_by_call"]
-        assert calls["create transactions"] == 1.0, "the claim of a pod, and its record in the pod"
+        assert 0 < calls["create transactions"] <= 1.0, "the claims of some pods, and their records"

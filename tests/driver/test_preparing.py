@@ -76,8 +76,10 @@ def test_a_driver_that_begins_anew_answers_as_before():
     tell(story)
 
 
-def test_after_a_reboot_a_claim_is_prepared_again():
-    """What was done to the devices is gone with the boot in which it was done."""
+@pytest.mark.parametrize("files", ["gone", "torn"])
+def test_after_a_reboot_a_claim_is_prepared_again(files):
+    """What was done to the devices is gone with the boot in which it was done. So are CDI files, or, where
+    they lie on a disk, there is what a power cut left of them."""
     calls = []
 
     def again(claim):
@@ -88,7 +90,8 @@ def test_after_a_reboot_a_claim_is_prepared_again():
         claim = await world.claim("a", "gpu-0")
         async with world.driver(again, boot="one") as kubelet:
             await kubelet.prepare(claim)
-        shutil.rmtree(world.places.cdi)
+        for file in world.places.cdi.iterdir():
+            file.unlink() if files == "gone" else file.write_bytes(b"")
         async with world.driver(again, boot="two") as kubelet:
             assert world.files() == set()
             answer = await kubelet.prepare(claim)
@@ -159,6 +162,29 @@ def test_an_error_of_one_claim_is_that_claim_s_alone():
     tell(story)
 
 
+def test_a_claim_that_could_not_be_unprepared_is_unprepared_again_also_by_a_later_process():
+    """STATE1: until the author's `unprepare` has come back, the claim is known."""
+    tried = []
+
+    def busy_at_first(entry):
+        tried.append([one.device for one in entry.devices])
+        if len(tried) < 3:
+            raise OSError("busy")
+
+    async def story(world):
+        claim = await world.claim("a", "gpu-0")
+        async with world.driver(unprepare=busy_at_first) as kubelet:
+            await kubelet.prepare(claim)
+            for _ in range(2):
+                assert (await kubelet.unprepare(claim))[claim.uid].error == "busy"
+        async with world.driver(unprepare=busy_at_first) as kubelet:
+            assert (await kubelet.unprepare(claim))[claim.uid].error == ""
+        assert tried == [["gpu-0"]] * 3
+        assert world.files() == set()
+
+    tell(story)
+
+
 def test_of_a_claim_with_devices_of_several_drivers_each_prepares_its_own():
     async def story(world):
         foreign = await world.claim("foreign", "nic-0", driver="nic.example.com")
@@ -189,6 +215,36 @@ def test_a_kubelet_that_gave_up_waiting_hears_what_came_of_it_when_it_asks_again
         assert calls == ["a"]
 
     tell(story)
+
+
+def test_what_nobody_waits_for_any_more_is_not_begun():
+    """KIT2: a kubelet that began anew may have said the opposite meanwhile, and would never hear of it."""
+    calls = []
+    begins, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(claim):
+        calls.append(claim.name)
+        begins.set()
+        await goes_on.wait()
+        return prepare(claim)
+
+    async def story(world):
+        first, second = await world.claim("a", "gpu-0"), await world.claim("b", "gpu-1")
+        async with world.driver(slow) as kubelet:
+            begun = asyncio.create_task(kubelet.prepare(first))
+            await begins.wait()
+            with pytest.raises(Exception, match="DEADLINE_EXCEEDED"):
+                await dra.prepare(kubelet.channel, dra.V1, [second], timeout_s=0.3)
+            assert (await asyncio.gather(begun, _after(goes_on)))[0][first.uid].error == ""
+            assert (await kubelet.prepare(first))[first.uid].error == ""
+        assert calls == ["a"]
+
+    tell(story)
+
+
+async def _after(event):
+    await asyncio.sleep(0.2)
+    event.set()
 
 
 def test_both_versions_are_served_and_registered():

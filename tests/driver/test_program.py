@@ -1,6 +1,7 @@
 """A driver as a program of its own: flags, readiness, kill -9 and what follows it."""
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -193,6 +194,34 @@ def test_what_keeps_a_driver_from_working_is_one_line(folder, server, flags, sta
     _, said = driver.communicate(timeout=60)
     assert driver.returncode == status
     assert words in said and len(said.splitlines()) == 1, said
+
+
+def test_what_went_wrong_with_a_claim_is_logged_for_programs_too(folder, server):
+    driver = start(folder, server.kubeconfig, "--log-format", "json", "--instance", "three")
+    ready(driver)
+    missing = dra.Claim(NAMESPACE, "no-such-uid", "no-such-claim")
+    why = call(folder, missing, instance="three").error
+    driver.terminate()
+    _, said = driver.communicate(timeout=60)
+    lines = [json.loads(line) for line in said.splitlines()]
+    (line,) = [one for one in lines if one.get("operation") == "prepare"]
+    assert (line["driver"], line["claim"], line["level"]) == (NAME, f"{NAMESPACE}/no-such-claim", "warning")
+    assert line["message"].endswith(why)
+
+
+@pytest.mark.parametrize("which", ["service_socket", "registration_socket"])
+def test_a_socket_that_cannot_be_served_ends_the_driver_with_its_name(server, which):
+    """report gRPC serving error"""
+    with TemporaryDirectory(prefix="dra") as path:
+        taken = getattr(Places(NAME, Path(path)), which)
+        taken.parent.mkdir(parents=True)
+        taken.write_text("somebody else's")
+        driver = start(Path(path), server.kubeconfig)
+        _, said = driver.communicate(timeout=60)
+        assert driver.returncode == 1
+        why = f"cannot listen at {taken}: something that is not a socket is there"
+        assert said.splitlines()[-1].endswith(why)
+        assert taken.read_text() == "somebody else's"
 
 
 def test_the_names_of_sockets_are_those_that_other_drivers_have():

@@ -1,16 +1,17 @@
 """What the API shows of a driver's devices: as declared, whoever changes it."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allot.api import Gates, resource
+from allot.api import Gates, Object, encode, resource
 from allot.apiserver import Options, identities
-from allot.driver import BadPools, Capacity, Device, Places, Pool, Taint, Version
+from allot.driver import BadPools, Capacity, Device, DeviceStatus, Places, Pool, Ready, Taint, Version
 from allot.driver.devices import check
-from allot.driver.publishing import dropped
+from allot.driver.publishing import Settled, dropped
 from driver.world import NAME, NODE, tell, until
 
 
@@ -194,6 +195,21 @@ def test_fields_that_the_server_drops_are_named_once_and_written_once(caplog):
     assert all("spec.devices[0].taints" in line for line in lines)
 
 
+def test_what_the_server_drops_stays_known_when_the_slice_is_written_again():
+    """Somebody deleted it. What is written anew is what the server takes, and that is not news either."""
+    wish = {
+        "metadata": {"name": "s"},
+        "spec": {"pool": {"generation": 1}, "devices": [{"name": "a"}], "x": 1},
+    }
+    stored = Object(encode({"spec": {"pool": {"generation": 1}, "devices": [{"name": "a"}]}}))
+    settled = Settled()
+    assert settled.note(wish, stored) == ("spec.x",)
+    again = settled.adjusted(wish)
+    assert "x" not in again["spec"]
+    assert settled.note(again, stored) == ()
+    assert settled.adjusted(wish) == again, "not written for ever"
+
+
 def test_what_is_dropped_is_found_at_its_place():
     wished = {"a": 1, "b": {"c": [{"d": 1, "e": 2}]}, "f": [1, 2]}
     stored = {"a": 1, "b": {"c": [{"d": 1}]}, "f": [1], "added": 1}
@@ -232,8 +248,12 @@ def test_the_credentials_of_a_node_are_enough():
     tell(story)
 
 
-def test_the_role_for_drivers_is_enough():
+@pytest.mark.parametrize("says_its_node", [True, False])
+def test_the_role_for_drivers_is_enough(says_its_node, caplog):
+    """For the status of devices the credential has to say on which node it is, as the token of a pod does."""
     user = identities.service_account("kube-system", "gpu-driver")
+    if says_its_node:
+        user = replace(user, extra={"authentication.kubernetes.io/node-name": (NODE,)})
 
     async def story(world):
         bindings = world.client.resource(
@@ -253,9 +273,26 @@ def test_the_role_for_drivers_is_enough():
             }
         )
         claim = await world.claim("a", "gpu-0")
-        async with world.driver(user=user) as kubelet:
+
+        def prepare(claim):
+            return {claim.devices[0]: Ready(status=DeviceStatus(data={"firmware": "1.2"}))}
+
+        async def status():
+            claims = world.client.resource("resource.k8s.io", "v1", "resourceclaims")
+            return (await claims.get("a", "default")).fields["status"].get("devices")
+
+        async def refused():
+            return [line for line in caplog.messages if line.startswith("status.devices of claim default/a")]
+
+        async with world.driver(prepare, user=user) as kubelet:
             await until(world.devices)
             assert (await kubelet.prepare(claim))[claim.uid].error == ""
+            if says_its_node:
+                await until(status)
+                return
+            (line,) = await until(refused)
+            assert "associated-node:patch" not in line and 'verb="[arbitrary-node:patch]"' in line
+            assert await status() is None
 
     tell(story)
 

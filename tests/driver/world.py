@@ -1,7 +1,7 @@
 """A driver at work: the real API server in this process, real sockets and files, and a kubelet's calls."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,8 +34,8 @@ def _either(name: str, *alternatives: str) -> dict[str, Any]:
     return {"name": name, "firstAvailable": [{"name": one, "deviceClassName": "c"} for one in alternatives]}
 
 
-def _shares(ids: Sequence[str], count: int) -> list[dict[str, Any]]:
-    return [{"shareID": id, "consumedCapacity": {"memory": "1Gi"}} for id in ids] or [{}] * count
+def _shares(ids: Sequence[str], count: int, consumed: Mapping[str, str]) -> list[dict[str, Any]]:
+    return [{"shareID": id, "consumedCapacity": {**consumed}} for id in ids] or [{}] * count
 
 
 @dataclass
@@ -51,6 +51,7 @@ class World:
         driver: str = NAME,
         request: str = "r",
         shares: Sequence[str] = (),
+        capacity: Mapping[str, str] | None = None,
         **more: Any,
     ) -> dra.Claim:
         """A claim that has these devices, as a scheduler would have written it."""
@@ -66,7 +67,9 @@ class World:
         if devices:
             results = [
                 {"request": request, "driver": driver, "pool": NODE, "device": one, **share}
-                for one, share in zip(devices, _shares(shares, len(devices)), strict=True)
+                for one, share in zip(
+                    devices, _shares(shares, len(devices), capacity or {"memory": "1Gi"}), strict=True
+                )
             ]
             allocation = {
                 "devices": {"results": results, **more},

@@ -8,11 +8,13 @@ from allot.api import Quantity, meta, resource
 from allot.quota import CLAIMS, Context, Owner, add, extended_names, sources, usage
 from quota.objects import DEVICES, EXTENDED, GPU, IMPLICIT, MAPPED, asking, claim, exactly, pod, special, used
 
+ONE_CLAIM = {"count/resourceclaims.resource.k8s.io": "1", "resourceclaims": "1"}
+
 
 def test_a_claim_is_charged_for_each_device_that_it_asks_for():
     """Rule 6.4: `count/resourceclaims.resource.k8s.io`, and the count under the names of the class."""
     found = used(claim({"exactly": exactly(2)}, {"exactly": exactly(3)}))
-    assert found == {"count/resourceclaims.resource.k8s.io": "1", DEVICES: "5", IMPLICIT: "5"}
+    assert found == {**ONE_CLAIM, DEVICES: "5", IMPLICIT: "5"}
 
 
 def test_all_counts_as_the_most_that_one_claim_can_hold():
@@ -97,10 +99,7 @@ def test_claims_of_a_class_that_does_not_serve_its_name_do_not_count_under_it():
 def test_without_extended_resources_by_claims_each_view_stands_for_itself():
     """5004-QUOTA-15: Rule 6.4: the `requests.*` names of a class exist with DRAExtendedResource alone."""
     off = Context(None)
-    assert used(claim({"exactly": exactly(2)}), off) == {
-        "count/resourceclaims.resource.k8s.io": "1",
-        DEVICES: "2",
-    }
+    assert used(claim({"exactly": exactly(2)}), off) == {**ONE_CLAIM, DEVICES: "2"}
     assert DEVICES not in used(pod(asking({"example.com/gpu": "2"})), off)
 
 
@@ -154,3 +153,19 @@ def test_the_three_names_of_a_class_agree(explicit, implicit, ordinary):
 
 def test_claims_are_followed_for_every_name_that_they_use():
     assert all(CLAIMS in sources(name) for name in used(claim({"exactly": exactly()}), MAPPED))
+
+
+# Classic claims: KEP-3063
+
+
+def test_a_classic_claim_counts_as_a_claim_of_its_class_and_holds_no_devices():
+    """3063-RISK-07, 3063-RISK-08, 3063-RISK-10: the request that it shows is nobody's to count."""
+    shown = claim({"exactly": exactly(1)})
+    shown.fields["spec"]["resourceClassName"] = GPU
+    assert used(shown) == {**ONE_CLAIM, f"{GPU}.resourceclass.node.k8s.io/resourceclaims": "1"}
+
+
+def test_whose_objects_count_under_the_names_of_claims():
+    """3063-COMP-02."""
+    assert sources("resourceclaims") == (CLAIMS,)
+    assert sources("gpu.resourceclass.node.k8s.io/resourceclaims") == (CLAIMS,)

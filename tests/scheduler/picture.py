@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import datetime
+from types import FunctionType
 from typing import Any
 
 import msgspec
@@ -32,6 +33,8 @@ def picture(it: object, *, journals: bool = True) -> Any:
                 return it
             case tuple() | list():
                 return [of(one) for one in it]
+            case FunctionType():
+                return None  # how something is read, not what is known
             case Object():
                 return it.fields
             case msgspec.Struct():

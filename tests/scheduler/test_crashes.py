@@ -19,6 +19,7 @@ from allot.scheduler import Dependencies, Scheduler
 
 from .cluster import NS, QUICK, Cluster, pod
 from .cluster import tell as tell_any
+from .wire import is_write
 
 tell = partial(tell_any, transactions=False)
 """One write after the other, as on any other Kubernetes; `test_placing` tells of whole placements."""
@@ -39,10 +40,10 @@ class Mortal:
     async def send(self, request: Request) -> Response:
         if self.dead.is_set():
             await asyncio.Event().wait()
-        is_write = request.method != "GET" and "/events" not in request.path
-        if is_write:
+        counts = is_write(request)
+        if counts:
             self.writes.append(f"{request.method} {request.path}")
-        if not is_write or len(self.writes) != self._dies_at:
+        if not counts or len(self.writes) != self._dies_at:
             return await self._transport.send(request)
         if self._after:
             await self._transport.send(request)

@@ -15,12 +15,14 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from allot.allocation import DeviceId, Features, Taken
-from allot.api import Object, core, meta, resource
+from allot.api import Object, classic, core, meta, resource
 from allot.informers import Key
 from allot.scheduler.pod import PodInfo
 from allot.scheduler.prospects import Prospects
 from allot.scheduler.snapshot import Snapshot
+from allot.scheduler.talk import Talk
 
+from .classic import resource_class, scheduling
 from .cluster import DRIVER, claim_spec, slice_of
 from .objects import node, pod
 from .picture import picture
@@ -50,6 +52,10 @@ DEEDS: Mapping[str, st.SearchStrategy[tuple[Any, ...]]] = {
     "drop_claim": st.tuples(CLAIMS, st.booleans()),
     "put_class": st.tuples(CLASSES, st.sampled_from(["", "example.com/x"]), st.integers(0, 1)),
     "drop_class": st.tuples(CLASSES),
+    "put_resource_class": st.tuples(CLASSES, st.sampled_from(["one.example.com", "two.example.com"])),
+    "drop_resource_class": st.tuples(CLASSES),
+    "put_talk": st.tuples(PODS, NODES, st.booleans()),
+    "drop_talk": st.tuples(PODS),
     "apply": st.tuples(POOLS, st.integers(1, 2), st.booleans()),
     "withdraw": st.tuples(POOLS),
     "taint": st.tuples(POOLS),
@@ -98,6 +104,14 @@ def do(snapshot: Snapshot, deed: Deed) -> None:
             snapshot.put_class(device_class(name, serves, variant))
         case "drop_class", (name,):
             snapshot.drop_class(name)
+        case "put_resource_class", (name, driver):
+            snapshot.resource_classes.put(resource_class(name, driver).view(classic.ResourceClass))
+        case "drop_resource_class", (name,):
+            snapshot.resource_classes.drop(name)
+        case "put_talk", (who, name, is_chosen):
+            snapshot.put_talk(Talk.of(scheduling(who, [name], name if is_chosen else "")))
+        case "drop_talk", (who,):
+            snapshot.drop_talk(key(who), f"uid-talk-{who}")
         case "apply", (pool, generation, has_both):
             inventory.apply(published(pool, generation, has_both))
         case "withdraw", (pool,):

@@ -17,9 +17,12 @@ from allot.scheduler.mirror import (
     CLASSES,
     NODES,
     PODS,
+    RESOURCE_CLASSES,
     SLICES,
     SOURCES,
     TAINT_RULES,
+    TALKS,
+    Answered,
     Happened,
     Mirror,
     News,
@@ -27,9 +30,11 @@ from allot.scheduler.mirror import (
     PodMisread,
     PodTold,
     Stands,
+    TalkedOut,
 )
 from allot.scheduler.snapshot import Snapshot
 
+from .classic import resource_class, scheduling
 from .cluster import DRIVER, slice_of
 from .test_intake import claim, thing
 
@@ -83,6 +88,8 @@ ONE_OF_EACH = {
     CLASSES: thing("gpu", namespace="", spec={}),
     TAINT_RULES: thing("r", namespace="", spec={"taint": TAINT, "deviceSelector": {"driver": DRIVER}}),
     BUDGETS: thing("b", spec={"selector": {}}),
+    RESOURCE_CLASSES: resource_class(),
+    TALKS: scheduling("p", ["a"], "a"),
 }
 
 
@@ -98,6 +105,8 @@ def picture(snapshot: Snapshot) -> dict[str, Any]:
             one.name: [(it.id, it.taints) for it in inventory.view(one.place).devices] for one in nodes
         },
         "classes": sorted(snapshot.classes),
+        "resource classes": sorted(snapshot.resource_classes),
+        "talks": [one.uid for one in (snapshot.talk_at(Key("default", "p")),) if one is not None],
         "unreadable": sorted(snapshot.unreadable),
         "nominated": {name: [one.uid for one in snapshot.prospects.nominees(name)] for name in ("n", "m")},
         "budgets": sorted(key for key, _ in snapshot.prospects.budgets.items()),
@@ -114,7 +123,7 @@ def test_what_comes_is_seen_and_what_goes_is_not(what: ResourceId):
     before = follower.snapshot.mark()
     follower.added(what, ONE_OF_EACH[what])
     assert picture(follower.snapshot) != picture(empty.snapshot)
-    if what not in (CLASSES, BUDGETS):
+    if what not in (CLASSES, RESOURCE_CLASSES, TALKS, BUDGETS):
         assert follower.snapshot.moved_since(before) != frozenset()
     follower.hear(what, Deleted(ONE_OF_EACH[what]))
     assert picture(follower.snapshot) == picture(empty.snapshot)
@@ -124,7 +133,9 @@ def test_what_comes_is_seen_and_what_goes_is_not(what: ResourceId):
 def test_what_cannot_be_read_is_told_until_it_can_or_is_gone(what: ResourceId):
     """MIRROR1."""
     follower, namespace = Follower(), "default" if what.namespaced else ""
-    odd = {"status": {"allocatable": {"cpu": "much"}}} if what == NODES else ODD
+    odd = {NODES: {"status": {"allocatable": {"cpu": "much"}}}, RESOURCE_CLASSES: {"driverName": 1}}.get(
+        what, ODD
+    )
     follower.added(what, thing("x", 1, namespace, **odd))
     assert follower.troubles == [f"{what.plural} x"]
     follower.hear(what, Deleted(thing("x", 1, namespace, **odd)))
@@ -271,3 +282,28 @@ def test_whoever_followed_sees_what_somebody_sees_who_reads_it_now(history):
     last = dict(history)
     now = [(subject, object) for subject, object in last.items() if object is not None]
     assert picture(followed(history)) == picture(followed(now))
+
+
+# -- talks with drivers ---------------------------------------------------------------------------
+
+
+def test_what_a_driver_says_is_heard_by_the_pod_that_it_is_about():
+    """3063-SCHED-02, X-28."""
+    follower = Follower()
+    assert follower.added(TALKS, scheduling("p", ["a"])) == [Answered("uid-of-p")]
+    said = scheduling("p", ["a"], answers={"c": ["a"]}, version=2)
+    assert follower.hear(TALKS, Updated(said, said)) == [Answered("uid-of-p")]
+    again = scheduling("p", ["a"], "a", answers={"c": ["a"]}, version=3)
+    assert follower.hear(TALKS, Updated(again, again)) == []  # only the scheduler wrote something
+    assert follower.hear(TALKS, Deleted(again)) == [Answered("uid-of-p")]
+
+
+def test_a_talk_whose_pod_of_ours_has_its_node_is_over_whichever_is_told_first():
+    """P5."""
+    for scheduler, is_ours in (("default-scheduler", True), ("another", False)):
+        bound = pod("p", nodeName="a", schedulerName=scheduler, metadata={"uid": "uid-of-p"})
+        first, second = Follower("default-scheduler"), Follower("default-scheduler")
+        first.added(TALKS, scheduling("p"))
+        assert (TalkedOut(Key("default", "p")) in first.added(PODS, bound)) == is_ours
+        second.added(PODS, bound)
+        assert (TalkedOut(Key("default", "p")) in second.added(TALKS, scheduling("p"))) == is_ours

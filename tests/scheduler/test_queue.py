@@ -15,7 +15,7 @@ from .objects import pod
 EVENTS = {
     "Fit": frozenset({Event.POD_GONE, Event.NODE_ADDED}),
     "Affinity": frozenset({Event.NODE_ADDED, Event.NODE_CHANGED}),
-    "Devices": frozenset({Event.DEVICES_FREED, Event.CLAIM_CHANGED, Event.NODE_ADDED}),
+    "Devices": frozenset({Event.DEVICES_FREED, Event.CLAIM_CHANGED, Event.NODE_ADDED, Event.DRIVER_ANSWERED}),
 }
 FIT, AFFINITY, DEVICES = (frozenset({name}) for name in EVENTS)
 
@@ -49,6 +49,23 @@ def test_the_highest_priority_comes_first_and_then_the_oldest():
     queue.add(pod("urgent", created=20, priority=100), 0.0)
     queue.add(pod("early-too", created=3), 0.0)
     assert [taken(queue) for _ in range(5)] == ["urgent", "early", "early-too", "late", None]
+
+
+def test_what_is_about_one_pod_wakes_that_one_and_no_other_of_its_group():
+    queue = asleep("a", "b", rejected_by=DEVICES)
+    queue.happened_to(uid("b"), Event.DRIVER_ANSWERED, 20.0)
+    assert (taken(queue, 20.0), taken(queue, 20.0)) == ("b", None)
+    queue.happened_to("uid-of-nobody", Event.DRIVER_ANSWERED, 20.0)
+
+
+def test_an_answer_that_comes_while_the_pod_is_tried_counts_as_if_it_came_after():
+    """QUEUE4."""
+    queue = Queue(EVENTS)
+    queue.add(pod("a"), 0.0)
+    assert taken(queue) == "a"
+    queue.happened_to(uid("a"), Event.DRIVER_ANSWERED, 0.0)
+    queue.failed(uid("a"), "g", DEVICES, 0.0)
+    assert taken(queue, 20.0) == "a"
 
 
 def test_attempts_and_the_first_moment_are_told():

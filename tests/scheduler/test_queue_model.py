@@ -250,6 +250,15 @@ class Queueing(RuleBasedStateMachine):
                 up.add(one.group)
                 self.wake(one)
 
+    @rule(name=st.sampled_from(NAMES))
+    def happen_to_one(self, name: str) -> None:
+        self.queue.happened_to(uid(name), Event.DRIVER_ANSWERED, self.now_s)
+        one = self.pods.get(name)
+        if one is not None and one.where is Where.TAKEN:
+            one.missed.add(Event.DRIVER_ANSWERED)
+        elif one is not None and one.group is not None and Event.DRIVER_ANSWERED in self.hears[one.group]:
+            self.wake(one)
+
     # -- what must hold -------------------------------------------------------------------------
 
     @invariant()

@@ -9,7 +9,7 @@ from . import age, cron, errors, field, frames, meta, names, unheeded
 from .equality import equal
 from .field import FieldError, Path
 from .gates import GATES, Gates, UnknownGate
-from .http import SOCKET, Request, Response, Transport, WatchChunk
+from .http import SOCKET, Duplex, Request, Response, Talk, Transport, WatchChunk, repeated
 from .kind import (
     NAME_AND_AGE,
     Column,
@@ -39,6 +39,7 @@ __all__ = [
     "Action",
     "Column",
     "Decision",
+    "Duplex",
     "FieldError",
     "FieldErrorText",
     "Fields",
@@ -55,6 +56,7 @@ __all__ = [
     "Rules",
     "Scale",
     "Semver",
+    "Talk",
     "Transport",
     "UnknownGate",
     "User",
@@ -71,6 +73,7 @@ __all__ = [
     "meta",
     "names",
     "normalized_semver",
+    "repeated",
     "stored_form",
     "unheeded",
 ]

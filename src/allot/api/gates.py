@@ -1,7 +1,8 @@
 """Feature gates, with upstream's names and its defaults at 1.37.
 
 What is beta or better upstream is on. A locked gate is part of the product: it
-has a name so that people can ask for it, and no off switch.
+has a name so that people can ask for it, and no off switch. Classic claims, which
+upstream has given up, are part of the product too, under the name that they had.
 """
 
 from collections.abc import Mapping
@@ -39,6 +40,7 @@ GATES: Mapping[str, Gate] = {
         Gate("DRAResourcePoolStatus", False),
         Gate("DRADeviceCompatibilityGroups", False, needs=("DRAPartitionableDevices",)),
         Gate("DRAOptionalNodeOperations", False),
+        Gate("DRAControlPlaneController", True),
         Gate("ResourceHealthStatus", True),
         Gate("ResourceHealthStatusMessage", True, needs=("ResourceHealthStatus",)),
     )

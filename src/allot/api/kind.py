@@ -7,6 +7,7 @@ stored version, decoded from JSON. They are called in this order:
     create         default -> prepare_create -> validate_create
     update, patch  default -> prepare_update -> validate_update
     .../status     default -> prepare_status -> validate_status
+    .../PART       default -> prepare -> validate (`Part`)
 
 `prepare_*` may change `new`; `validate_*` only reads and returns every error it
 finds. None of them reads the clock, the network or another object except
@@ -65,6 +66,10 @@ class WriteContext(Protocol):
         namespace changes before the write commits, the write is done anew."""
         ...
 
+    def resource_class(self, name: str) -> Fields | None:
+        """The resource class of that name, where one is known. Reading it joins the transaction as well."""
+        ...
+
     def authorize(self, action: Action) -> Decision:
         """May the caller also do this?"""
         ...
@@ -115,6 +120,8 @@ class Version:
     custom: Schema | None = None  # in place of `schema`, for kinds that are defined at run time
     returns_deleted: bool = True  # DELETE answers with the object, not with a Status
     unconditional_update: bool = True  # PUT without resourceVersion is allowed
+    respell: Callable[[Fields], None] | None = None
+    """Puts older spellings in a body into those of this version, in place, before anything else reads it."""
 
     def shape(self) -> Schema:
         """The schema that objects of this version are checked against."""
@@ -151,6 +158,14 @@ def _no_warnings(new: Fields, old: Fields | None) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """What a subresource writes of an object."""
+
+    prepare: Callable[[Fields, Fields, WriteContext], None]  # keeps the rest as it is
+    validate: Callable[[Fields, Fields, WriteContext], list[FieldError]]
+
+
+@dataclass(frozen=True, slots=True)
 class Rules:
     prepare_create: Callable[[Fields, WriteContext], None] = _nothing
     prepare_update: Callable[[Fields, Fields, WriteContext], None] = _nothing_from_old
@@ -159,6 +174,7 @@ class Rules:
     validate_update: Callable[[Fields, Fields, WriteContext], list[FieldError]] = _fine_from_old
     validate_status: Callable[[Fields, Fields, WriteContext], list[FieldError]] = _fine_from_old
     warnings: Callable[[Fields, Fields | None], list[str]] = _no_warnings
+    parts: Mapping[str, Part] = field(default_factory=dict, hash=False)  # by subresource, besides status
 
 
 NAME_AND_AGE = (

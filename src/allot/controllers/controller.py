@@ -44,6 +44,10 @@ class World:
         """Hear of changes until the term ends; first of everything that is there."""
         self._stops.append(informer.handle(handler))
 
+    def at_end(self, stop: Callable[[], None]) -> None:
+        """Called when the term ends."""
+        self._stops.append(stop)
+
     @property
     def used(self) -> Sequence[Informer]:
         return self._used

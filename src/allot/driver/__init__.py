@@ -5,6 +5,7 @@
     claims         a claim as the author sees it, and what `prepare` answers
     configs        opaque configuration, decoded into the author's classes
     plugin         prepare and unprepare as a kubelet asks for them: repeated, crashed, together
+    operations     what both kinds of calls have in common: to their end, alone, counted
     state          what was prepared, on disk
     injecting      CDI specs for what was prepared
     publishing     which slices the API should show; publish_loop keeps it so
@@ -13,6 +14,16 @@
     places         where sockets and files lie; registering: how a kubelet finds the driver
     main           a driver as a program
 
+For classic claims (KEP-3063) a driver has two halves, `controller` and a `NodePlugin`:
+
+    controller     allocate, deallocate, unsuitable nodes; a package of its own
+    node_plugin    NodePlugin, and everything put together; handed: prepare and unprepare by a handle
+    deeds          how authors' functions are called
+
+For devices that are only counted (device plugins, v1beta1):
+
+    device_plugin  DevicePlugin, and everything put together
+
 What it promises
     * Prepare and unprepare may be repeated, in any order and after any crash, with the effect of
       once (N3, N5): STATE1 to STATE4, KIT1 to KIT3.
@@ -20,44 +31,62 @@ What it promises
     * A second instance takes over without a call being lost.
 """
 
-from .assembly import Driver, Node, Running, Surroundings, running, variable
-from .claims import Allocated, Claim, DeviceNode, DeviceStatus, Edits, Given, Mount, NotUsable, Ready
+from . import controller
+from .assembly import Driver, Node, Running, Surroundings, capitals, running, variable
+from .claims import Allocated, Claim, DeviceNode, DeviceStatus, Edits, Given, Hook, Mount, NotUsable, Ready
 from .configs import BadConfig, Config
+from .device_plugin import Allotted, Choice, Counted, DevicePlugin, Plugged, plugged
 from .devices import BadPools, Capacity, Device, Pool, Taint, Version
+from .handed import Handed, UnknownResource
 from .health import DeviceHealth
 from .main import arguments, run
+from .node_plugin import NodePlugin, Serving, serving
 from .places import Places
 from .state import BadState, Entry, Held
 
 __all__ = [
     "Allocated",
+    "Allotted",
     "BadConfig",
     "BadPools",
     "BadState",
     "Capacity",
+    "Choice",
     "Claim",
     "Config",
+    "Counted",
     "Device",
     "DeviceHealth",
     "DeviceNode",
+    "DevicePlugin",
     "DeviceStatus",
     "Driver",
     "Edits",
     "Entry",
     "Given",
+    "Handed",
     "Held",
+    "Hook",
     "Mount",
     "Node",
+    "NodePlugin",
     "NotUsable",
     "Places",
+    "Plugged",
     "Pool",
     "Ready",
     "Running",
+    "Serving",
     "Surroundings",
     "Taint",
+    "UnknownResource",
     "Version",
     "arguments",
+    "capitals",
+    "controller",
+    "plugged",
     "run",
     "running",
+    "serving",
     "variable",
 ]

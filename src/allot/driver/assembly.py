@@ -9,23 +9,26 @@ Nothing here knows how calls or requests travel: sockets and client are handed i
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from allot.api import names, resource
-from allot.base import Clock, FileLock, HeldByAnother, Metrics, SystemClock
+from allot.api import resource
+from allot.base import Clock, Files, HeldByAnother, MachineFiles, Metrics, SystemClock
 from allot.client import Client
 from allot.informers import Informers, Telemetry
 from allot.wire import Sockets, UnixSockets, cdi, dra, health
 
 from .claims import Allocated, Claim, Edits, Given
 from .configs import Config
+from .deeds import first_of_several
 from .devices import Pool
 from .health import Healths, Reports
 from .injecting import Injecting
-from .places import Places
+from .places import Places, check_name
 from .plugin import Deeds, Plugin, Prepare, Unprepare
 from .publish_loop import Publishing
 from .registering import Registration, registered
@@ -62,9 +65,7 @@ class Driver:
     health: Reports | None = None
 
     def __post_init__(self) -> None:
-        wrong = names.subdomain(self.name)
-        if wrong or len(self.name) > resource.limits.DRIVER_NAME_MAX:
-            raise ValueError(f"{self.name!r} cannot be the name of a driver: {wrong or 'it is too long'}")
+        check_name(self.name)
 
     def main(self, argv: Sequence[str] | None = None) -> int:
         """As a program: reads flags, runs until interrupted, returns the exit status."""
@@ -83,6 +84,7 @@ class Surroundings:
     rng: random.Random = field(default_factory=random.Random)
     metrics: Metrics = field(default_factory=Metrics)
     boot: str = field(default_factory=boot_id)  # tells one boot of the machine from another
+    files: Files = field(default_factory=MachineFiles)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ class Running:
 @asynccontextmanager
 async def running(driver: Driver, node: Node, places: Places, around: Surroundings) -> AsyncIterator[Running]:
     """The driver at work while the block runs. Raises BadState, OSError, BadPools."""
-    with _first_of_several():
+    with first_of_several():
         async with (
             Informers(around.client, around.rng, metrics=around.metrics) as informers,
             _running(driver, node, places, around, informers) as work,
@@ -115,37 +117,41 @@ async def _running(
         driver.name,
         replace(deeds, prepare=pretended, unprepare=nothing) if node.fake else deeds,
         client.of(resource.RESOURCE_CLAIM),
-        State(places.data, around.boot),
-        Injecting(cdi.SpecDirectory(places.cdi), driver.name),
+        State(places.data, around.boot, around.files),
+        Injecting(cdi.SpecDirectory(places.cdi, around.files), driver.name),
         clock,
         metrics,
         statuses,
     )
     await plugin.start()
     publishing = Publishing(driver.name, node.name, client, informers, clock, telemetry, metrics)
-    tasks = [_published(driver, node, places.data, publishing), statuses.run()]
+    beside: list[Callable[[], Coroutine[Any, Any, None]]] = [
+        partial(_published, driver, node, places.data / PUBLISH_LOCK, around.files, publishing),
+        statuses.run,
+    ]
     service = dra.served(plugin.prepare, plugin.unprepare)
+    versions = [version.name for version in dra.VERSIONS]
     if driver.health is not None:
         healths = Healths(driver.health, clock)
         service += health.served(healths.watch)
-        tasks.append(healths.run())
-    has_health = driver.health is not None
+        versions += [version.name for version in health.VERSIONS]
+        beside.append(healths.run)
     async with (
-        registered(places, around.sockets, service, has_health=has_health, metrics=metrics) as said,
+        registered(places, around.sockets, service, versions, metrics) as said,
         asyncio.TaskGroup() as group,
     ):
-        working = [group.create_task(task) for task in tasks]
+        working = [group.create_task(deed()) for deed in beside]
         yield Running(plugin, publishing, said)
         for task in working:
             task.cancel()
     await plugin.stop()
 
 
-async def _published(driver: Driver, node: Node, data: Path, publishing: Publishing) -> None:
+async def _published(driver: Driver, node: Node, lock: Path, files: Files, publishing: Publishing) -> None:
     """Of two instances the older publishes, until it ends: two with different pools would never agree."""
     while True:
         try:
-            turn = await asyncio.to_thread(FileLock, data / PUBLISH_LOCK)
+            turn = await asyncio.to_thread(files.lock, lock)
             break
         except HeldByAnother:
             await asyncio.sleep(TAKEOVER_S)
@@ -162,24 +168,16 @@ async def _published(driver: Driver, node: Node, data: Path, publishing: Publish
         turn.release()
 
 
-@contextmanager
-def _first_of_several() -> Iterator[None]:
-    """What fails in the background ends the block with its own error, and not with a group of it."""
-    try:
-        yield
-    except BaseExceptionGroup as several:
-        first: BaseException = several
-        while isinstance(first, BaseExceptionGroup):
-            first = first.exceptions[0]
-        raise first from None
-
-
 def pretended(claim: Claim) -> Given:
     """In place of a driver's own `prepare` where there is no hardware: the container is told its devices."""
     return {one: Edits(env=(variable(claim, one),)) for one in claim.devices}
 
 
 def variable(claim: Claim, one: Allocated) -> str:
-    """DEVICE_<NAME>=<driver>/<pool>/<device>, with `_` for what the name of a variable may not contain."""
-    name = "".join(c if c.isascii() and c.isalnum() else "_" for c in one.device.upper())
-    return f"DEVICE_{name}={claim.driver}/{one.pool}/{one.device}"
+    """DEVICE_<NAME>=<driver>/<pool>/<device>."""
+    return f"DEVICE_{capitals(one.device)}={claim.driver}/{one.pool}/{one.device}"
+
+
+def capitals(text: str) -> str:
+    """As part of a variable's name."""
+    return "".join(c if c.isascii() and c.isalnum() else "_" for c in text.upper())

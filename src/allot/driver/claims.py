@@ -11,6 +11,7 @@ from .configs import BadConfig, Config, decoded
 
 Edits = cdi.ContainerEdits
 DeviceNode = cdi.DeviceNode
+Hook = cdi.Hook
 Mount = cdi.Mount
 _NOTHING = Edits()
 

@@ -11,10 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from allot.api import names, resource
 from allot.wire import ADDRESS_BYTES_MAX
 
 KUBELET_ROOT: Final = Path("/var/lib/kubelet")
 CDI_DIRECTORY: Final = Path("/var/run/cdi")
+
+
+def check_name(driver: str) -> None:
+    """Raises ValueError where no driver can be called so."""
+    wrong = names.subdomain(driver)
+    if wrong or len(driver) > resource.limits.DRIVER_NAME_MAX:
+        raise ValueError(f"{driver!r} cannot be the name of a driver: {wrong or 'it is too long'}")
 
 
 @dataclass(frozen=True, slots=True)

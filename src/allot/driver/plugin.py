@@ -17,11 +17,10 @@ What it promises
 """
 
 import asyncio
-import inspect
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from allot.api import errors
 from allot.base import Clock, Metrics
@@ -30,13 +29,15 @@ from allot.wire import cdi, dra
 
 from .claims import Claim, Given, NotUsable, read
 from .configs import Config
+from .deeds import done
 from .injecting import Injecting, prepared
+from .operations import Operations
 from .state import BadState, Entry, State, begun
 from .status_loop import Statuses
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
+T = TypeVar("T", dra.NodePrepareResourceResponse, dra.NodeUnprepareResourceResponse)
 
 Prepare = Callable[[Claim], Given | Awaitable[Given]]
 Unprepare = Callable[[Entry], Awaitable[None] | None]
@@ -64,55 +65,31 @@ class Plugin:
         statuses: Statuses,
     ) -> None:
         self._driver, self._deeds, self._claims = driver, deeds, claims
-        self._state, self._files, self._clock, self._statuses = state, files, clock, statuses
-        self._under_way: set[asyncio.Task[Any]] = set()
-        self._took = metrics.histogram(
-            "allot_driver_operation_seconds", "How long a prepare or unprepare call took.", "operation"
-        )
-        self._failed = metrics.counter(
-            "allot_driver_claim_errors_total", "Claims that were answered with an error.", "operation"
-        )
-        metrics.reading(
-            "allot_driver_claims", "Claims that are prepared or begun.", lambda: len(state.entries)
-        )
-
-    async def start(self) -> None:
-        """Files as they should be, before anybody asks. Raises BadState."""
-        async with self._state.alone():
-            ready = [one for one in self._state.entries.values() if self._state.is_prepared(one)]
-            await asyncio.to_thread(self._files.reconcile, ready)
-
-    async def stop(self) -> None:
-        """What was begun comes to its end."""
-        if self._under_way:
-            await asyncio.wait(self._under_way)
+        self._state, self._files, self._statuses = state, files, statuses
+        self._operations = Operations(state, files, clock, metrics)
+        self.start, self.stop = self._operations.start, self._operations.stop
 
     async def prepare(self, request: dra.NodePrepareResourcesRequest) -> dra.NodePrepareResourcesResponse:
-        answers = await self._to_its_end(self._counted("prepare", self._prepare(request.claims)))
+        answers = await self._counted("prepare", lambda: self._prepare(request.claims))
         return dra.NodePrepareResourcesResponse(answers)
 
     async def unprepare(
         self, request: dra.NodeUnprepareResourcesRequest
     ) -> dra.NodeUnprepareResourcesResponse:
-        answers = await self._to_its_end(self._counted("unprepare", self._unprepare(request.claims)))
+        answers = await self._counted("unprepare", lambda: self._unprepare(request.claims))
         return dra.NodeUnprepareResourcesResponse(answers)
 
-    async def _to_its_end(self, deed: Coroutine[Any, Any, T]) -> T:
-        """KIT2."""
-        task = asyncio.ensure_future(deed)
-        self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
-        return await asyncio.shield(task)
+    async def _counted(self, operation: str, deed: Callable[[], Awaitable[dict[str, T]]]) -> dict[str, T]:
+        """KIT2: what went wrong is counted also when the kubelet has given up waiting."""
 
-    async def _counted(self, operation: str, deed: Coroutine[Any, Any, Mapping[str, Any]]) -> dict[str, Any]:
-        began_s = self._clock.monotonic_s()
-        async with self._state.alone():
-            answers = dict(await deed)
-        self._took.observe(self._clock.monotonic_s() - began_s, operation)
-        wrong = [uid for uid, answer in answers.items() if answer.error]
-        if wrong:
-            self._failed.add(len(wrong), operation)
-        return answers
+        async def judged() -> dict[str, T]:
+            answers = await deed()
+            wrong = sum(bool(answer.error) for answer in answers.values())
+            if wrong:
+                self._operations.failed(operation, wrong)
+            return answers
+
+        return await self._operations.alone(operation, judged)
 
     # -- prepare
 
@@ -157,7 +134,7 @@ class Plugin:
             return self._why("prepare", name, NotUsable(f"claim {name} cannot be read: {why}"))
 
     async def _prepared(self, claim: Claim) -> Entry:
-        given = await _done(self._deeds.prepare, claim) or {}
+        given = await done(self._deeds.prepare, claim) or {}
         entry = prepared(claim, given, self._driver, self._state.boot)
         self._statuses.told(claim, given)
         return entry
@@ -171,7 +148,7 @@ class Plugin:
         for entry in known:
             self._statuses.forget(entry.uid)
             try:
-                await _done(self._deeds.unprepare, entry)
+                await done(self._deeds.unprepare, entry)
                 await asyncio.to_thread(self._files.remove, entry.uid)
             except Exception as problem:
                 failures[entry.uid] = self._why("unprepare", str(entry), problem)
@@ -181,16 +158,15 @@ class Plugin:
     def _why(self, operation: str, claim: str, problem: Exception) -> str:
         """KIT1: what the kubelet hears. Nobody's own bug comes without its trace."""
         expected = isinstance(problem, NotUsable | cdi.InvalidSpec | OSError | BadState)
-        log.warning("%s %s: %s", operation, claim, problem, exc_info=None if expected else problem)
+        log.warning(
+            "%s %s: %s",
+            operation,
+            claim,
+            problem,
+            exc_info=None if expected else problem,
+            extra={"driver": self._driver, "operation": operation, "claim": claim},
+        )
         return str(problem) or type(problem).__name__
-
-
-async def _done(deed: Callable[[Any], Any], about: Any) -> Any:
-    """Plain functions may take their time: they run aside."""
-    if inspect.iscoroutinefunction(deed):
-        return await deed(about)
-    answer = await asyncio.to_thread(deed, about)
-    return await answer if inspect.isawaitable(answer) else answer
 
 
 def _answer(entry: Entry) -> dra.NodePrepareResourceResponse:

@@ -124,7 +124,12 @@ class Publishing:
         lost = self._settled.note(slice, stored)
         if lost:
             self._dropped.add(len(lost))
-            log.warning("the API server dropped fields of slice %s: %s", stored.name, ", ".join(lost[:10]))
+            log.warning(
+                "the API server dropped fields of slice %s: %s",
+                stored.name,
+                ", ".join(lost[:10]),
+                extra={"driver": self._driver, "pool": pool, "slice": stored.name, "dropped": lost},
+            )
 
     def _known(self) -> dict[str, list[Object]]:
         found: dict[str, list[Object]] = {}

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from allot.base import Metrics
-from allot.wire import Handler, Sockets, dra, health, registration
+from allot.wire import Handler, Sockets, registration
 
 from .places import Places
 
@@ -21,8 +21,10 @@ GRACE_S = 10.0
 
 
 class Registration:
-    def __init__(self, driver: str, endpoint: str, versions: Sequence[str], metrics: Metrics) -> None:
-        self._info = registration.PluginInfo(registration.DRA_PLUGIN, driver, endpoint, tuple(versions))
+    def __init__(
+        self, type: str, driver: str, endpoint: str, versions: Sequence[str], metrics: Metrics
+    ) -> None:
+        self._info = registration.PluginInfo(type, driver, endpoint, tuple(versions))
         self.registered = asyncio.Event()
         metrics.reading(
             "allot_driver_registered",
@@ -40,23 +42,31 @@ class Registration:
     async def _hear(self, status: registration.RegistrationStatus) -> registration.RegistrationStatusResponse:
         if status.plugin_registered:
             self.registered.set()
-            log.info("registered as %s", self._info.name)
+            log.info("registered as %s", self._info.name, extra={"driver": self._info.name})
         else:
             self.registered.clear()
-            log.error("the kubelet refused to register %s: %s", self._info.name, status.error)
+            log.error(
+                "the kubelet refused to register %s: %s",
+                self._info.name,
+                status.error,
+                extra={"driver": self._info.name},
+            )
         return registration.RegistrationStatusResponse()
 
 
 @asynccontextmanager
 async def registered(
-    places: Places, sockets: Sockets, service: Sequence[Handler], *, has_health: bool, metrics: Metrics
+    places: Places,
+    sockets: Sockets,
+    service: Sequence[Handler],
+    versions: Sequence[str],
+    metrics: Metrics,
+    *,
+    type: str = registration.DRA_PLUGIN,
 ) -> AsyncIterator[Registration]:
     """Both sockets, while the block runs. Raises OSError."""
-    versions = [version.name for version in dra.VERSIONS]
-    if has_health:
-        versions += [version.name for version in health.VERSIONS]
     endpoint = str(places.service_socket)
-    said = Registration(places.driver, endpoint, versions, metrics)
+    said = Registration(type, places.driver, endpoint, versions, metrics)
     serving = await sockets.serve(endpoint, service)
     try:
         announcing = await sockets.serve(str(places.registration_socket), said.handlers)

@@ -12,9 +12,7 @@ rule. Claims of an earlier boot count as begun: prepared again when they are ask
 """
 
 import asyncio
-import fcntl
-import os
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Hashable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -22,7 +20,7 @@ from zlib import crc32
 
 import msgspec
 
-from allot.base import os_reason, write_file
+from allot.base import Files, HeldByAnother, Lock, MachineFiles, os_reason
 from allot.wire import cdi
 
 from .claims import Claim
@@ -31,6 +29,8 @@ FILE: Final = "checkpoint.json"
 LOCK: Final = "serialize.lock"
 FORMAT: Final = "allot.dev/driver-checkpoint/v1"
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+TURN_S: Final = 0.01
+"""Between two looks whether the other instance has had its turn."""
 
 
 class Held(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -50,6 +50,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str
     devices: tuple[Held, ...]
     boot: str = ""  # in which it was prepared; empty: it was begun
+    handle: str = ""  # of a classic claim: what the driver's controller allocated
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
@@ -74,18 +75,20 @@ def begun(claim: Claim) -> Entry:
 
 
 def boot_id() -> str:
+    """Of the machine that this process runs on."""
     try:
-        return BOOT_ID.read_text().strip()
+        return (MachineFiles().read(BOOT_ID) or b"unknown").decode().strip()
     except OSError:
         return "unknown"
 
 
 class State:
-    def __init__(self, directory: Path, boot: str) -> None:
+    def __init__(self, directory: Path, boot: str, files: Files) -> None:
+        self._directory, self._files = directory, files
         self._path, self._lock_path = directory / FILE, directory / LOCK
         self.boot = boot
         self._entries: dict[str, Entry] = {}
-        self._seen: tuple[int, int, int] | None = None
+        self._seen: Hashable | None = None
         self._turn = asyncio.Lock()
 
     @property
@@ -99,17 +102,13 @@ class State:
     async def alone(self) -> AsyncIterator[None]:
         """STATE4. Raises BadState."""
         async with self._turn:
-            handle = self._opened()
+            lock = await self._locked()
             try:
-                try:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:  # the other instance has its turn
-                    await asyncio.to_thread(fcntl.flock, handle, fcntl.LOCK_EX)
-                if _identity(self._path) != self._seen:
+                if self._files.stamp(self._path) != self._seen:
                     await asyncio.to_thread(self._read)
                 yield
             finally:
-                os.close(handle)
+                lock.release()
 
     async def put(self, entries: Iterable[Entry]) -> None:
         await self._write({**self._entries, **{entry.uid: entry for entry in entries}})
@@ -121,17 +120,23 @@ class State:
     async def _write(self, entries: dict[str, Entry]) -> None:
         if entries == self._entries:
             return
-        await asyncio.to_thread(write_file, self._path, encoded(entries.values()))
-        self._entries, self._seen = entries, _identity(self._path)
+        await asyncio.to_thread(self._files.write, self._path, encoded(entries.values()))
+        self._entries, self._seen = entries, self._files.stamp(self._path)
 
-    def _opened(self) -> int:
-        self._lock_path.parent.mkdir(parents=True, exist_ok=True, mode=0o750)
-        return os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    async def _locked(self) -> Lock:
+        self._files.make_directory(self._directory, 0o750)
+        while True:
+            try:
+                return self._files.lock(self._lock_path)
+            except HeldByAnother:
+                await asyncio.sleep(TURN_S)
 
     def _read(self) -> None:
-        now = _identity(self._path)
+        now = self._files.stamp(self._path)
         try:
-            content = self._path.read_bytes() if now is not None else None
+            content = self._files.read(self._path)
+            if content is not None:
+                self._files.settle(self._path)  # STATE2, also of what another process has left
         except OSError as refused:
             raise BadState(self._path, os_reason(refused)) from None
         entries = decoded(self._path, content) if content is not None else ()
@@ -158,11 +163,3 @@ def decoded(path: Path, content: bytes) -> tuple[Entry, ...]:
         return msgspec.json.decode(file.data, type=tuple[Entry, ...])
     except msgspec.MsgspecError as wrong:
         raise BadState(path, f"its data is not a list of claims: {wrong}") from None
-
-
-def _identity(path: Path) -> tuple[int, int, int] | None:
-    try:
-        it = path.stat()
-    except FileNotFoundError:
-        return None
-    return it.st_ino, it.st_mtime_ns, it.st_size

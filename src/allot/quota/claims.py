@@ -1,4 +1,7 @@
-"""What a claim uses: devices by class, under every name that the class serves.
+"""What a claim uses: itself, and devices by class, under every name that the class serves.
+
+A classic claim counts under the name of its resource class and under no device class: what it holds is
+its driver's to know.
 
 A claim is charged for what it asks, when it is made, and not for what it is given: `All`
 counts as the most that one claim can hold, and alternatives in different classes are each
@@ -16,10 +19,12 @@ from typing import Any
 from allot.api import Fields, Quantity, resource
 
 from .amounts import ZERO, Usage
+from .names import CLAIMS, CLAIMS_SUFFIX
 from .pods import pod_usage
 from .views import ExtendedNames, in_all_views, names_of
 
 _limits = resource.limits
+ONE = Quantity.of(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,9 @@ FindOwner = Callable[[Fields], Owner | None]
 
 
 def claim_usage(claim: Fields, extended_names: ExtendedNames, find_owner: FindOwner) -> Usage:
-    found: Usage = {}
+    found: Usage = {CLAIMS.plural: ONE}
+    if class_name := resource.shape.class_name_of(claim.get("spec") or {}):
+        return {**found, f"{class_name}{CLAIMS_SUFFIX}": ONE}
     for class_name, count in devices_by_class(claim).items():
         for name in names_of(class_name, extended_names):
             found[name] = Quantity.of(count)
@@ -46,7 +53,7 @@ def claim_usage(claim: Fields, extended_names: ExtendedNames, find_owner: FindOw
 
 def devices_by_class(claim: Fields) -> dict[str, int]:
     total: dict[str, int] = {}
-    for request in _requests(claim):
+    for request in resource.shape.requests_in(claim.get("spec") or {}):
         for class_name, count in _largest(request).items():
             total[class_name] = total.get(class_name, 0) + count
     return total
@@ -73,10 +80,6 @@ def claims_for(pod_uid: str, claims: Iterable[Fields]) -> list[Fields]:
     """Those that were made for the extended resources of a pod."""
     made = (claim for claim in claims if is_extended_claim(claim))
     return [claim for claim in made if (owning_pod(claim) or {}).get("uid") == pod_uid]
-
-
-def _requests(claim: Fields) -> Sequence[Fields]:
-    return ((claim.get("spec") or {}).get("devices") or {}).get("requests") or ()
 
 
 def _largest(request: Fields) -> dict[str, int]:

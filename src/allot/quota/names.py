@@ -5,6 +5,8 @@ pods, services, secrets, ...                   objects of the kinds that had nam
 cpu, requests.cpu, limits.memory, ...          what unfinished pods ask for and may use
 requests.<extended resource>                   by pods, and by claims of the class it stands for
 <class>.deviceclass.resource.k8s.io/devices    likewise: the other name of the same devices
+resourceclaims                                 claims, whatever they ask for
+<class>.resourceclass.node.k8s.io/resourceclaims    classic claims of a resource class
 requests.storage, services.nodeports, ...      volumes and services
 """
 
@@ -17,6 +19,7 @@ LIMITS: Final = "limits."
 COUNT: Final = "count/"
 HUGE_PAGES: Final = podresources.HUGE_PAGES
 DEVICES_SUFFIX: Final = ".deviceclass.resource.k8s.io/devices"
+CLAIMS_SUFFIX: Final = ".resourceclass.node.k8s.io/resourceclaims"
 STORAGE_CLASS: Final = ".storageclass.storage.k8s.io/"
 IMPLICIT: Final = REQUESTS + resource.limits.IMPLICIT_EXTENDED_RESOURCE_PREFIX
 
@@ -51,6 +54,8 @@ def sources(name: str) -> tuple[Source, ...]:
         return (Source(group, plural),) if plural else ()
     if name in CLASSIC:
         return (Source("", name),)
+    if name == CLAIMS.plural or name.endswith(CLAIMS_SUFFIX):
+        return (CLAIMS,)
     if name in ("services.nodeports", "services.loadbalancers"):
         return (SERVICES,)
     if name == "requests.storage" or STORAGE_CLASS in name:

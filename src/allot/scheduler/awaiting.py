@@ -13,7 +13,8 @@ Why nothing is missed
 
 import asyncio
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
 
 from allot.api import Object, errors
@@ -44,7 +45,7 @@ class Late(NamedTuple):
 class Awaiting:
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._waits: dict[Subject, list[_Wait]] = {}
+        self._waits: dict[Subject, list[Listener]] = {}
 
     def hear(self, what: ResourceId, change: Change) -> None:
         if not self._waits:
@@ -61,26 +62,27 @@ class Awaiting:
     ) -> T | Late:
         """What the judge says of these objects, as soon as it says anything. What it raises ends the
         waiting too. A time without end is `math.inf`."""
-        wait, deadline_s = _Wait(), _deadline_s(timeout_s)
-        listened_to = tuple(subjects)
-        for subject in listened_to:
-            self._waits.setdefault(subject, []).append(wait)
+        deadline_s = _deadline_s(timeout_s)
+        with self.listening(subjects) as wait:
+            await self.ask(wait)
+            return await wait.until(judge, deadline_s)
+
+    @contextmanager
+    def listening(self, subjects: Iterable[Subject]) -> "Iterator[Listener]":
+        """Hear of these objects from now on. How they are to begin with the listener must be told (`ask`)."""
+        listener = Listener(subjects)
+        for subject in listener.subjects:
+            self._waits.setdefault(subject, []).append(listener)
         try:
-            for subject in listened_to:
-                wait.answer(subject, await self._read(subject))
-            while True:
-                wait.woken.clear()
-                found = judge(wait.known)
-                if found is not None:
-                    return found
-                try:
-                    async with asyncio.timeout_at(deadline_s):
-                        await wait.woken.wait()
-                except TimeoutError:
-                    return Late(wait.known)
+            yield listener
         finally:
-            for subject in listened_to:
-                self._leave(subject, wait)
+            for subject in listener.subjects:
+                self._leave(subject, listener)
+
+    async def ask(self, listener: "Listener") -> None:
+        """How its objects are by the word of the server."""
+        for subject in listener.subjects:
+            listener.answer(subject, await self._read(subject))
 
     async def _read(self, subject: Subject) -> Object | None:
         what, key = subject
@@ -90,18 +92,34 @@ class Awaiting:
         except errors.NotFound:
             return None
 
-    def _leave(self, subject: Subject, wait: "_Wait") -> None:
+    def _leave(self, subject: Subject, wait: "Listener") -> None:
         waits = self._waits[subject]
         waits.remove(wait)
         if not waits:
             del self._waits[subject]
 
 
-class _Wait:
-    def __init__(self) -> None:
+class Listener:
+    """Some objects, as last heard of."""
+
+    def __init__(self, subjects: Iterable[Subject]) -> None:
+        self.subjects = tuple(subjects)
         self.known: dict[Subject, Object | None] = {}
         self.woken = asyncio.Event()
         self._gone: set[str] = set()  # by uid
+
+    async def until(self, judge: Callable[[Known], T | None], deadline_s: float | None) -> T | Late:
+        """`deadline_s` is a moment of the event loop's clock."""
+        while True:
+            self.woken.clear()
+            found = judge(self.known)
+            if found is not None:
+                return found
+            try:
+                async with asyncio.timeout_at(deadline_s):
+                    await self.woken.wait()
+            except TimeoutError:
+                return Late(self.known)
 
     def answer(self, subject: Subject, object: Object | None) -> None:
         """What the server says, which may have been overtaken by news."""

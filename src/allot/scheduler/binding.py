@@ -8,11 +8,15 @@ Where it sits
 Where the server has transactions, all of it is one request (`placing`). Else, and where devices
 must be made ready in between:
 
+Before either, where drivers are to allocate classic claims, they are asked and waited for; the pod's
+room and devices stay held meanwhile.
+
 The order (upstream's PreBind)
     for each claim         the finalizer, then allocation and reservation in one write
     extended resources     the claim is created first, and the pod's status names it
     binding conditions     the devices are waited for
     the binding            the pod gets its node
+    the PodScheduling      goes, if there was one
 
 What it promises
     BIND2  A pod is bound only when all its claims are allocated, reserved for it and ready (P1).
@@ -42,10 +46,13 @@ from .claiming import RETRY_FIRST_S, RETRY_LONGEST_S, UNKNOWN, ClaimWriter, Outd
 from .cycle import Placed
 from .extended import DeviceRequests
 from .mirror import CLAIMS
+from .negotiation import Negotiated, Negotiating, Silent, Unwilling, WaitsForDrivers
+from .negotiation_writes import TalkWriter
 from .placing import BoundElsewhere, NotTogether, Placing
 from .pod import PodInfo
 from .readiness import Readiness, awaited, left_s, readiness, unready
-from .writes import AllocateClaim, CreateExtendedClaim, KeepExtendedClaim, ReserveClaim
+from .settings import DRIVER_TIMEOUT_S
+from .writes import AllocateClaim, CreateExtendedClaim, EndTalk, KeepExtendedClaim, Negotiate, ReserveClaim
 
 log = logging.getLogger(__name__)
 
@@ -99,6 +106,7 @@ class Failed:
     placed: Placed
     error: str
     is_outdated: bool = False  # a claim was not as it was decided on; how it is now has been told
+    is_mistake: bool = True  # else drivers said no, or nothing, as they may
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +116,17 @@ class BoundByAnother:
     placed: Placed
 
 
-Report = ClaimWritten | WaitsForDevices | Waited | ExtendedClaim | Bound | Failed | BoundByAnother
+Report = (
+    ClaimWritten
+    | WaitsForDevices
+    | WaitsForDrivers
+    | Negotiated
+    | Waited
+    | ExtendedClaim
+    | Bound
+    | Failed
+    | BoundByAnother
+)
 
 
 class Binder:
@@ -120,6 +138,7 @@ class Binder:
         awaiting: Awaiting,
         *,
         binding_timeout_s: float,
+        driver_timeout_s: float = DRIVER_TIMEOUT_S,
     ) -> None:
         self._pods = client.resource("", "v1", "pods")
         self._clock = clock
@@ -127,7 +146,9 @@ class Binder:
         self._report = report
         self._binding_timeout_s = binding_timeout_s
         self.claims = ClaimWriter(client, clock, lambda claim: report(ClaimWritten(claim)))
-        self._placing = Placing(client, self.claims)
+        self.talks = TalkWriter(client)
+        self._placing = Placing(client, self.claims, self.talks)
+        self._negotiating = Negotiating(clock, awaiting, self.talks, report, driver_timeout_s)
 
     async def bind(self, placed: Placed) -> None:
         """Make the writes. Reports how it ended, whatever happens: a pod of which nothing is heard would wait
@@ -141,34 +162,37 @@ class Binder:
             self._report(Failed(placed, f"internal error: {bug!r}"))
 
     async def _attempt(self, placed: Placed) -> None:
-        made: list[ClaimInfo] = []
+        made = _listed_before(placed)
         try:
-            if not await self._place(placed):
-                await self._prepare(placed, made)
-                await self._bind(placed)
+            whole = await self._negotiating.settled(placed, made)
+            if not await self._place(whole):
+                await self._prepare(whole, made)
+                await self._bind(whole)
+                await self._end_talk(whole)
         except BoundElsewhere as other:
             log.info("pod %s was not bound to %s: %s", placed.state.pod.key, placed.node, other)
             self._report(BoundByAnother(placed))
         except (Refusal, errors.ApiError) as refused:
             level = level_of(refused, logging.INFO)
             log.log(level, "pod %s was not bound to %s: %s", placed.state.pod.key, placed.node, refused)
-            await self._give_up(placed, made, str(refused), is_outdated=isinstance(refused, Outdated))
+            await self._give_up(placed, made, refused)
         except InvariantBroken:
             raise
         except Exception as bug:  # perhaps one that only this pod meets: the others must not wait for it
             log.exception("binding %s failed in an unforeseen way", placed.state.pod.key)
-            await self._give_up(placed, made, f"internal error: {bug!r}")
+            await self._give_up(placed, made, Refusal(f"internal error: {bug!r}"))
         else:
             self._report(Bound(placed))
 
     async def _give_up(
-        self, placed: Placed, made: Sequence[ClaimInfo], why: str, *, is_outdated: bool = False
+        self, placed: Placed, made: Sequence[ClaimInfo], why: Refusal | errors.ApiError
     ) -> None:
         if await self._node_of(placed.state.pod):
             self._report(BoundByAnother(placed))
             return
         await self._take_back(placed.state.pod, made)
-        self._report(Failed(placed, why, is_outdated))
+        is_mistake = not isinstance(why, Unwilling | Silent)
+        self._report(Failed(placed, str(why), isinstance(why, Outdated), is_mistake))
 
     async def require_unbound(self, pod: PodInfo) -> None:
         """Raises Refusal, or an ApiError, unless the server says that the pod waits for a node. A watch
@@ -219,6 +243,10 @@ class Binder:
                     (made if is_ours else found).append(reserved)
                 case CreateExtendedClaim():
                     await self._serve_extended(pod, write, made)
+                case Negotiate():
+                    raise InvariantBroken("BIND2: drivers are waited for before anything is written")
+                case EndTalk():
+                    pass  # after the binding
                 case KeepExtendedClaim(claim, devices):
                     made.append(await self.claims.keep_extended(pod, claim))  # or it goes, with the others
                     await self._name_extended(pod, claim, devices)
@@ -302,6 +330,16 @@ class Binder:
             await asyncio.sleep(wait_s)
             wait_s = min(wait_s * 2, RETRY_LONGEST_S)
 
+    async def _end_talk(self, placed: Placed) -> None:
+        """The pod has its node. What cannot be removed now is found and removed later (P5)."""
+        for write in placed.writes:
+            if isinstance(write, EndTalk):
+                try:
+                    await self.talks.end(write.talk)
+                except errors.ApiError as refused:
+                    level = level_of(refused, logging.WARNING)
+                    log.log(level, "podscheduling %s stays for now: %s", write.talk.key, refused)
+
     async def _take_back(self, pod: PodInfo, made: Sequence[ClaimInfo]) -> None:
         """BIND3. What cannot be taken back now is taken back by the claim controller, or the next attempt."""
         for claim in made:
@@ -321,6 +359,13 @@ class Binder:
                 Exception
             ):  # what somebody wrote into the claim cannot be read: the pod must not wait for it
                 log.exception("claim %s stays reserved for %s", claim.key, pod.key)
+
+
+def _listed_before(placed: Placed) -> list[ClaimInfo]:
+    """Classic claims that list the pod already: its driver did that, or an attempt before this one. Whoever
+    it was, a pod that is not bound keeps none of them (UNRSV-01)."""
+    reserved = (write.claim for write in placed.writes if isinstance(write, ReserveClaim))
+    return [one for one in reserved if one.is_classic and one.is_reserved_for(placed.state.pod.uid)]
 
 
 def _still_held(claim: Object | None, uid: str, pod: PodInfo) -> ClaimInfo:

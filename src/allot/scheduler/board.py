@@ -77,6 +77,9 @@ class Board:
     def looked_at(self) -> int:
         return len(self._ranks) + len(self._rejections)
 
+    def takes(self, name: str) -> bool:
+        return name in self._ranks
+
     def refresh(self, snapshot: Snapshot, watch: Stopwatch | None = None) -> Generator[None, None, None]:
         """Look at the nodes that moved. Pauses now and then (BOARD3)."""
         self._watch = watch if watch is not None and watch.is_running else None

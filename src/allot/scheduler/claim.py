@@ -6,7 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from allot.allocation import DeviceId, Taken
-from allot.api import Object, resource
+from allot.api import Object, classic, resource
 from allot.informers import Key
 
 
@@ -29,6 +29,15 @@ class ClaimInfo(msgspec.Struct, frozen=True, eq=False, gc=False):
         return bool(self.view.metadata.deletion_timestamp)
 
     @property
+    def is_classic(self) -> bool:
+        """Whether its driver allocates it (KEP-3063), and not the scheduler."""
+        return self.view.spec.resource_class_name != ""  # `shape.is_classic`, asked of every claim
+
+    @property
+    def is_to_be_deallocated(self) -> bool:
+        return self.view.status.deallocation_requested
+
+    @property
     def reserved_for(self) -> tuple[resource.ResourceClaimConsumerReference, ...]:
         return self.view.status.reserved_for
 
@@ -42,6 +51,17 @@ class ClaimInfo(msgspec.Struct, frozen=True, eq=False, gc=False):
         """Everybody else who is listed as a user, in words: pods by name, others with their resource."""
         others = (one for one in self.reserved_for if one.uid != uid)
         return tuple(one.name if one.resource == "pods" else f"{one.resource}/{one.name}" for one in others)
+
+    @property
+    def users_max(self) -> int:
+        if not self.is_classic:
+            return resource.limits.RESERVED_FOR_MAX
+        is_shareable = self.allocation is not None and self.allocation.shareable
+        return classic.limits.RESERVED_FOR_MAX if is_shareable else 1
+
+    def is_closed_to(self, uid: str) -> bool:
+        """Whether others have so much of it that a pod cannot use it besides them."""
+        return len(self.reserved_for) >= self.users_max and not self.is_reserved_for(uid)
 
     # -- as it would be; the object stays what the server said ------------------------------------
 

@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from allot.api import Object, age, errors, resource
+from allot.api import Object, age, classic, errors, resource
 from allot.base import Clock
 from allot.client import Client
 
@@ -59,6 +59,7 @@ class ClaimWriter:
         """`written` is told every answer, and what was found instead of what was decided on. It may
         be newer than what a watch has told."""
         self._claims = client.resource(resource.limits.GROUP, "v1", "resourceclaims")
+        self._classic = client.resource(resource.limits.GROUP, classic.limits.VERSION, "resourceclaims")
         self._clock = clock
         self._written = written
         self._turns: dict[str, _Turn] = {}  # by claim uid
@@ -172,8 +173,13 @@ class ClaimWriter:
             if any(one.uid != pod.uid for one in view.status.reserved_for):
                 return now
             if view.status.allocation is not None:
-                is_ours = lifecycle.of(view).gives_back is lifecycle.Ending.CLEAR
-                return await self._clear(now) if is_ours else now
+                match lifecycle.of(view).gives_back:
+                    case lifecycle.Ending.CLEAR:
+                        return await self._clear(now)
+                    case lifecycle.Ending.REQUEST:
+                        return await self._request_deallocation(now)
+                    case _:
+                        return now
             return await self._unprotect(now) if lifecycle.is_protected(view) else now
 
         await self._write(claim, attempt, gives_back=True)
@@ -236,6 +242,18 @@ class ClaimWriter:
 
     async def read(self, claim: ClaimInfo) -> ClaimInfo:
         return ClaimInfo.of(await insist(lambda: self._claims.get(claim.key.name, claim.key.namespace)))
+
+    async def _request_deallocation(self, claim: Object) -> Object:
+        """Of its driver, and the pod leaves in the same write (C10). Its members can be written in their own
+        version alone; the claim is read in ours."""
+        if claim.view(resource.ResourceClaim).status.deallocation_requested:
+            return claim
+        body = {
+            "metadata": {"uid": claim.uid, "resourceVersion": claim.resource_version},
+            "status": {"deallocationRequested": True, "reservedFor": None},
+        }
+        await self._classic.patch(claim.name, body, claim.namespace, subresource="status")
+        return await insist(lambda: self._claims.get(claim.name, claim.namespace))
 
     # -- how a write is made --------------------------------------------------------------------
 
@@ -331,13 +349,25 @@ def reservation(pod: PodInfo, now: Object, decided_on: ClaimInfo) -> list[dict[s
     if status.allocation is None or status.allocation != decided_on.allocation:
         raise Outdated(f"claim {now.name} no longer has the devices that it had")
     _require_usable(now, pod)
-    return None if _is_reserved(status, pod) else [*_reserved(now), _consumer(pod)]
+    if _is_reserved(status, pod):
+        return None
+    if decided_on.is_classic:
+        _require_open(ClaimInfo.of(now), pod)
+    return [*_reserved(now), _consumer(pod)]
 
 
 def _require_usable(claim: Object, pod: PodInfo) -> None:
     """Somebody may have made it over to another pod since it was decided on."""
     if owner := other_owner(claim.view(resource.ResourceClaim), pod.uid):
         raise Outdated(f"claim {claim.name} was made for pod {owner} and is used by it alone")
+
+
+def _require_open(claim: ClaimInfo, pod: PodInfo) -> None:
+    """Few may use a classic claim, often one alone, and none while its driver takes it back."""
+    if claim.is_to_be_deallocated:
+        raise Outdated(f"claim {claim.key.name} is being deallocated")
+    if claim.is_closed_to(pod.uid):
+        raise Outdated(f"claim {claim.key.name} is used by {', '.join(claim.users_besides(pod.uid))}")
 
 
 def _consumer(pod: PodInfo) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The device classes of one moment, by name; and when what they say was last different.
+"""The classes of one kind at one moment, by name; and when what they say was last different.
 
 What it promises
     CLASS1  `revision` of a name is another number whenever what the name stands for has become
@@ -10,23 +10,34 @@ Answers that were worked out from some classes are good while the revisions of t
 what they were. So a class that changes costs those who asked for it, and nobody else.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Protocol, TypeVar
 
-from allot.api import resource
+from allot.api import meta
 from allot.base import Overlay
 
 NEVER = 0
 """The revision of a name that nobody has said anything about."""
 
 
-class Classes(Mapping[str, resource.DeviceClass]):
-    def __init__(self) -> None:
-        self._known: Overlay[str, resource.DeviceClass] = Overlay()
+class Named(Protocol):
+    @property
+    def metadata(self) -> meta.ObjectMeta: ...
+
+
+C = TypeVar("C", bound=Named)
+
+
+class Classes(Mapping[str, C]):
+    def __init__(self, meaning: Callable[[C], object]) -> None:
+        """`meaning` is what a class says, of all that it has."""
+        self._meaning = meaning
+        self._known: Overlay[str, C] = Overlay()
         self._revisions: Overlay[str, int] = Overlay()  # by name of a class or of an extended resource
         self._count = NEVER
 
-    def fork(self) -> "Classes":
-        child = Classes()
+    def fork(self) -> "Classes[C]":
+        child = Classes(self._meaning)
         child._known = self._known.fork()
         child._revisions = self._revisions.fork()
         child._count = self._count
@@ -40,7 +51,7 @@ class Classes(Mapping[str, resource.DeviceClass]):
     def revisions(self, names: Iterable[str]) -> dict[str, int]:
         return {name: self.revision(name) for name in names}
 
-    def __getitem__(self, name: str) -> resource.DeviceClass:
+    def __getitem__(self, name: str) -> C:
         found = self._known.get(name)
         if found is None:
             raise KeyError(name)
@@ -54,11 +65,11 @@ class Classes(Mapping[str, resource.DeviceClass]):
 
     # -- hearing --------------------------------------------------------------------------------
 
-    def put(self, view: resource.DeviceClass) -> None:
+    def put(self, view: C) -> None:
         name = view.metadata.name
         before = self._known.get(name)
         self._known.set(name, view)
-        if before is None or before.spec != view.spec:
+        if before is None or self._meaning(before) != self._meaning(view):
             self.revise(name)
 
     def drop(self, name: str) -> None:

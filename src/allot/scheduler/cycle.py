@@ -2,7 +2,7 @@
 
     sign       what decides where the pod fits; a plugin may say at once that it cannot
     board      what is known of every node for that signature, brought up to date
-    choose     the best node, on which `reserve` then holds what the pod needs
+    choose     the best node that nobody vetoes for this pod, on which `reserve` then holds what it needs
     or else    `post_filter`: what would make room; and why every node said no
 
 A cycle is a generator: it yields wherever others may have their turn on the event
@@ -36,6 +36,8 @@ from .framework import (
     SignPlugin,
     TellPlugin,
     Tier,
+    Veto,
+    VetoPlugin,
 )
 from .node import NodeInfo
 from .pod import PodInfo
@@ -70,6 +72,7 @@ class Unplaced:
 
 
 Outcome = Placed | Unplaced
+NOBODY: Mapping[str, Rejection] = {}
 Aside = Callable[[], None]
 """Work that takes long and changes nothing: it may be done in another thread while the cycle pauses."""
 
@@ -80,6 +83,7 @@ class Cycle:
         self._signs = [one for one in plugins if isinstance(one, SignPlugin)]
         self._filters = [one for one in plugins if isinstance(one, FilterPlugin)]
         self._scores = [one for one in plugins if isinstance(one, ScorePlugin)]
+        self._vetoes = [one for one in plugins if isinstance(one, VetoPlugin)]
         self._rescues = [one for one in plugins if isinstance(one, PostFilterPlugin)]
         self._reserves = [one for one in plugins if isinstance(one, ReservePlugin)]
         self._tells = [one for one in plugins if isinstance(one, TellPlugin)]
@@ -94,29 +98,65 @@ class Cycle:
         self._watch.begin_cycle()
         signature = self.sign(state, snapshot)
         if isinstance(signature, Rejection):
-            group = (signature.plugin, signature.reason)
-            return (yield from self._unplaced(state, group, snapshot, Counter({signature: 0})))
+            alike = (signature.plugin, signature.reason)
+            return (yield from self._unplaced(state, alike, snapshot, Counter({signature: 0})))
         board = self._board(state, signature, snapshot)
         yield from board.refresh(snapshot, self._watch)
-        while board.order:
-            node = snapshot.node(board.order[0].node)
-            assert node is not None  # the board is up to date
-            held = self.reserve(state, node, snapshot)
-            if not isinstance(held, Rejection):
-                snapshot.place(state.pod, node.name)
-                return Placed(state, node.name, held)
-            board.reject(node.name, held)
+        state.fitting = board.order
+        veto = self.veto(state, snapshot)
+        refused: dict[str, Rejection] = {}
+        if veto is not None and board.takes(veto.first) and veto.refuses(veto.first) is None:
+            placed = self._try(state, board, veto.first, snapshot)
+            if placed is not None:
+                return placed
+        at = 0
+        while at < len(board.order):
+            name = board.order[at].node
+            if veto is not None and (why := veto.refuses(name)) is not None:
+                refused[name] = why  # it stays on the board: others were not refused (PLUGIN5)
+                at += 1
+                continue
+            placed = self._try(state, board, name, snapshot)
+            if placed is not None:
+                return placed
             yield None
-        placed = yield from self._look_harder(state, board, snapshot)
+        placed = yield from self._look_harder(state, board, snapshot, veto)
         if placed is not None:
             return placed
-        return (yield from self._unplaced(state, signature.parts, snapshot, Counter(board.reasons), board))
+        reasons = Counter(board.reasons)
+        group: Hashable = signature.parts
+        if refused:
+            reasons.update(refused.values())
+            group = (signature.parts, state.pod.uid)
+        return (yield from self._unplaced(state, group, snapshot, reasons, board, refused, veto))
+
+    def _try(self, state: CycleState, board: Board, name: str, snapshot: Snapshot) -> Placed | None:
+        node = snapshot.node(name)
+        assert node is not None  # the board is up to date
+        held = self.reserve(state, node, snapshot)
+        if isinstance(held, Rejection):
+            board.reject(name, held)
+            return None
+        snapshot.place(state.pod, name)
+        return Placed(state, name, held)
+
+    def veto(self, state: CycleState, snapshot: Snapshot) -> Veto | None:
+        """What was said about a signed pod alone (PLUGIN5); the first plugin that has heard of something."""
+        for plugin in self._vetoes:
+            said = plugin.veto(state, snapshot)
+            if said is not None:
+                return said
+        return None
 
     def _look_harder(
-        self, state: CycleState, board: Board, snapshot: Snapshot
+        self, state: CycleState, board: Board, snapshot: Snapshot, veto: Veto | None
     ) -> Generator[Aside | None, None, Placed | None]:
         """Nothing fits for certain: some nodes that were too hard to decide get more time (P2)."""
-        undecided = [name for name, why in board.rejections.items() if why.undecided]
+        undecided = [
+            name
+            for name, why in board.rejections.items()
+            if why.undecided and (veto is None or veto.refuses(name) is None)
+        ]
         if not undecided:
             return None
         closer = CycleState(state.pod, state.now, state.read, thorough=True)
@@ -201,11 +241,16 @@ class Cycle:
         snapshot: Snapshot,
         reasons: Counter[Rejection],
         board: Board | None = None,
+        refused: Mapping[str, Rejection] = NOBODY,
+        veto: Veto | None = None,
     ) -> Generator[None, None, Unplaced]:
         nodes = sum(1 for _ in snapshot.node_names())
         if board is not None and nodes > board.looked_at:  # the rest is not where its claims are, or the pod
             reasons[NOT_ASKED] = nodes - board.looked_at
         rejections = tuple(board.rejections.items()) if board is not None else ()
+        if veto is not None:  # a node that is refused is no place to make room on
+            rejections = tuple((name, _last_word(veto, name, why)) for name, why in rejections)
+            rejections += tuple(refused.items())
         remedy: Remedy | None = None
         for plugin in self._rescues:
             asking = plugin.post_filter(state, snapshot, rejections)
@@ -246,6 +291,11 @@ class _Look:
 
 UNDECIDED_MAX = 4
 NOT_ASKED = Rejection("", "node(s) are not where the pod or its claims can be")
+
+
+def _last_word(veto: Veto, name: str, why: Rejection) -> Rejection:
+    said = veto.refuses(name)
+    return why if said is None or said.unanswered else said
 
 
 def said(sentences: Sequence[Sentence], snapshot: Snapshot) -> str:

@@ -122,9 +122,14 @@ class Explainer:
         """A node was found, and then something went wrong."""
         self._say(pod, FAILED, error, 0.0)
 
-    def awaits(self, pod: PodInfo, what: str) -> None:
-        """A node was found, and its devices must be made ready first. No event says that it failed."""
-        self._say(pod, AWAITED, what, 0.0)
+    def refused(self, pod: PodInfo, why: str) -> None:
+        """A node was found, and a driver would not have it or did not answer. Most often the next one is
+        found in a moment."""
+        self._say(pod, UNSCHEDULABLE, why, BLINK_S)
+
+    def awaits(self, pod: PodInfo, what: str, after_s: float = 0.0) -> None:
+        """A node was found, and a driver has something to do first. No event says that it failed."""
+        self._say(pod, AWAITED, what, after_s)
 
     def gated(self, pod: PodInfo, why: str) -> None:
         """The pod cannot be tried yet. Most often that is over in a moment."""

@@ -12,6 +12,7 @@ Where it sits
         PreFilter    a check of nodes, made for a signature   once a signature
         Filter       that check, on one node                  once a signature and state of a node
         Score        a rating of the nodes that pass          likewise
+        Veto         what somebody said about this pod alone  one pod (not upstream's)
         PostFilter   nothing fits: what could be done?        one pod
         Tell         and why, in a sentence (not upstream's)   one pod
         Reserve      hold what was chosen                     one pod
@@ -23,6 +24,8 @@ What a plugin promises
              change for a node only when `Snapshot.moved_since` names that node.
     PLUGIN3  A rejection of a node is `resolvable` when fewer pods on it could change the answer.
     PLUGIN4  What `reserve` holds, `unreserve` gives back, however far the binding came.
+    PLUGIN5  What holds for one pod alone is a veto: asked for once a cycle, applied to the nodes that
+             fit, and never kept on a board.
 """
 
 from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
@@ -37,6 +40,7 @@ from .node import NodeInfo
 from .pod import PodInfo
 
 if TYPE_CHECKING:
+    from .board import Rank
     from .snapshot import Snapshot
     from .writes import Remedy, Write
 
@@ -56,6 +60,7 @@ class Event(Enum):
     SLICE_CHANGED = "devices were published"
     CLASS_CHANGED = "a device class was created or changed"
     TAINT_RULE_CHANGED = "a device taint rule changed"
+    DRIVER_ANSWERED = "a driver said something about the pod itself"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,7 @@ class Rejection:
     reason: str  # counted over nodes: the same words for the same cause
     resolvable: bool = False
     undecided: bool = False  # the search gave up: it may fit all the same
+    unanswered: bool = False  # somebody is still to say: it may fit all the same
 
 
 class Tier(IntEnum):
@@ -94,6 +100,14 @@ class Checks:
     nodes: frozenset[str] | None = None  # only these can pass; None: any
 
 
+@dataclass(frozen=True, slots=True)
+class Veto:
+    """What somebody said about one pod (PLUGIN5)."""
+
+    refuses: Callable[[str], Rejection | None]  # by node
+    first: str = ""  # the node to be tried before others
+
+
 @dataclass(slots=True)
 class CycleState:
     """What the plugins know in one cycle, by plugin name."""
@@ -106,6 +120,8 @@ class CycleState:
     classes: dict[str, int] = field(default_factory=dict)
     """Part of its signature, named by whoever signs: the classes and extended resources, by name, that
     checks and ratings are made from, each with its revision (`Classes.revision`)."""
+    fitting: Sequence["Rank"] = ()
+    """The nodes that take pods of its signature, best first: a view of the board, for while one is chosen."""
 
 
 class Signature(NamedTuple):
@@ -152,6 +168,12 @@ class ScorePlugin(SignPlugin, Protocol):
 
     def pre_score(self, state: CycleState, snapshot: "Snapshot") -> Rate | None:
         """The rating for this signature; None when the plugin has nothing to say about it."""
+
+
+@runtime_checkable
+class VetoPlugin(Plugin, Protocol):
+    def veto(self, state: CycleState, snapshot: "Snapshot") -> Veto | None:
+        """What was said about this pod, if anything was."""
 
 
 @runtime_checkable

@@ -20,7 +20,20 @@ from allot.informers import Key, ResourceId, SetAside, Updated
 from .cycle import Cycle
 from .extended import owner_of
 from .framework import Event
-from .mirror import CLAIMS, PODS, ROOM_FREED, Heard, Mirror, News, Noticed, PodMisread, PodTold, Stands
+from .mirror import (
+    CLAIMS,
+    PODS,
+    ROOM_FREED,
+    Answered,
+    Heard,
+    Mirror,
+    News,
+    Noticed,
+    PodMisread,
+    PodTold,
+    Stands,
+    TalkedOut,
+)
 from .pod import PodInfo
 from .queue import Queue, Where
 from .snapshot import Snapshot
@@ -37,9 +50,11 @@ class Intake:
         names: Iterable[str],
         gated: Callable[[PodInfo, str | None], None] = lambda pod, why: None,
         misread: Callable[[Object, str], None] = lambda pod, why: None,
+        talked_out: Callable[[Key], None] = lambda key: None,
     ) -> None:
         """`gated` is told why a pod cannot be tried, and with None that nothing is in its way any more;
-        `misread` is told of a pod that cannot be read."""
+        `misread` is told of a pod that cannot be read, `talked_out` of a talk that has lost its purpose."""
+        self._tell_talked_out = talked_out
         self._tell_gated = gated
         self._tell_misread = misread
         self._snapshot = snapshot
@@ -70,6 +85,10 @@ class Intake:
                     self._pod(pod, stands, now_s)
                 case PodMisread(uid):
                     self._queue.remove(uid, now_s)
+                case Answered(uid):
+                    self._queue.happened_to(uid, Event.DRIVER_ANSWERED, now_s)
+                case TalkedOut(key):
+                    self._tell_talked_out(key)
                 case _:
                     assert_never(one)
 

@@ -15,7 +15,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from dataclasses import dataclass
 from typing import Any, TypeVar, assert_never
 
-from allot.allocation import Features
 from allot.api import Gates, Object, errors
 from allot.base import Clock, Ids, InvariantBroken, Metrics
 from allot.client import Client, level_of
@@ -28,6 +27,7 @@ from allot.informers import (
     Events,
     Handler,
     Informers,
+    Key,
     ResourceId,
     Telemetry,
     lead_forever,
@@ -49,17 +49,29 @@ from .binding import (
 from .claiming import Refusal
 from .cycle import Aside, Cycle, Outcome, Placed, Unplaced
 from .evicting import Evictor
-from .explaining import Explainer
+from .explaining import PATIENCE_S, Explainer
 from .framework import CycleState
 from .intake import Intake
-from .mirror import SOURCES, News
+from .mirror import News
+from .negotiation import Negotiated, WaitsForDrivers
 from .pod import PodInfo
 from .queue import Queue, Queued
+from .rights import readable
 from .settings import Settings
-from .snapshot import Snapshot
+from .snapshot import snapshot_for
+from .sweeping import Sweeping
 from .telemetry import SchedulerMetrics, plugin_times
 from .timing import Stopwatch
-from .writes import Deallocate, DeleteClaim, Preempt, RoomMaking, SearchOn
+from .writes import (
+    AskDrivers,
+    AwaitDrivers,
+    Deallocate,
+    DeleteClaim,
+    LeaveClaims,
+    Preempt,
+    RoomMaking,
+    SearchOn,
+)
 
 log = logging.getLogger(__name__)
 
@@ -110,7 +122,7 @@ async def run(
     that is there has been read and taken in anew, and the next pod is placed at once.
     """
     informers = dependencies.informers
-    warm = [informers.use(what) for what in SOURCES]
+    warm = [informers.use(what) for what in await readable(dependencies.client)]
 
     async def term() -> None:
         await Scheduler(dependencies, settings or Settings()).run(leading)
@@ -132,17 +144,22 @@ class Scheduler:
 
     def __init__(self, dependencies: Dependencies, settings: Settings) -> None:
         self._clock = dependencies.clock
+        self._client = dependencies.client
         self._aside = dependencies.aside
         self._informers = dependencies.informers
-        self.snapshot = Snapshot(
-            Features.from_gates(dependencies.gates), extended=dependencies.gates["DRAExtendedResource"]
-        )
+        self.snapshot = snapshot_for(dependencies.gates)
         asked = plugins.default(dependencies.ids, settings)
         watch = Stopwatch(self._clock.monotonic_s, plugin_times(dependencies.metrics))
         self.cycle = Cycle(asked, watch)
         self.queue = Queue(plugins.events(asked))
         self.intake = Intake(
-            self.snapshot, self.queue, self.cycle, settings.names, self._gated, self._misread
+            self.snapshot,
+            self.queue,
+            self.cycle,
+            settings.names,
+            self._gated,
+            self._misread,
+            self._talked_out,
         )
         self._box: deque[News | Report | RoomMade] = deque()
         self._woken = asyncio.Event()
@@ -153,6 +170,10 @@ class Scheduler:
             self._put,
             self._awaiting,
             binding_timeout_s=settings.binding_timeout_s,
+            driver_timeout_s=settings.driver_timeout_s,
+        )
+        self._sweeping = Sweeping(
+            dependencies.client, self.snapshot, settings.names, self._clock, dependencies.telemetry
         )
         self._events = Events(
             dependencies.client,
@@ -171,10 +192,10 @@ class Scheduler:
         )
         self._evictor = Evictor(dependencies.client, self._clock, self._events)
         self._acting: set[asyncio.Task[None]] = set()
-        self._patient: set[str] = set()  # pods, by uid, whose binding waits for devices to be made ready
+        self._patient: set[str] = set()  # pods, by uid, whose binding waits for a driver
 
     async def run(self, leading: Callable[[], None] = lambda: None) -> None:
-        used = [self._informers.use(what) for what in SOURCES]
+        used = [self._informers.use(what) for what in await readable(self._client)]
         stops = [one.handle(self._listener(one.what)) for one in used]
         try:
             await self._informers.refresh(*used)
@@ -183,6 +204,7 @@ class Scheduler:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._events.run(), name="scheduler events")
                 group.create_task(self._explainer.run(), name="scheduler explanations")
+                group.create_task(self._sweeping.run(), name="scheduler podschedulings")
                 await self._decide(group)
         finally:
             for stop in stops:
@@ -234,11 +256,11 @@ class Scheduler:
             self._act(group, self._binder.bind(outcome), f"bind {pod.key}")
             return
         match outcome.remedy:
-            case None:
+            case None | AwaitDrivers():
                 self._failed(outcome)
             case SearchOn():
                 self._failed(outcome, is_error=True)
-            case Deallocate() | DeleteClaim() | Preempt() as remedy:
+            case Deallocate() | DeleteClaim() | LeaveClaims() | AskDrivers() | Preempt() as remedy:
                 self._act(group, self._make_room(outcome, remedy), f"room for {pod.key}")
             case _:
                 assert_never(outcome.remedy)
@@ -281,6 +303,12 @@ class Scheduler:
                 case DeleteClaim(claim):
                     await self._binder.require_unbound(pod)
                     await self._binder.claims.delete_extended(pod, claim)
+                case LeaveClaims(claims):
+                    await self._binder.require_unbound(pod)
+                    for claim in claims:
+                        await self._binder.claims.release(pod, claim)
+                case AskDrivers(nodes, talk):
+                    await self._binder.talks.ask(pod, talk, nodes)
                 case Preempt(node, victims):
                     await self._evictor.evict(pod, node, victims)
                 case _:
@@ -338,9 +366,12 @@ class Scheduler:
                 self.intake.claim(claim, now_s)
             case Bound(placed):
                 self._bound(placed)
-            case Failed(placed, error, is_outdated):
+            case Failed(placed, error, is_outdated, is_mistake):
                 if self._not_bound(placed, is_error=not is_outdated):
-                    self._explainer.failed(placed.state.pod, f"binding to {placed.node} failed: {error}")
+                    if is_mistake:
+                        self._explainer.failed(placed.state.pod, f"binding to {placed.node} failed: {error}")
+                    else:
+                        self._explainer.refused(placed.state.pod, f"not placed on {placed.node}: {error}")
             case BoundByAnother(placed):
                 self._not_bound(placed)
             case WaitsForDevices(placed, claims):
@@ -349,6 +380,11 @@ class Scheduler:
                 self._events.record(pod.object, NORMAL, "BindingConditionsPending", message)
                 self._explainer.awaits(pod, news.text)
                 self._patient.add(pod.uid)
+            case WaitsForDrivers(placed):
+                self._explainer.awaits(placed.state.pod, news.text, PATIENCE_S)
+                self._patient.add(placed.state.pod.uid)
+            case Negotiated():
+                self._metrics.negotiated(news)
             case Waited():
                 self._metrics.waited(news)
             case ExtendedClaim(created):
@@ -367,6 +403,9 @@ class Scheduler:
             self._explainer.forget(pod.uid)
         else:
             self._explainer.gated(pod, why)
+
+    def _talked_out(self, key: Key) -> None:
+        self._sweeping.add(key)
 
     def _misread(self, pod: Object, why: str) -> None:
         """Nobody knows what to write into its condition; an event needs its name only."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping
 from enum import Enum
 from typing import NamedTuple, Protocol
 
-from allot.api import Object, core, resource
+from allot.api import Object, classic, core, resource
 from allot.base import InvariantBroken
 from allot.informers import Added, Change, Deleted, Key, ResourceId
 
@@ -23,6 +23,7 @@ from .framework import Event
 from .node import NodeInfo
 from .pod import PodInfo
 from .snapshot import Snapshot
+from .talk import Talk
 
 GROUP = resource.limits.GROUP
 PODS = ResourceId("", "v1", "pods")
@@ -31,7 +32,13 @@ CLAIMS = ResourceId(GROUP, "v1", "resourceclaims")
 SLICES = ResourceId(GROUP, "v1", "resourceslices", namespaced=False)
 CLASSES = ResourceId(GROUP, "v1", "deviceclasses", namespaced=False)
 TAINT_RULES = ResourceId(GROUP, "v1", "devicetaintrules", namespaced=False)
+RESOURCE_CLASSES = ResourceId(GROUP, classic.limits.VERSION, "resourceclasses", namespaced=False)
+TALKS = ResourceId(GROUP, classic.limits.VERSION, "podschedulings")
 BUDGETS = ResourceId("policy", "v1", "poddisruptionbudgets")
+
+
+CLASSIC = (RESOURCE_CLASSES, TALKS)
+"""What is not followed where it may not be read (`rights`): pods without classic claims need none of it."""
 
 
 class News(NamedTuple):
@@ -69,7 +76,19 @@ class PodMisread(NamedTuple):
     uid: str
 
 
-Happened = Noticed | PodTold | PodMisread
+class Answered(NamedTuple):
+    """A driver said something about a pod."""
+
+    pod: str  # its uid
+
+
+class TalkedOut(NamedTuple):
+    """A PodScheduling is there, and its pod has its node or does not wait (P5)."""
+
+    key: Key
+
+
+Happened = Noticed | PodTold | PodMisread | Answered | TalkedOut
 Heard = tuple[Happened, ...]
 
 NOTHING: Heard = ()
@@ -129,6 +148,9 @@ class Mirror:
         self._reader.well(news.what, change.object)
         return happened
 
+    def is_waiting(self, uid: str) -> bool:
+        return self._waiting(uid) is not None
+
     def read_pod(self, object: Object) -> PodInfo:
         return PodInfo.of(object, self._waiting(object.uid) or self.snapshot.pod(object.uid))
 
@@ -150,6 +172,8 @@ def _put_pod(mirror: Mirror, change: Change) -> Heard:
     if pod.spec.node_name:
         freed = _keep_no_room(pod, snapshot)
         snapshot.place(pod, pod.spec.node_name)
+        if snapshot.talk_of(pod) is not None and pod.scheduler in mirror.names:
+            return (PodTold(pod, Stands.BOUND), *freed, TalkedOut(pod.key))
         return (PodTold(pod, Stands.BOUND), *freed)
     if snapshot.place_of(pod.uid) is not None:
         return (PodTold(pod, Stands.ON_ITS_WAY),)  # this was said before that was known (P4)
@@ -166,6 +190,8 @@ def _drop_pod(mirror: Mirror, object: Object) -> Heard:
 
 def _pod_over(pod: PodInfo, snapshot: Snapshot) -> Heard:
     told = (PodTold(pod, Stands.OVER), *_keep_no_room(pod, snapshot))
+    if snapshot.talk_of(pod) is not None:
+        told = (*told, TalkedOut(pod.key))
     if snapshot.remove(pod.uid) or (pod.spec.node_name and pod.is_deleting):
         snapshot.prospects.leave(pod.uid, pod.claims)
         return (*told, *POD_GONE)
@@ -274,6 +300,39 @@ def _drop_taint_rule(mirror: Mirror, object: Object) -> Heard:
     return TAINT_RULE_CHANGED
 
 
+# -- classic claims -------------------------------------------------------------------------------
+
+
+def _put_resource_class(mirror: Mirror, change: Change) -> Heard:
+    mirror.snapshot.resource_classes.put(change.object.view(classic.ResourceClass))
+    return CLASS_CHANGED
+
+
+def _drop_resource_class(mirror: Mirror, object: Object, is_gone: bool = True) -> Heard:
+    mirror.snapshot.resource_classes.drop(object.name)
+    return CLASS_CHANGED
+
+
+def _put_talk(mirror: Mirror, change: Change) -> Heard:
+    talk, snapshot = Talk.of(change.object), mirror.snapshot
+    before = snapshot.talk_at(talk.key)
+    snapshot.put_talk(talk)
+    pod = snapshot.pod(talk.pod)
+    if pod is not None and pod.spec.node_name:
+        return (TalkedOut(talk.key),) if pod.scheduler in mirror.names else NOTHING
+    if pod is None and mirror.names and not mirror.is_waiting(talk.pod):
+        return (TalkedOut(talk.key),)  # of a pod that has ended, perhaps: who sweeps asks
+    is_said = before is None or before.uid != talk.uid or before.answers != talk.answers
+    return (Answered(talk.pod),) if is_said and talk.pod else NOTHING
+
+
+def _drop_talk(mirror: Mirror, object: Object, is_gone: bool = True) -> Heard:
+    """What it said is not known any more: the pod may be tried where it was refused."""
+    known = mirror.snapshot.talk_at(Key.of(object))
+    mirror.snapshot.drop_talk(Key.of(object), object.uid)
+    return (Answered(known.pod),) if known is not None and known.uid == object.uid and known.pod else NOTHING
+
+
 # -- budgets --------------------------------------------------------------------------------------
 
 
@@ -299,6 +358,8 @@ SOURCES: Mapping[ResourceId, Source] = {
     NODES: Source(_put_node, _drop_node, _drop_node),
     SLICES: Source(_put_slice, _drop_slice, _drop_slice),
     TAINT_RULES: Source(_put_taint_rule, _drop_taint_rule, _keep),
+    RESOURCE_CLASSES: Source(_put_resource_class, _drop_resource_class, _drop_resource_class),
+    TALKS: Source(_put_talk, _drop_talk, _drop_talk),
     CLAIMS: Source(_put_claim, _drop_claim, _omit_claim),
     PODS: Source(_put_pod, _drop_pod, _omit_pod),
     BUDGETS: Source(_put_budget, _drop_budget, _keep),

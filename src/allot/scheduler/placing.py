@@ -1,8 +1,9 @@
 """A whole placement in one request, where the server has transactions.
 
-The claims protected, allocated and reserved, the claim for extended resources created, and the pod
-bound: all of it or nothing. `binding` needs five requests for that, with a crash point between any two;
-it does so on a server without transactions, and where devices must be made ready before the pod is bound.
+The claims protected, allocated and reserved, the claim for extended resources created, the pod bound
+and its PodScheduling gone: all of it or nothing. `binding` needs five requests for that, with a crash
+point between any two; it does so on a server without transactions, and where devices must be made ready
+before the pod is bound.
 
 What it promises
     PLACE1  Nothing is left behind by a placement that was refused: nothing of it was written.
@@ -12,7 +13,7 @@ What it promises
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from allot.api import Object, core, errors, resource
 from allot.client import Client, Write, member_of
@@ -31,8 +32,17 @@ from .claiming import (
     reservation,
 )
 from .cycle import Placed
+from .negotiation_writes import TalkWriter
 from .pod import PodInfo
-from .writes import AllocateClaim, CreateExtendedClaim, KeepExtendedClaim, ReserveClaim
+from .writes import (
+    AllocateClaim,
+    CreateExtendedClaim,
+    EndTalk,
+    KeepExtendedClaim,
+    Negotiate,
+    ReserveClaim,
+)
+from .writes import Write as Step
 
 
 class NotTogether(Exception):
@@ -57,11 +67,13 @@ class _Draft:
 
     writes: list[Write]
     claims: list[tuple[int, str]]
+    ending: int | None = None  # of them, the one with which the talk about the pod ends
 
 
 class Placing:
-    def __init__(self, client: Client, claims: ClaimWriter) -> None:
+    def __init__(self, client: Client, claims: ClaimWriter, talks: TalkWriter) -> None:
         self._client = client
+        self._talks = talks
         self._claims = claims
         self._claim_writes = client.resource(resource.limits.GROUP, "v1", "resourceclaims").writes
         self._pods = client.resource("", "v1", "pods")
@@ -91,10 +103,13 @@ class Placing:
                     self._claims.tell(claim.object)
                 raise
             try:
-                answers = await self._client.together(draft.writes)
+                answers = await self._client.gathered(draft.writes)
             except errors.ApiError as refused:
                 if member_of(refused) is None:
                     self._judge(refused)
+                elif member_of(refused) == draft.ending and not isinstance(refused, UNKNOWN):
+                    placed = _without_ending(placed)  # somebody was faster (STATE-08)
+                    continue
                 if isinstance(refused, UNKNOWN):
                     is_unsure = True
                     await asyncio.sleep(wait_s)
@@ -167,7 +182,15 @@ class Placing:
                     self._serve_extended(draft, pod, write)
                 case KeepExtendedClaim():
                     raise NotTogether("a claim that is there already is looked at first")
+                case EndTalk():
+                    pass  # after the binding
+                case Negotiate():
+                    raise NotTogether("drivers are waited for first")
         draft.writes.append(self._pods.writes.bind(pod.key.name, pod.key.namespace, placed.node, uid=pod.uid))
+        for write in placed.writes:
+            if isinstance(write, EndTalk):
+                draft.ending = len(draft.writes)
+                draft.writes.append(self._talks.ending(write.talk))
         return draft
 
     def _allocate(
@@ -205,13 +228,19 @@ class Placing:
         draft.writes.append(self._pods.writes.patch(pod.key.name, named, namespace, subresource="status"))
 
 
-def _is_at_once(write: AllocateClaim | ReserveClaim | CreateExtendedClaim | KeepExtendedClaim) -> bool:
+def _without_ending(placed: Placed) -> Placed:
+    return replace(placed, writes=tuple([one for one in placed.writes if not isinstance(one, EndTalk)]))
+
+
+def _is_at_once(write: Step) -> bool:
     """Devices with binding conditions are made ready between the allocation and the binding."""
     match write:
         case AllocateClaim(_, allocation) | CreateExtendedClaim(_, _, allocation):
             held: resource.AllocationResult | None = allocation
         case ReserveClaim(claim):
             held = claim.allocation
+        case EndTalk():
+            return True
         case _:
             return False
     return held is None or not any(one.binding_conditions for one in held.devices.results)

@@ -237,12 +237,22 @@ class Queue:
     def happened(self, event: Event, now_s: float, *, about: Key | None = None) -> None:
         """Something that may help. With `about`, only the pods that use that claim."""
         if about is not None:
-            self._happened_to(about, event, now_s)
+            self._happened_to_users(about, event, now_s)
             return
         self._happened += 1
         self._last[event] = self._happened
         for group in self._groups.listening(event):
             self._rouse(group, now_s)
+
+    def happened_to(self, uid: str, event: Event, now_s: float) -> None:
+        """Something that may help this pod and no other. That it is not known is no matter."""
+        entry = self._entries.get(uid)
+        if entry is None:
+            return
+        if entry.where is Where.TAKEN:
+            entry.missed.add(event)
+        elif self._groups.hears(uid, event):
+            self._wake(uid, now_s)
 
     def next_moment_s(self) -> float | None:
         """When a pod becomes due by itself, once `take` has none; None when only news can help."""
@@ -355,7 +365,7 @@ class Queue:
         if carried is not None:
             self._rouse(carried, now_s)
 
-    def _happened_to(self, claim: Key, event: Event, now_s: float) -> None:
+    def _happened_to_users(self, claim: Key, event: Event, now_s: float) -> None:
         """Of the users that sleep in one group, the first is enough: the others are like it."""
         first: dict[Hashable, tuple[Rank, str]] = {}
         attended: set[Hashable] = set()

@@ -10,14 +10,13 @@ scheduler does not see either.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from allot.allocation import Features
 from allot.api import Gates, Object, errors
 from allot.client import Client
 from allot.informers import Added, Key, ResourceId
 
 from .mirror import BUDGETS, CLAIMS, CLASSES, NODES, PODS, SLICES, SOURCES, TAINT_RULES, Mirror, News, PodTold
 from .pod import PodInfo
-from .snapshot import Snapshot
+from .snapshot import Snapshot, snapshot_for
 
 READ = tuple(what for what in SOURCES if what != BUDGETS)
 """Nobody who asks is told of evictions, so they need not be allowed to read what prevents them."""
@@ -59,7 +58,7 @@ class Reading:
 
 async def read(client: Client, gates: Gates, namespace: str = "") -> Reading:
     """The namespace is the one that is asked about."""
-    snapshot = Snapshot(Features.from_gates(gates), extended=gates["DRAExtendedResource"])
+    snapshot = snapshot_for(gates)
     reader = _Reader(client, namespace)
     mirror = Mirror(snapshot, reader)
     pods: dict[Key, PodInfo] = {}

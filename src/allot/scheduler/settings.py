@@ -12,6 +12,7 @@ from .amounts import PODS
 from .pod import DEFAULT_SCHEDULER
 
 BINDING_TIMEOUT_S = 600.0
+DRIVER_TIMEOUT_S = 30.0
 SCORE_MAX = 10.0
 """Of a shape, as upstream writes it."""
 
@@ -71,3 +72,4 @@ class Settings:
     policy: Policy = LEAST_WASTE
     scoring: Scoring = Scoring()
     binding_timeout_s: float = BINDING_TIMEOUT_S  # for devices that must be made ready first
+    driver_timeout_s: float = DRIVER_TIMEOUT_S  # for drivers that allocate classic claims

@@ -38,7 +38,15 @@ from .framework import Check, CycleState, Plugin, Rejection, ReservePlugin
 from .node import NodeInfo
 from .pod import PodInfo
 from .snapshot import Snapshot
-from .writes import AllocateClaim, CreateExtendedClaim, KeepExtendedClaim, ReserveClaim, Write
+from .writes import (
+    AllocateClaim,
+    CreateExtendedClaim,
+    EndTalk,
+    KeepExtendedClaim,
+    Negotiate,
+    ReserveClaim,
+    Write,
+)
 
 Rejections = Mapping[str, Rejection]
 """Why nodes do not take a pod, by name."""
@@ -301,8 +309,11 @@ class Simulation:
                     self._whole[claim.uid] = _Whole(listed, whole.hold)
             case CreateExtendedClaim(uid):
                 self._holds_before.setdefault(uid, None)  # held until there is a claim: counted alike
-            case KeepExtendedClaim():
+            case KeepExtendedClaim() | EndTalk():
                 pass  # it is the pod's already
+            case Negotiate(wants):
+                for want in wants:  # what a driver would say nobody knows: it is held for the pod
+                    self._holds_before.setdefault(want.claim.uid, None)
             case _:
                 assert_never(write)
 

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from allot.allocation import Features, Inventory, Ledger, taken_by
-from allot.api import Object, resource
+from allot.api import Gates, Object, classic, resource
 from allot.base import Journal, Overlay, Recent
 from allot.informers import Key
 
@@ -32,6 +32,7 @@ from .extended import ExtendedResources, owner_of
 from .node import NodeInfo
 from .pod import PodInfo
 from .prospects import Prospects
+from .talk import Talk
 
 GONE_MAX = 4096
 
@@ -45,14 +46,18 @@ class Mark(NamedTuple):
 
 
 class Snapshot:
-    def __init__(self, features: Features, *, extended: bool = True) -> None:
-        """Without `extended`, no class serves an extended resource (the gate DRAExtendedResource is off)."""
+    def __init__(self, features: Features, *, extended: bool = True, heeds_classic: bool = True) -> None:
+        """Without `extended`, no class serves an extended resource (the gate DRAExtendedResource is off);
+        without `heeds_classic`, pods are placed as if they had no classic claims (their gate is off)."""
         self.features = features
+        self.heeds_classic = heeds_classic
         self._serves_extended = extended
         self.inventory = Inventory(features)
         self.ledger = Ledger()
         self.extended = ExtendedResources()
-        self.classes = Classes()
+        self.classes: Classes[resource.DeviceClass] = Classes(lambda one: one.spec)
+        self.resource_classes: Classes[classic.ResourceClass] = Classes(_said_by_resource_class)
+        self._talks: Overlay[Key, Talk] = Overlay()
         self._nodes: Overlay[str, NodeInfo] = Overlay()
         self._claims: Overlay[Key, ClaimInfo] = Overlay()
         self._claim_keys: Overlay[str, Key] = Overlay()  # by uid
@@ -69,11 +74,14 @@ class Snapshot:
         """A copy that pays for its own changes only. Leave the parent alone while it is used."""
         child = Snapshot.__new__(Snapshot)
         child.features = self.features
+        child.heeds_classic = self.heeds_classic
         child._serves_extended = self._serves_extended
         child.inventory = self.inventory.fork()
         child.ledger = self.ledger.fork()
         child.extended = self.extended.fork()
         child.classes = self.classes.fork()
+        child.resource_classes = self.resource_classes.fork()
+        child._talks = self._talks.fork()
         child._nodes = self._nodes.fork()
         child._claims = self._claims.fork()
         child._claim_keys = self._claim_keys.fork()
@@ -118,6 +126,15 @@ class Snapshot:
 
     def extended_claim_of(self, pod_uid: str) -> ClaimInfo | None:
         return next(iter(self.extended_claims_of(pod_uid)), None)
+
+    def talk_of(self, pod: PodInfo) -> Talk | None:
+        """What the pod and the drivers of its claims have said; an object of another pod is none (P5)."""
+        talk = self._talks.get(pod.key)
+        return talk if talk is not None and talk.pod == pod.uid else None
+
+    def talk_at(self, key: Key) -> Talk | None:
+        """The one that has this name, whosoever it is."""
+        return self._talks.get(key)
 
     def place_of(self, uid: str) -> str | None:
         """The node that a pod is on, or on its way to."""
@@ -331,3 +348,27 @@ class Snapshot:
     def drop_class(self, name: str) -> None:
         self.classes.drop(name)
         self.classes.revise(*self.extended.remove(name))
+
+    # -- talks with drivers ---------------------------------------------------------------------
+
+    def put_talk(self, talk: Talk) -> None:
+        """Moves no node: what is said about one pod holds for no other (PLUGIN5)."""
+        self._talks.set(talk.key, talk)
+
+    def drop_talk(self, key: Key, uid: str) -> None:
+        known = self._talks.get(key)
+        if known is not None and known.uid == uid:
+            self._talks.drop(key)
+
+
+def _said_by_resource_class(view: classic.ResourceClass) -> object:
+    return view.driver_name, view.suitable_nodes
+
+
+def snapshot_for(gates: Gates) -> Snapshot:
+    """An empty one, for a cluster with these gates."""
+    return Snapshot(
+        Features.from_gates(gates),
+        extended=gates["DRAExtendedResource"],
+        heeds_classic=gates[classic.limits.GATE],
+    )

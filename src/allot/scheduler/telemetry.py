@@ -5,6 +5,7 @@ from allot.informers import SetAside
 
 from .binding import Waited
 from .cycle import Outcome, Placed
+from .negotiation import Negotiated
 from .queue import Queue
 from .readiness import Readiness
 from .timing import Observe
@@ -69,6 +70,21 @@ class SchedulerMetrics:
             "status",
             bounds=_READY_S,
         )
+        self._negotiated = metrics.counter(
+            "allot_scheduler_negotiations_total",
+            "Classic claims that a driver was to allocate on a chosen node: allocated, refused or late.",
+            "profile",
+            "driver",
+            "result",
+        )
+        self._negotiated_after = metrics.histogram(
+            "allot_scheduler_negotiation_duration_seconds",
+            "How long drivers took to allocate classic claims, or not to.",
+            "profile",
+            "driver",
+            "result",
+            bounds=_READY_S,
+        )
         metrics.readings(
             "scheduler_pending_pods",
             "Pods that wait, by queue.",
@@ -90,6 +106,10 @@ class SchedulerMetrics:
         for driver in waited.drivers:
             self._made_ready.add(1, self._profile, driver, status)
             self._ready_after.observe(waited.seconds, self._profile, driver, status)
+
+    def negotiated(self, one: Negotiated) -> None:
+        self._negotiated.add(1, self._profile, one.driver, one.ending)
+        self._negotiated_after.observe(one.seconds, self._profile, one.driver, one.ending)
 
     def decided(self, outcome: Outcome, waited_s: float, attempts: int) -> None:
         placed = isinstance(outcome, Placed)

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from allot.allocation import Explanation
+from allot.api import age
 from allot.base import RandomIds
 
 from . import plugins
@@ -21,6 +22,7 @@ from .cycle import Cycle, said
 from .extended import in_words, owner_of, read_asked
 from .framework import CycleState, Rejection
 from .mirror import CLAIMS, NODES, PODS
+from .negotiating import overdue, refusals
 from .pod import DEFAULT_SCHEDULER, PodInfo
 from .reach import places
 from .readiness import Readiness, awaited, readiness
@@ -124,9 +126,12 @@ def why_pod(
     signed = cycle.sign(state, snapshot)
     if isinstance(signed, Rejection):
         return Why(about, f"cannot be tried yet: {signed.reason}", claims, notes=notes)
+    if talk := _negotiates(pod, state, snapshot, now):
+        return Why(about, talk, claims, notes=notes)
     checks, only = cycle.checks(state, snapshot)
+    veto = cycle.veto(state, snapshot)
     rejections = {
-        node.name: first_rejection(checks, node)
+        node.name: first_rejection(checks, node) or (veto.refuses(node.name) if veto is not None else None)
         for node in sorted(snapshot.nodes(), key=lambda one: one.name)
     }
     turned_down = tuple((name, why) for name, why in rejections.items() if why is not None)
@@ -209,6 +214,18 @@ def _awaits(pod: PodInfo, claims: Sequence[ClaimInfo], now: datetime, timeout_s:
     return f"waits{where} for {awaited(chosen)}"
 
 
+def _negotiates(pod: PodInfo, state: CycleState, snapshot: Snapshot, now: datetime) -> str:
+    """Which drivers are to allocate for a chosen node, if so."""
+    ask, talk = plugins.classic_ask(state), snapshot.talk_of(pod)
+    if ask is None or talk is None or not talk.selected:
+        return ""
+    if talk.selected in refusals(talk, ask.wants):
+        return ""  # it looks for another
+    since = age.moment(talk.object.metadata.creation_timestamp or "")
+    waited_s = max(0.0, (now - since).total_seconds()) if since is not None else 0.0
+    return f"waits on {talk.selected}: {overdue(ask.wants, waited_s)}"
+
+
 def _notes(pod: PodInfo, snapshot: Snapshot) -> Iterator[str]:
     if pod.scheduler != DEFAULT_SCHEDULER:
         yield f"it is for the scheduler {pod.scheduler}, which may see it differently"
@@ -261,6 +278,8 @@ def _claim_line(claim: ClaimInfo, words: Mapping[str, str]) -> str:
     """`words` are for the requests of a claim that stands for extended resources."""
     if owner_of(claim.view.metadata) is None:
         words = {}
+    if claim.is_classic:
+        return _classic_line(claim)
     if claim.allocation is None:
         return f"claim {claim.key.name}: no devices yet"
     got = [
@@ -268,6 +287,18 @@ def _claim_line(claim: ClaimInfo, words: Mapping[str, str]) -> str:
         for one in claim.allocation.devices.results
     ]
     return f"claim {claim.key.name}: {', '.join(got) or 'asks for none'}"
+
+
+def _classic_line(claim: ClaimInfo) -> str:
+    name, status = claim.key.name, claim.view.status
+    if claim.allocation is None:
+        return f"claim {name}: not allocated yet by the driver of class {claim.view.spec.resource_class_name}"
+    where = places((claim,))
+    usable = f"usable on {_counted(tuple(sorted(where)))}" if where else "usable where its driver says"
+    if claim.allocation.node_selector is None:
+        usable = "usable on every node"
+    going = ", being deallocated" if claim.is_to_be_deallocated else ""
+    return f"claim {name}: allocated by driver {status.driver_name}, {usable}{going}"
 
 
 def _alike(devices: Explanation) -> str:

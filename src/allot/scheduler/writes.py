@@ -6,11 +6,14 @@
 
 from dataclasses import dataclass
 
+from allot.allocation import Node
 from allot.api import resource
 
 from .claim import ClaimInfo
 from .extended import DeviceRequests
+from .negotiating import Want
 from .pod import PodInfo
+from .talk import Talk
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,25 @@ class KeepExtendedClaim:
     devices: DeviceRequests
 
 
-Write = AllocateClaim | ReserveClaim | CreateExtendedClaim | KeepExtendedClaim
+@dataclass(frozen=True, slots=True)
+class Negotiate:
+    """The drivers of these claims are to allocate them for the node, and are waited for. Comes before all
+    other writes: it takes long and may fail."""
+
+    wants: tuple[Want, ...]
+    node: Node
+    nodes: tuple[str, ...]  # that drivers are asked about
+    talk: Talk | None  # as it was heard
+
+
+@dataclass(frozen=True, slots=True)
+class EndTalk:
+    """Nothing is left to be said about the pod: its PodScheduling goes, once it is bound."""
+
+    talk: Talk
+
+
+Write = AllocateClaim | ReserveClaim | CreateExtendedClaim | KeepExtendedClaim | Negotiate | EndTalk
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +92,29 @@ class Preempt:
 
 
 @dataclass(frozen=True, slots=True)
+class LeaveClaims:
+    """Give up what the pod has reserved: it cannot have the rest, and another may wait for it (P2)."""
+
+    claims: tuple[ClaimInfo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AskDrivers:
+    """Ask the drivers of the pod's claims which of these nodes will not do."""
+
+    nodes: tuple[str, ...]
+    talk: Talk | None  # as it was heard
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitDrivers:
+    """They were asked. Nobody makes room before they have answered."""
+
+
+@dataclass(frozen=True, slots=True)
 class SearchOn:
     """Nothing to be done was found so far, and not everything has been looked at."""
 
 
-RoomMaking = Deallocate | DeleteClaim | Preempt
-Remedy = RoomMaking | SearchOn
+RoomMaking = Deallocate | DeleteClaim | LeaveClaims | AskDrivers | Preempt
+Remedy = RoomMaking | AwaitDrivers | SearchOn

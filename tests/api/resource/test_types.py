@@ -65,6 +65,7 @@ def test_every_field_of_v1_has_a_name_in_the_views():
     for name in resource.__all__:
         view = getattr(resource, name)
         if isinstance(view, type) and issubclass(view, meta.View):
-            shape = schema.get(f"io.k8s.api.resource.v1.{name}")
-            known = set(shape.fields) - {"apiVersion", "kind"}
+            own = f"io.k8s.api.resource.v1.{name}"  # or a type of what classic claims have besides
+            shape = schema.get(own if own in schema.names() else own.replace(".v1.", ".v1alpha1."))
+            known = set(shape.fields) - ({"apiVersion", "kind"} if "apiVersion" in shape.fields else set())
             assert known == _names(view), name

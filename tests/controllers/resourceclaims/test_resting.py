@@ -14,6 +14,7 @@ from allot.controllers import resourceclaims
 from allot.controllers.controller import World as Given
 from allot.controllers.resourceclaims import loop
 from allot.controllers.resourceclaims.claim_loop import ClaimLoop
+from allot.controllers.resourceclaims.consumers import Consumers
 from allot.controllers.resourceclaims.memory import Gone, Made
 from allot.controllers.resourceclaims.pod_loop import PodLoop
 from allot.controllers.resourceclaims.released import Releases
@@ -56,14 +57,15 @@ class Scene:
         events = Events(client, "test", clock, ids, telemetry, metrics)
         given = Given(client, Informers(client, rng), clock, rng, ids, metrics, telemetry, events)
         informers = [Informer(what) for what in loop.NEEDS]
-        of_pods, nodes, of_claims, templates, prepared = informers
+        of_pods, nodes, of_claims, templates, classes, prepared = informers
         for informer, objects in ((of_pods, pods), (of_claims, claims)):
             for object in objects:
                 informer.cache.put(object)
         templates.cache.put(Object(encode(template())))
         self.gone, self.made = Gone(), Made()
-        self.pods = PodLoop(given, of_pods, of_claims, templates, self.made)
-        self.claims = ClaimLoop(given, of_pods, of_claims, Releases(client, prepared, nodes), self.gone)
+        releases, consumers = Releases(client, prepared, nodes), Consumers(given, lambda claim: None)
+        self.pods = PodLoop(given, of_pods, of_claims, templates, classes, self.made)
+        self.claims = ClaimLoop(given, of_pods, of_claims, releases, consumers, self.gone)
 
     def does_nothing(self, which: PodLoop | ClaimLoop, object: Object) -> bool:
         async def look() -> object:

@@ -244,7 +244,7 @@ def test_the_chosen_node_is_written_into_the_claims_that_have_devices():
 def test_of_claims_that_nobody_uses_one_is_given_back_at_a_time():
     found = remedy(using("c", "d"), cluster(claim("c", "a"), claim("d", "b")))
     assert isinstance(found, Deallocate)
-    assert found.claim.key.name == "c"
+    assert found.claim.key.name in ("c", "d")
 
 
 def test_what_somebody_uses_is_not_given_back():

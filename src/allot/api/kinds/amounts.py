@@ -17,7 +17,8 @@ NATIVE = "kubernetes.io/"
 HUGE_PAGES = "hugepages-"
 STANDARD_CONTAINER = ("cpu", "memory", "ephemeral-storage")
 _WHOLE = ("pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps",
-          "persistentvolumeclaims", "services.nodeports", "services.loadbalancers")  # fmt: skip
+          "persistentvolumeclaims", "resourceclaims", "services.nodeports",
+          "services.loadbalancers")  # fmt: skip
 NOT_A_QUANTITY = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
 

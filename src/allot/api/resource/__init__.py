@@ -7,11 +7,12 @@ stock      what the slices of a pool offer to be held
 pools      a pool cut into slices, and what to write so that the API shows it
 pods       the rules of the pod fields that refer to claims
 lifecycle  the life of a claim, as a table
+shape      structured or classic: what a claim is, and what it asks devices for
 serving    which class serves the name of an extended resource
 limits     numbers and well-known strings
 """
 
-from . import holds, lifecycle, limits, pods, pools, stock
+from . import holds, lifecycle, limits, pods, pools, shape, stock
 from .kinds import (
     DEVICE_CLASS,
     DEVICE_TAINT_RULE,
@@ -64,6 +65,7 @@ from .types import (
     OpaqueDeviceConfiguration,
     ResourceClaim,
     ResourceClaimConsumerReference,
+    ResourceClaimParametersReference,
     ResourceClaimSpec,
     ResourceClaimStatus,
     ResourceClaimTemplate,
@@ -121,6 +123,7 @@ __all__ = [
     "OpaqueDeviceConfiguration",
     "ResourceClaim",
     "ResourceClaimConsumerReference",
+    "ResourceClaimParametersReference",
     "ResourceClaimSpec",
     "ResourceClaimStatus",
     "ResourceClaimTemplate",
@@ -135,5 +138,6 @@ __all__ = [
     "pools",
     "served",
     "serving",
+    "shape",
     "stock",
 ]

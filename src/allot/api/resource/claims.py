@@ -54,12 +54,12 @@ def validate_template_update(new: Fields, old: Fields, context: WriteContext) ->
 def _template(new: Fields, context: WriteContext) -> list[FieldError]:
     spec = new.get("spec") or {}
     found = Found()
-    _template_metadata(found, spec.get("metadata") or {}, _SPEC / "metadata")
+    check_template_metadata(found, spec.get("metadata") or {}, _SPEC / "metadata")
     _spec(found, spec.get("spec") or {}, _SPEC / "spec", context)
     return found.errors(context.version)
 
 
-def _template_metadata(found: Found, metadata: Fields, path: Path) -> None:
+def check_template_metadata(found: Found, metadata: Fields, path: Path) -> None:
     """Only what is copied to the claims: labels and annotations."""
     for key in metadata.get("annotations") or {}:
         found.texts(path / "annotations", key, names.qualified(key.lower()))

@@ -29,7 +29,7 @@ def validate_status(new: Fields, old: Fields, context: WriteContext) -> list[Fie
     found.add(*permissions.status_write(status, before, metadata.get("namespace") or "", context))
     each_unique(
         found, status.get("reservedFor") or (), limits.RESERVED_FOR_MAX, _STATUS / "reservedFor",
-        lambda one, at: _consumer(found, one, at), lambda one: one.get("uid") or "",
+        lambda one, at: check_consumer(found, one, at), lambda one: one.get("uid") or "",
     )  # fmt: skip
     _devices(found, status)
     _reservations(found, status, before, is_deleted=bool(metadata.get("deletionTimestamp")))
@@ -50,7 +50,7 @@ def device_key(holder: Fields) -> DeviceKey:
     )
 
 
-def _consumer(found: Found, consumer: Fields, path: Path) -> None:
+def check_consumer(found: Found, consumer: Fields, path: Path) -> None:
     for name in ("resource", "name", "uid"):
         if not consumer.get(name):
             found.add(field.required(path / name))

@@ -19,11 +19,16 @@ AGE = Column("Age", description="How long ago the object was created.")
 
 CLAIM = (
     NAME,
-    Column("State", description="deleted, pending, allocated, reserved: whatever applies."),
+    Column(
+        "State",
+        description="deleted, pending, allocated, reserved, deallocation-requested: whatever applies.",
+    ),
     AGE,
-    Column("Devices", priority=1, description="The allocated devices, as driver/pool/device."),
+    Column(
+        "Devices", priority=1, description="The allocated devices, as driver/pool/device, or their driver."
+    ),
     Column("Node", priority=1, description="Where the devices can be used."),
-    Column("Class", priority=1, description="The device classes that the claim asks for."),
+    Column("Class", priority=1, description="The device classes or the resource class that the claim names."),
     Column("Pods", priority=1, description="Who the claim is reserved for."),
 )
 
@@ -45,7 +50,7 @@ RULE = (
 )
 
 _SHOWN_MAX = 3
-_NONE = "<none>"
+NONE = "<none>"
 
 
 def claim(fields: Fields, age: str) -> Sequence[Any]:
@@ -54,7 +59,7 @@ def claim(fields: Fields, age: str) -> Sequence[Any]:
         fields["metadata"]["name"],
         state(fields),
         age,
-        _some(_device(result) for result in results(status)),
+        _some(_devices(status)),
         _node(status),
         _some(dict.fromkeys(_classes(fields))),
         _some(str(one.get("name")) for one in status.get("reservedFor") or ()),
@@ -70,7 +75,15 @@ def state(claim: Fields) -> str:
         states.append("allocated")
         if status.get("reservedFor"):
             states.append("reserved")
+        if status.get("deallocationRequested"):
+            states.append("deallocation-requested")
     return ",".join(states)
+
+
+def _devices(status: Fields) -> Iterable[str]:
+    """What a classic claim holds is its driver's to know."""
+    driver = status.get("driverName")
+    return [driver] if driver else map(_device, results(status))
 
 
 def _device(result: Fields) -> str:
@@ -81,7 +94,7 @@ def _device(result: Fields) -> str:
 def _node(status: Fields) -> str:
     allocation = status.get("allocation")
     if allocation is None:
-        return _NONE
+        return NONE
     if allocation.get("nodeSelector") is None:
         return "<any>"
     return only_node(allocation) or "<several>"
@@ -100,7 +113,7 @@ def _some(names: Iterable[str]) -> str:
     listed = list(names)
     shown = ",".join(listed[:_SHOWN_MAX])
     more = len(listed) - _SHOWN_MAX
-    return f"{shown} + {more} more..." if more > 0 else shown or _NONE
+    return f"{shown} + {more} more..." if more > 0 else shown or NONE
 
 
 def slice_(fields: Fields, age: str) -> Sequence[Any]:

@@ -89,6 +89,7 @@ _CLAIM_SPEC: Mapping[str, Paths] = {
         "devices.requests.*.exactly.derivedAttributes",
         "devices.requests.*.firstAvailable.*.derivedAttributes",
     ),
+    "DRAControlPlaneController": ("resourceClassName", "parametersRef", "allocationMode"),
 }
 
 _RESULTS = "status.allocation.devices.results.*"
@@ -106,6 +107,12 @@ _CLAIM_STATUS: Mapping[str, Paths] = {
         "status.allocation.allocationTimestamp",
     ),
     "DRAOptionalNodeOperations": (f"{_RESULTS}.skipNodeOperations",),
+    "DRAControlPlaneController": (
+        "status.driverName",
+        "status.deallocationRequested",
+        "status.allocation.resourceHandle",
+        "status.allocation.shareable",
+    ),
 }
 
 SLICE = Table(_SLICE)

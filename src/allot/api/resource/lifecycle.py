@@ -5,15 +5,18 @@ Read from the claim and never stored beside it, so that a restart knows it again
 | claim | allocates | finalizer | its last reservation goes | the scheduler wants it elsewhere |
 |---|---|---|---|---|
 | structured | the scheduler | delete-protection | the allocation goes in the same write | clears it |
+| classic, delayed | its driver | the driver's | the allocation stays | asks the driver |
+| classic, immediate | its driver, at once | the driver's | the allocation stays | never |
 | foreign | somebody else | theirs | the allocation stays | clears it |
 
-A claim is foreign when it is allocated without our finalizer. It was allocated by somebody else, who also
-takes it back when its users have left.
+A claim is classic when it names a resource class (`shape`). A structured one is foreign when it is allocated
+without our finalizer: it was allocated by somebody else, who also takes it back when its users have left.
 """
 
 from enum import Enum
 from typing import Final, NamedTuple
 
+from . import shape
 from .limits import FINALIZER
 from .types import ResourceClaim
 
@@ -23,6 +26,7 @@ class Ending(Enum):
 
     CLEAR = "clear"
     KEEP = "keep"
+    REQUEST = "request"  # of its driver: `deallocationRequested`
 
 
 class Lifecycle(NamedTuple):
@@ -35,10 +39,14 @@ class Lifecycle(NamedTuple):
 
 
 STRUCTURED: Final = Lifecycle(FINALIZER, Ending.CLEAR, Ending.CLEAR)
+CLASSIC_DELAYED: Final = Lifecycle(None, Ending.KEEP, Ending.REQUEST)
+CLASSIC_IMMEDIATE: Final = Lifecycle(None, Ending.KEEP, Ending.KEEP)
 FOREIGN: Final = Lifecycle(None, Ending.KEEP, Ending.CLEAR)
 
 
 def of(claim: ResourceClaim) -> Lifecycle:
+    if shape.is_classic(claim):
+        return CLASSIC_IMMEDIATE if shape.is_immediate(claim) else CLASSIC_DELAYED
     is_foreign = claim.status.allocation is not None and FINALIZER not in claim.metadata.finalizers
     return FOREIGN if is_foreign else STRUCTURED
 

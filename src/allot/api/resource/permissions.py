@@ -66,13 +66,13 @@ def _binding(new: Fields, old: Fields, context: WriteContext) -> list[FieldError
     if all(same(new.get(part), old.get(part)) for part in ("allocation", "reservedFor")):
         return []
     action = Action(context.verb, limits.GROUP, "resourceclaims", limits.BINDING_SUBRESOURCE)
-    refusal = _refusal(context, action)
-    if refusal is None:
+    why = refusal(context, action)
+    if why is None:
         return []
     text = (
         "changing status.allocation or status.reservedFor requires"
         f' resource="resourceclaims/{limits.BINDING_SUBRESOURCE}", verb="{context.verb}" permission:'
-        f" {refusal}"
+        f" {why}"
     )
     return [field.forbidden(_STATUS / "allocation", text)]
 
@@ -87,8 +87,8 @@ def _drivers(new: Fields, old: Fields, namespace: str, context: WriteContext) ->
     verbs = [f"{prefix}{context.verb}" for prefix in prefixes]
     errors = []
     for driver in _changed_drivers(new, old):
-        refusals = [_refusal(context, _driver_action(verb, namespace, driver)) for verb in verbs]
-        if all(refusal is not None for refusal in refusals):
+        refusals = [refusal(context, _driver_action(verb, namespace, driver)) for verb in verbs]
+        if all(why is not None for why in refusals):
             text = (
                 f'changing status.devices requires resource="resourceclaims/{limits.DRIVER_SUBRESOURCE}",'
                 f' verb="[{" ".join(verbs)}]" permission: {refusals[-1]}'
@@ -138,7 +138,7 @@ def only_node(allocation: Fields) -> str | None:
     return values[0] if len(values) == 1 else None
 
 
-def _refusal(context: WriteContext, action: Action) -> str | None:
+def refusal(context: WriteContext, action: Action) -> str | None:
     """Why the caller may not do it, as the server would say it, or None."""
     decision = context.authorize(action)
     if decision.allowed:

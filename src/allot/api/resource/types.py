@@ -244,8 +244,21 @@ class DeviceClaim(View, frozen=True):
     config: tuple[DeviceClaimConfiguration, ...] = ()
 
 
+class ResourceClaimParametersReference(View, frozen=True):
+    """Of a classic claim, an object in its namespace."""
+
+    api_group: str = ""
+    kind: str = ""
+    name: str = ""
+
+
 class ResourceClaimSpec(View, frozen=True):
+    """Classic claims (KEP-3063) name a class of their own and have no requests (`shape.requests_of`)."""
+
     devices: DeviceClaim = DeviceClaim()
+    resource_class_name: str = ""  # of classic claims, and of no others
+    parameters_ref: ResourceClaimParametersReference | None = None
+    allocation_mode: str = ""  # of classic claims: WaitForFirstConsumer, Immediate
 
 
 class DeviceRequestAllocationResult(View, frozen=True):
@@ -275,8 +288,10 @@ class DeviceAllocationResult(View, frozen=True):
 
 class AllocationResult(View, frozen=True):
     devices: DeviceAllocationResult = DeviceAllocationResult()
-    node_selector: NodeSelector | None = None
+    node_selector: NodeSelector | None = None  # v1alpha1 calls it availableOnNodes
     allocation_timestamp: str = ""
+    resource_handle: str = ""  # of classic claims: what their driver wants to be handed on the node
+    shareable: bool = False  # of classic claims: several may use it at a time
 
 
 class ResourceClaimConsumerReference(View, frozen=True):
@@ -306,6 +321,8 @@ class ResourceClaimStatus(View, frozen=True):
     allocation: AllocationResult | None = None
     reserved_for: tuple[ResourceClaimConsumerReference, ...] = ()
     devices: tuple[AllocatedDeviceStatus, ...] = ()
+    driver_name: str = ""  # of classic claims: who allocated it
+    deallocation_requested: bool = False  # of classic claims
 
 
 class ResourceClaim(View, frozen=True):

@@ -6,7 +6,7 @@
     check(fields, schema)             wrong types, usual spellings; unknown fields are taken out
     prune(fields, schema)             unknown fields are taken out, whatever the rest looks like
 
-Read `node` for what a shape says, `traits` for what we know beyond the table.
+Read `node` for what a shape says, `traits` for what we know beyond the table, `extras` for what we add to it.
 """
 
 from .builtin import UnknownType, get, names

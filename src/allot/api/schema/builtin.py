@@ -1,4 +1,4 @@
-"""The shapes of the Kubernetes kinds, from the generated table and `traits`.
+"""The shapes of the Kubernetes kinds, from the generated table, `extras` and `traits`.
 
 The table is read on first use (about a millisecond) and each type is built when
 somebody asks for it, so that a process which only serves claims never builds Pod.
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from . import extras
 from .node import ANYTHING, Schema, Type
 from .traits import ATOMIC_TYPES, FIELD_TRAITS, NO_TRAIT, Trait
 
@@ -42,7 +43,10 @@ class UnknownType(KeyError):
 @cache
 def _table() -> Mapping[str, Mapping[str, str]]:
     """Short name -> field -> expression; tools/schemas.py explains the letters."""
-    return msgspec.json.decode(TABLE.read_bytes(), type=dict[str, dict[str, str]])
+    generated = msgspec.json.decode(TABLE.read_bytes(), type=dict[str, dict[str, str]])
+    for short, members in extras.FIELDS.items():
+        generated[short].update(members)
+    return {**generated, **extras.TYPES}
 
 
 def full_name(short: str) -> str:

@@ -5,7 +5,7 @@ has one owner and is replaced as a whole. `by(...)` names the keys that tell the
 elements of a list apart; a strategic merge patch matches by `merge`, which is
 the first key unless the trait says otherwise.
 
-Keys of the tables are the short names of `kubernetes-1.37.json`.
+Keys of the tables are the short names of `kubernetes-1.37.json` and of `extras`.
 """
 
 from collections.abc import Mapping
@@ -232,6 +232,16 @@ def _resource(version: str) -> Mapping[str, Mapping[str, Trait]]:
     }
 
 
+_CLASSIC: Mapping[str, Mapping[str, Trait]] = {
+    "resource_v1alpha1.PodSchedulingSpec": {"potentialNodes": _SET},
+    "resource_v1alpha1.PodSchedulingStatus": {"resourceClaims": by("name")},
+    "resource_v1alpha1.ResourceClaimSchedulingStatus": {"unsuitableNodes": _SET},
+    "resource_v1alpha1.ResourceClaimStatus": {
+        "devices": by("driver", "device", "pool", "shareID", merge=""),
+        "reservedFor": by("uid"),
+    },
+}
+
 FIELD_TRAITS: Mapping[str, Mapping[str, Trait]] = {
     **_VOLUME_DEFAULTS,
     **_CORE,
@@ -243,6 +253,7 @@ FIELD_TRAITS: Mapping[str, Mapping[str, Trait]] = {
     **_resource("resource_v1"),
     **_resource("resource_v1beta2"),
     **_resource("resource_v1beta1"),
+    **_CLASSIC,
 }
 
 NO_TRAIT = Trait()

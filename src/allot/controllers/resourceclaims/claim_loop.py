@@ -6,6 +6,7 @@ from allot.informers import Again, Informer, Key
 
 from ..controller import World
 from . import releasing
+from .consumers import Consumers, is_pod
 from .memory import Gone
 from .released import Releases
 from .releasing import OwnerStanding, ReleasePlan, Verdict
@@ -20,8 +21,15 @@ CACHE_BEHIND_S = 30.0
 
 class ClaimLoop:
     def __init__(
-        self, world: World, pods: Informer, claims: Informer, releases: Releases, gone: Gone
+        self,
+        world: World,
+        pods: Informer,
+        claims: Informer,
+        releases: Releases,
+        consumers: Consumers,
+        gone: Gone,
     ) -> None:
+        self._consumers = consumers
         self._pods = pods
         self._claims = claims
         self._releases = releases
@@ -33,9 +41,12 @@ class ClaimLoop:
     async def reconcile(self, key: Key) -> Again | None:
         claim = self._claims.cache.get(key.name, key.namespace)
         if claim is None:
+            self._consumers.leave(key)
             return None
         view = claim_of(claim)
         leaving, is_behind = await self._leaving(view)
+        if resource.shape.is_classic(view):
+            self._consumers.leave(key, view.status.reserved_for)
         plan = releasing.plan(claim, leaving)
         if plan.lets_go and not await self._releases.released(view, leaving.values()):
             return Again(WAIT_FOR_NODE_S)
@@ -47,6 +58,10 @@ class ClaimLoop:
         except errors.NotFound:
             return None  # somebody deleted it, which is where this was going
         return Again(CACHE_BEHIND_S) if is_behind else None
+
+    def forget(self, key: Key) -> None:
+        """The claim is gone, and its consumers are nobody's concern any more."""
+        self._consumers.leave(key)
 
     def is_at_rest(self, claim: Object, *, is_new: bool) -> bool:
         """Whether `reconcile` would do nothing about the claim, and whatever changes that is heard of.
@@ -61,7 +76,9 @@ class ClaimLoop:
         if view.status.reserved_for:
             namespace = claim.namespace
             return all(
-                self._verdict(one, self._pod(namespace, one.name)) is Verdict.KEEP
+                self._consumers.is_known(_key(view), one)
+                if _is_followed(view, one)
+                else self._verdict(one, self._pod(namespace, one.name)) is Verdict.KEEP
                 for one in view.status.reserved_for
             )
         owner = view.metadata.controlling_pod
@@ -81,6 +98,10 @@ class ClaimLoop:
         leaving: dict[str, str] = {}
         is_behind = False
         for consumer in claim.status.reserved_for:
+            if _is_followed(claim, consumer):
+                if not await self._consumers.is_there(_key(claim), consumer):
+                    leaving[consumer.uid] = ""
+                continue
             pod = self._pod(claim.metadata.namespace, consumer.name)
             verdict = self._verdict(consumer, pod)
             if verdict is Verdict.ASK and await self._is_needed(claim.metadata.namespace, consumer):
@@ -120,7 +141,7 @@ class ClaimLoop:
             writes.patch(name, {"metadata": metadata}, namespace),
         ]
         try:
-            await self._client.together(steps)
+            await self._client.gathered(steps)
         except (errors.NotFound, errors.MethodNotAllowed, errors.Forbidden):
             if self._client.has_transactions:
                 raise
@@ -181,6 +202,15 @@ class ClaimLoop:
             return pod_of(await self._ask_pods.get(name, namespace))
         except errors.NotFound:
             return None
+
+
+def _is_followed(claim: resource.ResourceClaim, consumer: resource.ResourceClaimConsumerReference) -> bool:
+    """Of structured claims, whoever lists a consumer that is not a pod removes it."""
+    return resource.shape.is_classic(claim) and not is_pod(consumer)
+
+
+def _key(claim: resource.ResourceClaim) -> Key:
+    return Key(claim.metadata.namespace, claim.metadata.name)
 
 
 def _this(claim: Object) -> dict[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from allot.api import Object, errors, resource
+from allot.api import Object, classic, errors, resource
 
 from .views import Pod, PodClaim, claim_of, is_for
 
@@ -81,22 +81,29 @@ def new_claim(pod: Object, entry: str, template: Object, name: str) -> dict[str,
     can be tried again.
     """
     spec = template.fields.get("spec") or {}
+    wanted = spec.get("spec") or {}
+    is_classic = resource.shape.class_name_of(wanted) != ""
     given: Mapping[str, Any] = spec.get("metadata") or {}
     owner = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid, "controller": True}
     metadata = {
         **given,
         "name": name,
-        "generateName": base_name(pod.name, entry),
+        **({} if is_classic else {"generateName": base_name(pod.name, entry)}),
         "namespace": pod.namespace,
         "annotations": {**(given.get("annotations") or {}), _ANNOTATION: entry},
         "ownerReferences": [owner],
     }
     return {
-        "apiVersion": f"{resource.limits.GROUP}/v1",
+        "apiVersion": classic.limits.API_VERSION if is_classic else f"{resource.limits.GROUP}/v1",
         "kind": "ResourceClaim",
         "metadata": metadata,
-        "spec": spec.get("spec") or {},
+        "spec": classic.in_v1alpha1(wanted) if is_classic else wanted,
     }
+
+
+def class_of(template: Object) -> str:
+    """The resource class of the claims that are made from a template; "" where they are structured."""
+    return resource.shape.class_name_of((template.fields.get("spec") or {}).get("spec") or {})
 
 
 def base_name(pod: str, entry: str) -> str:
@@ -133,5 +140,5 @@ def statuses(pod: Pod, names: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def asks_for_admin_access(claim: Mapping[str, Any]) -> bool:
-    requests = ((claim.get("spec") or {}).get("devices") or {}).get("requests") or ()
+    requests = resource.shape.requests_in(claim.get("spec") or {})
     return any((request.get("exactly") or {}).get("adminAccess") for request in requests)

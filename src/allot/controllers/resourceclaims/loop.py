@@ -9,7 +9,7 @@ it should be, no key is added.
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from allot.api import Object
+from allot.api import Object, classic, resource
 from allot.informers import (
     OWNER_INDEX,
     Added,
@@ -26,7 +26,9 @@ from allot.informers import (
 )
 
 from ..controller import Loop, World
+from . import generating
 from .claim_loop import ClaimLoop
+from .consumers import Consumers
 from .memory import Gone, Made
 from .pod_loop import PodLoop
 from .released import Releases
@@ -35,6 +37,7 @@ from .views import (
     PREPARED_GROUP,
     PREPARED_PLURAL,
     PREPARED_VERSION,
+    PodClaim,
     claim_of,
     pod_of,
     prepared_uids,
@@ -44,8 +47,11 @@ PODS = ResourceId("", "v1", "pods")
 NODES = ResourceId("", "v1", "nodes", namespaced=False)
 CLAIMS = ResourceId("resource.k8s.io", "v1", "resourceclaims")
 TEMPLATES = ResourceId("resource.k8s.io", "v1", "resourceclaimtemplates")
+CLASSES = ResourceId(
+    classic.RESOURCE_CLASS.group, classic.limits.VERSION, classic.RESOURCE_CLASS.plural, namespaced=False
+)
 PREPARED = ResourceId(PREPARED_GROUP, PREPARED_VERSION, PREPARED_PLURAL, namespaced=False)
-NEEDS = (PODS, NODES, CLAIMS, TEMPLATES, PREPARED)
+NEEDS = (PODS, NODES, CLAIMS, TEMPLATES, CLASSES, PREPARED)
 
 WORKERS = 50
 
@@ -61,16 +67,17 @@ class Item(NamedTuple):
 
 
 def make(world: World) -> Sequence[Loop]:
-    pods, nodes, claims, templates, prepared = (world.informer(what) for what in NEEDS)
+    pods, nodes, claims, templates, classes, prepared = (world.informer(what) for what in NEEDS)
     gone, made, tally = Gone(), Made(), Tally()
-    of_pods = PodLoop(world, pods, claims, templates, made)
-    of_claims = ClaimLoop(world, pods, claims, Releases(world.client, prepared, nodes), gone)
+    of_pods = PodLoop(world, pods, claims, templates, classes, made)
+    consumers = Consumers(world, lambda claim: loop.add(Item("claim", claim)))
+    of_claims = ClaimLoop(world, pods, claims, Releases(world.client, prepared, nodes), consumers, gone)
 
     async def reconcile(item: Item) -> Again | None:
         return await (of_pods if item.kind == "pod" else of_claims).reconcile(item.key)
 
     loop = Reconciler("resource_claim", reconcile, world.clock, world.telemetry, workers=WORKERS)
-    router = Router(loop, of_pods, of_claims, pods, claims, gone, made)
+    router = Router(loop, of_pods, of_claims, pods, claims, templates, gone, made)
     world.metrics.readings(
         "dynamic_resource_allocation_resource_claims",
         "Claims that exist.",
@@ -83,6 +90,7 @@ def make(world: World) -> Sequence[Loop]:
     world.on(claims, router.claim_changed)
     world.on(pods, router.pod_changed)
     world.on(templates, router.template_changed)
+    world.on(classes, router.class_changed)
     world.on(prepared, router.prepared_changed)
     world.on(nodes, lambda change: router.node_changed(change, prepared))
     return [loop]
@@ -98,6 +106,7 @@ class Router:
         of_claims: ClaimLoop,
         pods: Informer,
         claims: Informer,
+        templates: Informer,
         gone: Gone,
         made: Made,
     ) -> None:
@@ -111,6 +120,8 @@ class Router:
         self._by_uid = claims.cache.index("uid", _uid)
         self._users = pods.cache.index("claim names", _claim_names)
         self._waiting = pods.cache.index("templates", _template_names)
+        self._blocked = pods.cache.index("names of classic claims", _classic_names)
+        self._of_class = templates.cache.index("resource class", _class_name)
 
     def pod_changed(self, change: Change) -> None:
         object = change.object
@@ -139,6 +150,10 @@ class Router:
             for pod in users:
                 self._loop.add(Item("pod", Key.of(pod)))
         if isinstance(change, Deleted):
+            if resource.shape.is_classic(claim):
+                self._of_claims.forget(Key.of(object))
+            for pod in self._blocked[f"{object.namespace}/{object.name}"]:
+                self._loop.add(Item("pod", Key.of(pod)))
             return
         if isinstance(change, Added):
             for pod in users:
@@ -154,6 +169,13 @@ class Router:
     def template_changed(self, change: Change) -> None:
         for pod in self._waiting[f"{change.object.namespace}/{change.object.name}"]:
             self._loop.add(Item("pod", Key.of(pod)))
+
+    def class_changed(self, change: Change) -> None:
+        """No claim is made while its class is missing."""
+        if isinstance(change, Added):
+            for template in self._of_class[change.object.name]:
+                for pod in self._waiting[f"{template.namespace}/{template.name}"]:
+                    self._loop.add(Item("pod", Key.of(pod)))
 
     def prepared_changed(self, change: Change) -> None:
         """What a node lists no more may have waited for that."""
@@ -205,9 +227,25 @@ def _claim_names(object: Object) -> tuple[str, ...]:
 
 def _template_names(object: Object) -> tuple[str, ...]:
     """Templates that a pod still needs a claim from."""
-    pod = pod_of(object)
+    return tuple(f"{object.namespace}/{one.resource_claim_template_name}" for one in _unmade(object))
+
+
+def _classic_names(object: Object) -> tuple[str, ...]:
+    """The names that those claims have if they are classic. What else has one is in the way until it goes."""
     return tuple(
-        f"{object.namespace}/{one.resource_claim_template_name}"
+        f"{object.namespace}/{classic.limits.claim_name(object.name, one.name)}" for one in _unmade(object)
+    )
+
+
+def _unmade(object: Object) -> list[PodClaim]:
+    pod = pod_of(object)
+    return [
+        one
         for one in pod.spec.resource_claims
         if one.resource_claim_template_name and pod.recorded(one.name) is None
-    )
+    ]
+
+
+def _class_name(object: Object) -> tuple[str, ...]:
+    name = generating.class_of(object)
+    return (name,) if name else ()

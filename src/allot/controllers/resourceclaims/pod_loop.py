@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import Any
 
-from allot.api import Object, errors, resource
-from allot.base import Counter, Metrics
+from allot.api import Object, classic, errors, resource
 from allot.client import Resource
 from allot.informers import OWNER_INDEX, WARNING, Again, Events, Informer, Key, owner_uids
 
 from ..controller import World
 from . import generating, releasing
+from .counting import CreateCounts
 from .generating import Adopt, Create, Skip, Use
 from .memory import Made, Unanswered
 from .views import Pod, PodClaim, claim_of, is_for, pod_of
@@ -21,20 +21,30 @@ CACHE_BEHIND_S = 30.0
 
 class PodLoop:
     def __init__(
-        self, world: World, pods: Informer, claims: Informer, templates: Informer, made: Made
+        self,
+        world: World,
+        pods: Informer,
+        claims: Informer,
+        templates: Informer,
+        classes: Informer,
+        made: Made,
     ) -> None:
         self._world = world
         self._pods = pods
         self._claims = claims
         self._templates = templates
+        self._classes = classes
         self._made = made
         self._unanswered = Unanswered()
         self._owned = claims.cache.index(OWNER_INDEX, owner_uids)
         self._client = world.client
         self._write_claims: Resource = world.client.of(resource.RESOURCE_CLAIM)
+        self._write_classic: Resource = world.client.resource(
+            resource.limits.GROUP, classic.limits.VERSION, resource.RESOURCE_CLAIM.plural
+        )
         self._write_pods: Resource = world.client.resource("", "v1", "pods")
         self._events: Events = world.events
-        self._created = creates_total(world.metrics)
+        self._counts = CreateCounts(world.metrics)
 
     async def reconcile(self, key: Key) -> Again | None:
         object = self._pods.cache.get(key.name, key.namespace)
@@ -82,7 +92,7 @@ class PodLoop:
             known = self._known(pod, entry)
             if known is None and _recorded_name(pod, entry):
                 return False
-            match generating.step_for(pod, entry, known, self._owned_by(pod)):
+            match self._step_for(pod, entry, known):
                 case Use(name):
                     names.append(name)
                 case Skip():
@@ -114,12 +124,12 @@ class PodLoop:
         for entry in pod.spec.resource_claims:
             if _recorded_name(pod, entry) and self._known(pod, entry) is None:
                 return False  # the server is asked first
-            match generating.step_for(pod, entry, self._known(pod, entry), self._owned_by(pod)):
+            match self._step_for(pod, entry, self._known(pod, entry)):
                 case Create(template_name):
                     template = self._templates.cache.get(template_name, object.namespace)
-                    if template is None:
+                    if template is None or self._missing_class(template):
                         return False
-                    name = self._unanswered.take(object.uid, entry.name) or self._new_name(object, entry)
+                    name = self._new_name(object, entry, template)
                     wanted[entry.name] = generating.new_claim(object, entry.name, template, name)
                     fresh[entry.name] = name
                 case Adopt(name):
@@ -132,9 +142,9 @@ class PodLoop:
             force=True,
             subresource="status",
         )
-        steps = [self._write_claims.writes.create(one) for one in wanted.values()]
+        steps = [self._writer_of(one).writes.create(one) for one in wanted.values()]
         try:
-            made = await self._client.together([*steps, record])
+            made = await self._client.gathered([*steps, record])
         except errors.ApiError as refused:
             if isinstance(refused, UNANSWERED):
                 for entry_name, name in fresh.items():
@@ -142,7 +152,7 @@ class PodLoop:
                 raise
             return False
         for claim, body in zip(made, wanted.values(), strict=False):  # the last answer is about the pod
-            self._created.add(1, "success", str(generating.asks_for_admin_access(body)).lower(), "", "Pod")
+            self._counts.count("success", body)
             self._remember(claim, object.uid)
         return True
 
@@ -150,7 +160,7 @@ class PodLoop:
 
     async def _settle(self, object: Object, pod: Pod, entry: PodClaim, fresh: dict[str, str]) -> str | None:
         """The claim for an entry, made if need be. What is to be recorded goes into `fresh`."""
-        match generating.step_for(pod, entry, await self._recorded(pod, entry), self._owned_by(pod)):
+        match self._step_for(pod, entry, await self._recorded(pod, entry)):
             case Use(name):
                 return name
             case Adopt(name):
@@ -162,6 +172,15 @@ class PodLoop:
                 return claim.name
             case Skip():
                 return None
+
+    def _step_for(self, pod: Pod, entry: PodClaim, recorded: Object | None) -> generating.Step:
+        """With the gate off no classic claims are made; those that are there are given back as ever."""
+        step = generating.step_for(pod, entry, recorded, self._owned_by(pod))
+        if isinstance(step, Create) and not self._world.gates[classic.limits.GATE]:
+            template = self._templates.cache.get(step.template, pod.metadata.namespace)
+            if template is not None and generating.class_of(template):
+                return Skip()
+        return step
 
     async def _recorded(self, pod: Pod, entry: PodClaim) -> Object | None:
         """The claim that the pod's status names. Before it counts as vanished, the server is asked."""
@@ -209,21 +228,38 @@ class PodLoop:
                 f'resource claim template "{template_name}":'
                 f' resourceclaimtemplate.{resource.limits.GROUP} "{template_name}" not found'
             )
-        name = self._unanswered.take(pod.uid, entry.name) or self._new_name(pod, entry)
-        wanted = generating.new_claim(pod, entry.name, template, name)
-        admin = str(generating.asks_for_admin_access(wanted)).lower()
+        if missing := self._missing_class(template):
+            raise errors.NotFound(
+                f'resource class "{missing}": resourceclass.{resource.limits.GROUP} "{missing}" not found'
+            )
+        wanted = generating.new_claim(pod, entry.name, template, self._new_name(pod, entry, template))
         try:
             claim = await self._create_once(pod, entry, wanted)
         except errors.ApiError:
-            self._created.add(1, "failure", admin, "", "Pod")
+            self._counts.count("failure", wanted)
             raise
-        self._created.add(1, "success", admin, "", "Pod")
+        self._counts.count("success", wanted)
         self._remember(claim, pod.uid)
         return claim
 
-    def _new_name(self, pod: Object, entry: PodClaim) -> str:
-        base = generating.base_name(pod.name, entry.name)
-        return base + self._world.ids.suffix(generating.SUFFIX)
+    def _missing_class(self, template: Object) -> str:
+        """The resource class without which nobody could allocate what is made from a template."""
+        name = generating.class_of(template)
+        return name if name and self._classes.cache.get(name) is None else ""
+
+    def _new_name(self, pod: Object, entry: PodClaim, template: Object) -> str:
+        if generating.class_of(template):
+            return classic.limits.claim_name(pod.name, entry.name)
+        tried = self._unanswered.take(pod.uid, entry.name)
+        return tried or (
+            generating.base_name(pod.name, entry.name) + self._world.ids.suffix(generating.SUFFIX)
+        )
+
+    def _writer_of(self, claim: dict[str, Any]) -> Resource:
+        """A classic claim is made in its own version."""
+        return (
+            self._write_classic if claim["apiVersion"] == classic.limits.API_VERSION else self._write_claims
+        )
 
     async def _create_once(self, pod: Object, entry: PodClaim, wanted: dict[str, Any]) -> Object:
         """Whether an unanswered create was carried out is asked when the server answers again:
@@ -231,7 +267,7 @@ class PodLoop:
         name = wanted["metadata"]["name"]
         try:
             try:
-                return await self._write_claims.create(wanted)
+                return await self._writer_of(wanted).create(wanted)
             except errors.AlreadyExists:
                 found = await self._write_claims.get(name, pod.namespace)
                 if generating.is_made_for(found, pod_of(pod), entry.name):
@@ -309,14 +345,3 @@ def _recorded_name(pod: Pod, entry: PodClaim) -> str:
 
 def _generated(pod: Pod) -> Iterator[str]:
     return (one.resource_claim_name or "" for one in pod.status.resource_claim_statuses)
-
-
-def creates_total(metrics: Metrics) -> Counter:
-    return metrics.counter(
-        "dynamic_resource_allocation_resourceclaim_creates_total",
-        "Claims created.",
-        "status",
-        "admin_access",
-        "owner_api_group",
-        "owner_api_kind",
-    )

@@ -82,9 +82,10 @@ def without_finalizer(claim: Object) -> list[str] | None:
 
 def can_be_reserved(claim: resource.ResourceClaim, pod: Pod) -> bool:
     """A pod that came to its node without the scheduler still needs a reservation. It never
-    triggers an allocation. C2."""
+    triggers an allocation. C2. Of a classic claim, the scheduler and the driver alone make some."""
     return (
         claim.status.allocation is not None
+        and not resource.shape.is_classic(claim)
         and not claim.metadata.deletion_timestamp
         and not any(one.uid == pod.metadata.uid for one in claim.status.reserved_for)
         and len(claim.status.reserved_for) < resource.limits.RESERVED_FOR_MAX

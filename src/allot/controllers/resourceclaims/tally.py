@@ -13,7 +13,8 @@ Labels = tuple[str, str, str]
 def labels_of(object: Object) -> Labels:
     """(allocated, admin_access, source)."""
     claim = claim_of(object)
-    asks = any(one.exactly is not None and one.exactly.admin_access for one in claim.spec.devices.requests)
+    requests = resource.shape.requests_of(claim)
+    asks = any(one.exactly is not None and one.exactly.admin_access for one in requests)
     return str(claim.status.allocation is not None).lower(), str(asks).lower(), _source(claim)
 
 

@@ -1,13 +1,15 @@
 """The plugins, in the order in which they are asked: cheap ones first, eviction last."""
 
+import random
 from collections.abc import Mapping, Sequence
 
 from allot.base import Ids
 
-from ..framework import Event, FilterPlugin, Plugin
+from ..framework import CycleState, Event, FilterPlugin, Plugin
 from ..settings import Settings
 from .balanced import NodeResourcesBalancedAllocation
 from .claims import ResourceClaims
+from .classic import ClassicAsk, ClassicResources
 from .devices import DeviceFit, DynamicResources
 from .node_affinity import NodeAffinity
 from .node_name import NodeName
@@ -20,6 +22,7 @@ from .unheeded import InterPodAffinity, PodTopologySpread
 
 
 def default(ids: Ids, settings: Settings) -> tuple[Plugin, ...]:
+    chance = random.Random(ids.uid())
     deciding = (
         SchedulingGates(),
         InterPodAffinity(),
@@ -30,7 +33,8 @@ def default(ids: Ids, settings: Settings) -> tuple[Plugin, ...]:
         NodeAffinity(),
         NodeResourcesFit(settings.scoring),
         NodeResourcesBalancedAllocation(settings.scoring),
-        ResourceClaims(binding_timeout_s=settings.binding_timeout_s),
+        ResourceClaims(chance, binding_timeout_s=settings.binding_timeout_s),
+        ClassicResources(chance),
         DynamicResources(ids, settings.policy),
         DeviceFit(),
     )
@@ -47,6 +51,12 @@ def events(plugins: Sequence[Plugin]) -> Mapping[str, frozenset[Event]]:
     return {one.name: one.events for one in plugins if isinstance(one, FilterPlugin)}
 
 
+def classic_ask(state: CycleState) -> ClassicAsk | None:
+    """What drivers are to allocate for a signed pod, if anything."""
+    ask: ClassicAsk | None = state.read.get(ClassicResources.name)
+    return ask
+
+
 def known_as(plugin: str) -> str:
     """The name under which people know a plugin, from upstream's profiles and documents."""
-    return DynamicResources.name if plugin == ResourceClaims.name else plugin
+    return DynamicResources.name if plugin in (ResourceClaims.name, ClassicResources.name) else plugin

@@ -7,7 +7,7 @@ from typing import Any
 from ...field import FieldError, invalid, unsupported
 from ...kind import Column, Fields, Kind, Rules, Version
 from ..numbers import is_zero, validate_at_most_all, validate_int_or_percent, validate_not_negative
-from ..podspec import default_template
+from ..podspec import default_template, respelled_at
 from ..reading import default, obj, section
 from ..workloads import (
     AGE,
@@ -93,7 +93,14 @@ DAEMON_SET = Kind(
     singular="daemonset",
     short_names=("ds",),
     categories=("all",),
-    versions=(Version("v1", "io.k8s.api.apps.v1.DaemonSet", default=_default),),
+    versions=(
+        Version(
+            "v1",
+            "io.k8s.api.apps.v1.DaemonSet",
+            default=_default,
+            respell=respelled_at("spec", "template", "spec"),
+        ),
+    ),
     hub="v1",
     has_status=True,
     counts_generation=True,

@@ -7,7 +7,7 @@ from typing import Any
 from ...field import FieldError, forbidden, invalid, required, unsupported
 from ...kind import Column, Fields, Kind, Rules, Scale, Version, WriteContext
 from ..numbers import is_zero, validate_at_most_all, validate_int_or_percent, validate_not_negative
-from ..podspec import default_template
+from ..podspec import default_template, respelled_at
 from ..reading import default, obj, section
 from ..workloads import (
     AGE,
@@ -106,7 +106,14 @@ DEPLOYMENT = Kind(
     singular="deployment",
     short_names=("deploy",),
     categories=("all",),
-    versions=(Version("v1", "io.k8s.api.apps.v1.Deployment", default=_default),),
+    versions=(
+        Version(
+            "v1",
+            "io.k8s.api.apps.v1.Deployment",
+            default=_default,
+            respell=respelled_at("spec", "template", "spec"),
+        ),
+    ),
     hub="v1",
     has_status=True,
     scale=Scale(selector="spec.selector"),

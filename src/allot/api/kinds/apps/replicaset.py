@@ -7,7 +7,7 @@ from typing import Any
 from ...field import FieldError
 from ...kind import Column, Fields, Kind, Rules, Scale, Version
 from ..numbers import validate_not_negative
-from ..podspec import default_template
+from ..podspec import default_template, respelled_at
 from ..reading import obj, section
 from ..workloads import (
     AGE,
@@ -72,7 +72,14 @@ REPLICA_SET = Kind(
     singular="replicaset",
     short_names=("rs",),
     categories=("all",),
-    versions=(Version("v1", "io.k8s.api.apps.v1.ReplicaSet", default=_default),),
+    versions=(
+        Version(
+            "v1",
+            "io.k8s.api.apps.v1.ReplicaSet",
+            default=_default,
+            respell=respelled_at("spec", "template", "spec"),
+        ),
+    ),
     hub="v1",
     has_status=True,
     scale=Scale(selector="spec.selector"),

@@ -8,7 +8,7 @@ from ...field import FieldError, forbidden, invalid, unsupported
 from ...kind import Column, Fields, Kind, Rules, Scale, Version, WriteContext
 from ..core.volume import default_claim_spec
 from ..numbers import validate_at_most_all, validate_int_or_percent, validate_not_negative
-from ..podspec import default_template
+from ..podspec import default_template, respelled_at
 from ..reading import default, items, obj, section, text
 from ..workloads import (
     AGE,
@@ -133,7 +133,14 @@ STATEFUL_SET = Kind(
     singular="statefulset",
     short_names=("sts",),
     categories=("all",),
-    versions=(Version("v1", "io.k8s.api.apps.v1.StatefulSet", default=_default),),
+    versions=(
+        Version(
+            "v1",
+            "io.k8s.api.apps.v1.StatefulSet",
+            default=_default,
+            respell=respelled_at("spec", "template", "spec"),
+        ),
+    ),
     hub="v1",
     has_status=True,
     scale=Scale(selector="spec.selector"),

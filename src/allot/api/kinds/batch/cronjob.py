@@ -9,7 +9,7 @@ from ...age import since
 from ...field import FieldError, Path, forbidden, invalid, required, unsupported
 from ...kind import Column, Fields, Kind, Rules, Version
 from ..numbers import validate_not_negative
-from ..podspec import default_template
+from ..podspec import default_template, respelled_at
 from ..reading import default, items, obj, section, text
 from ..workloads import AGE, CONTAINERS, IMAGES, NAME, SELECTOR, SPEC, container_cells
 from . import job
@@ -103,7 +103,14 @@ CRON_JOB = Kind(
     singular="cronjob",
     short_names=("cj",),
     categories=("all",),
-    versions=(Version("v1", "io.k8s.api.batch.v1.CronJob", default=_default),),
+    versions=(
+        Version(
+            "v1",
+            "io.k8s.api.batch.v1.CronJob",
+            default=_default,
+            respell=respelled_at("spec", "jobTemplate", "spec", "template", "spec"),
+        ),
+    ),
     hub="v1",
     has_status=True,
     counts_generation=True,

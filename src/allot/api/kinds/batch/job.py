@@ -10,7 +10,7 @@ from ...field import FieldError, Path, forbidden, invalid, required, too_long, u
 from ...kind import Column, Fields, Kind, Rules, Version, WriteContext
 from ..labels import matches, validate_selector
 from ..numbers import validate_not_negative
-from ..podspec import default_template, validate_template
+from ..podspec import default_template, respelled_at, validate_template
 from ..reading import default, items, obj, section, text
 from ..workloads import AGE, CONTAINERS, IMAGES, NAME, SELECTOR, SPEC, TEMPLATE, count, wide_cells
 
@@ -247,7 +247,14 @@ JOB = Kind(
     plural="jobs",
     singular="job",
     categories=("all",),
-    versions=(Version("v1", "io.k8s.api.batch.v1.Job", default=_default),),
+    versions=(
+        Version(
+            "v1",
+            "io.k8s.api.batch.v1.Job",
+            default=_default,
+            respell=respelled_at("spec", "template", "spec"),
+        ),
+    ),
     hub="v1",
     has_status=True,
     counts_generation=True,

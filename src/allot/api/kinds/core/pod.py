@@ -11,9 +11,18 @@ from typing import Any
 
 from ... import names
 from ...field import FieldError, Path, forbidden, invalid
-from ...kind import Fields, Kind, Rules, Version, WriteContext
+from ...kind import Fields, Kind, Part, Rules, Version, WriteContext
 from ...resource import pods as claims
-from ..podspec import default_pod, merge_label_keys, qos_class, validate_pod_update, validate_spec
+from ..podspec import (
+    default_pod,
+    keep_the_rest,
+    merge_label_keys,
+    qos_class,
+    respelled_at,
+    validate_ephemeral,
+    validate_pod_update,
+    validate_spec,
+)
 from ..reading import items, obj, section, text
 from . import pod_columns
 
@@ -124,6 +133,8 @@ def _repeated(entries: Sequence[Mapping[str, Any]], where: str) -> list[str]:
     return found
 
 
+_SUBRESOURCES = ("attach", "binding", "ephemeralcontainers", "eviction", "exec", "log", "portforward")
+
 POD = Kind(
     group="",
     kind="Pod",
@@ -135,14 +146,15 @@ POD = Kind(
         Version(
             "v1",
             "io.k8s.api.core.v1.Pod",
+            respell=respelled_at("spec"),
             default=lambda pod, now: default_pod(pod),
             defaults_by_part=True,
         ),
     ),
     hub="v1",
     has_status=True,
-    other_subresources=("binding", "eviction", "log"),
-    refused_subresources=("attach", "ephemeralcontainers", "exec", "portforward", "proxy"),
+    other_subresources=_SUBRESOURCES,
+    refused_subresources=("proxy",),
     counts_generation=True,
     rules=Rules(
         prepare_create=_prepare_create,
@@ -152,6 +164,7 @@ POD = Kind(
         validate_update=_validate_update,
         validate_status=_validate_status,
         warnings=_warnings,
+        parts={"ephemeralcontainers": Part(keep_the_rest, validate_ephemeral)},
     ),
     columns=pod_columns.COLUMNS,
     cells_at=pod_columns.cells,

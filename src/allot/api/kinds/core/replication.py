@@ -8,7 +8,7 @@ from ...field import FieldError, Path, invalid, required
 from ...kind import Column, Fields, Kind, Rules, Scale, Version
 from ..labels import validate_labels
 from ..numbers import validate_not_negative
-from ..podspec import default_template, validate_template
+from ..podspec import default_template, respelled_at, validate_template
 from ..reading import obj, section
 from ..workloads import (
     AGE,
@@ -82,7 +82,14 @@ REPLICATION_CONTROLLER = Kind(
     singular="replicationcontroller",
     short_names=("rc",),
     categories=("all",),
-    versions=(Version("v1", "io.k8s.api.core.v1.ReplicationController", default=_default),),
+    versions=(
+        Version(
+            "v1",
+            "io.k8s.api.core.v1.ReplicationController",
+            default=_default,
+            respell=respelled_at("spec", "template", "spec"),
+        ),
+    ),
     hub="v1",
     has_status=True,
     scale=Scale(selector="spec.selector"),
@@ -123,7 +130,14 @@ POD_TEMPLATE = Kind(
     kind="PodTemplate",
     plural="podtemplates",
     singular="podtemplate",
-    versions=(Version("v1", "io.k8s.api.core.v1.PodTemplate", default=_default_pod_template),),
+    versions=(
+        Version(
+            "v1",
+            "io.k8s.api.core.v1.PodTemplate",
+            default=_default_pod_template,
+            respell=respelled_at("template", "spec"),
+        ),
+    ),
     hub="v1",
     counts_generation=True,
     rules=Rules(

@@ -1,9 +1,11 @@
 """ResourceClaims: what holds for a claim whatever it is for."""
 
-from collections.abc import Generator, Hashable, Sequence
+import random
+from collections.abc import Generator, Hashable, Iterable, Sequence
 from datetime import datetime
 
 from allot.api import resource
+from allot.informers import Key
 
 from ...claim import ClaimInfo
 from ...framework import Checks, CycleState, Event, Rejection
@@ -13,13 +15,13 @@ from ...reach import is_reachable, places, selection
 from ...readiness import Readiness, readiness
 from ...settings import BINDING_TIMEOUT_S
 from ...snapshot import Snapshot
-from ...writes import Deallocate, DeleteClaim, Remedy, ReserveClaim
+from ...writes import Deallocate, DeleteClaim, LeaveClaims, Remedy, ReserveClaim
 from .resolving import CLAIMS, Missing, PodClaims, claims_in, read_claims, resolve
 
 NAME = "ResourceClaims"
 
 UNAVAILABLE = Rejection(NAME, "resourceclaim not available on the node")
-USERS_MAX = resource.limits.RESERVED_FOR_MAX
+lifecycle = resource.lifecycle
 USERS_TOLD = 4
 
 
@@ -37,26 +39,32 @@ class ResourceClaims:
         }
     )
 
-    def __init__(self, *, binding_timeout_s: float = BINDING_TIMEOUT_S) -> None:
+    def __init__(
+        self, chance: random.Random | None = None, *, binding_timeout_s: float = BINDING_TIMEOUT_S
+    ) -> None:
+        """By `chance` it picks one of several claims that are in the way (POSTF-04)."""
+        self._chance = chance or random.Random()
         self._binding_timeout_s = binding_timeout_s
 
     def pre_enqueue(self, pod: PodInfo, snapshot: Snapshot) -> str | None:
         if snapshot.extended_claim_of(pod.uid) is not None:
             return None  # what an earlier attempt left is removed, whatever else is missing (C5)
-        missing = (one for one in resolve(pod, snapshot) if isinstance(one, Missing))
-        return next((one.why for one in missing), None)
+        claims = tuple(resolve(pod, snapshot))
+        missing = next((one.why for one in claims if isinstance(one, Missing)), None)
+        if missing is not None and _kept(claims, pod):
+            return None  # what it has reserved must be given up, since it cannot have the rest
+        return missing
 
     def sign(self, state: CycleState, snapshot: Snapshot) -> Hashable | Rejection:
         claims = read_claims(state.pod, snapshot)
-        if isinstance(claims, Missing):
-            return Rejection(NAME, claims.why)
         state.read[CLAIMS] = claims
+        if claims.blocked:
+            return Rejection(NAME, claims.blocked)
         if claims.leftover is not None:
             return Rejection(NAME, stays(claims.leftover, state.pod))
-        full = next((one for one in claims.allocated if _is_full(one, state.pod)), None)
-        if full is not None:
-            why = f'resourceclaim "{full.key.name}" has {USERS_MAX} users, the most there can be'
-            return Rejection(NAME, why)
+        closed = next((one for one in claims.allocated if one.is_closed_to(state.pod.uid)), None)
+        if closed is not None:
+            return Rejection(NAME, _closed(closed, state.pod))
         return tuple([self._allows(one, state.now) for one in claims.held])
 
     def _allows(self, claim: ClaimInfo, now: datetime) -> Hashable:
@@ -85,16 +93,30 @@ class ResourceClaims:
         claims: PodClaims | None = state.read.get(CLAIMS)
         if claims is None:  # they could not be read
             return None
+        if left := _kept_in_vain(claims, state.pod):
+            return LeaveClaims(left)
+        if claims.blocked or any(why.unanswered for _, why in rejections):
+            return None  # what is to come may be enough
         stale = claims.leftover or claims.earlier
         if stale is not None and not stale.users_besides(state.pod.uid):  # C12
             return DeleteClaim(stale)
-        for claim in claims.allocated:
-            if _is_idle(claim, state.pod) and self._is_in_the_way(claim, state.now, snapshot):
-                return Deallocate(claim)
-        return None
+        movable = [
+            claim
+            for claim in claims.allocated
+            if _is_idle(claim, state.pod)
+            and lifecycle.of(claim.view).gives_back is not lifecycle.Ending.KEEP
+            and self._is_in_the_way(claim, state.now, snapshot)
+        ]
+        if movable:
+            return Deallocate(self._chance.choice(movable))
+        left = _kept(claims.allocated, state.pod)  # it has no place: others may use them meanwhile (UNRSV-01)
+        return LeaveClaims(left) if left else None
 
     def reserve(self, state: CycleState, node: NodeInfo, snapshot: Snapshot) -> tuple[ReserveClaim, ...]:
-        return tuple([ReserveClaim(one) for one in claims_in(state).allocated])
+        """In the order of their names: of two pods that want the same two claims, one gets both (P2)."""
+        allocated = claims_in(state).allocated
+        ordered = sorted(allocated, key=_key) if len(allocated) > 1 else allocated
+        return tuple([ReserveClaim(one) for one in ordered])
 
     def unreserve(self, state: CycleState, snapshot: Snapshot) -> None:
         """Nothing is held: a claim that has its devices keeps them."""
@@ -123,5 +145,25 @@ def _is_idle(claim: ClaimInfo, pod: PodInfo) -> bool:
     return all(one.uid == pod.uid for one in claim.reserved_for)
 
 
-def _is_full(claim: ClaimInfo, pod: PodInfo) -> bool:
-    return len(claim.reserved_for) >= USERS_MAX and not claim.is_reserved_for(pod.uid)
+def _closed(claim: ClaimInfo, pod: PodInfo) -> str:
+    if claim.users_max > 1:
+        return f'resourceclaim "{claim.key.name}" has {claim.users_max} users, the most there can be'
+    users = ", ".join(claim.users_besides(pod.uid))
+    return f'resourceclaim "{claim.key.name}" is used by {users} and cannot be shared'
+
+
+def _kept_in_vain(claims: PodClaims, pod: PodInfo) -> tuple[ClaimInfo, ...]:
+    """Classic claims that the pod has reserved while it cannot have another: somebody may hold that one
+    and wait for these. A driver reserves what it allocates, so nobody else would take them back."""
+    if not claims.blocked and not any(one.is_closed_to(pod.uid) for one in claims.allocated):
+        return ()
+    return _kept(claims.allocated, pod)
+
+
+def _kept(claims: Iterable[ClaimInfo | Missing], pod: PodInfo) -> tuple[ClaimInfo, ...]:
+    found = (one for one in claims if isinstance(one, ClaimInfo))
+    return tuple([one for one in found if one.is_classic and one.is_reserved_for(pod.uid)])
+
+
+def _key(claim: ClaimInfo) -> Key:
+    return claim.key

@@ -1,15 +1,15 @@
 """The claims of a pod, read once a cycle.
 
-A claim that has its devices says where the pod may go. One that has none is searched
-for. One that another pod is being given devices for right now is waited for. The claim
-that an earlier attempt made for the pod's extended resources is gone on with, or removed
-before anything else is looked at (C5).
+A claim that has its devices says where the pod may go. One that has none is searched for,
+or its driver is asked if it is classic. One that another pod is being given devices for right
+now is waited for. The claim that an earlier attempt made for the pod's extended resources is
+gone on with, or removed before anything else is looked at (C5).
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from allot.api import podclaims
+from allot.api import podclaims, resource
 from allot.informers import Key
 
 from ...claim import ClaimInfo, other_owner
@@ -24,7 +24,9 @@ CLAIMS = "claims"
 @dataclass(frozen=True, slots=True)
 class PodClaims:
     allocated: tuple[ClaimInfo, ...] = ()
-    pending: tuple[ClaimInfo, ...] = ()
+    pending: tuple[ClaimInfo, ...] = ()  # structured: the scheduler finds their devices
+    classic: tuple[ClaimInfo, ...] = ()  # their drivers allocate them once a node is chosen
+    blocked: str = ""  # why the pod cannot be tried: a claim of it cannot be used yet
     earlier: ClaimInfo | None = None  # it has devices for the extended resources since an earlier attempt
     leftover: ClaimInfo | None = None  # what such an attempt left half made: it goes first
 
@@ -50,12 +52,12 @@ def claims_in(state: CycleState) -> PodClaims:
     return found
 
 
-def read_claims(pod: PodInfo, snapshot: Snapshot) -> PodClaims | Missing:
+def read_claims(pod: PodInfo, snapshot: Snapshot) -> PodClaims:
     earlier = snapshot.extended_claims_of(pod.uid)
     if not earlier:
         return _sorted(pod, snapshot) if pod.spec.resource_claims else NO_CLAIMS
     claims = _sorted(pod, snapshot) if len(earlier) == 1 and _is_whole(earlier[0], pod) else None
-    if claims is None or isinstance(claims, Missing):
+    if claims is None or claims.blocked:
         return PodClaims(leftover=earlier[0])  # it goes first, whatever is wanted now (C5)
     return replace(claims, earlier=earlier[0])
 
@@ -70,7 +72,10 @@ def resolve(pod: PodInfo, snapshot: Snapshot) -> Iterator[ClaimInfo | Missing]:
             yield Missing(_unmade(pod, use.entry))
             continue
         seen.add(use.name)
-        yield _usable(pod, Key(pod.key.namespace, use.name), snapshot, use.is_generated)
+        key = Key(pod.key.namespace, use.name)
+        if not snapshot.heeds_classic and (claim := snapshot.claim(key)) is not None and claim.is_classic:
+            continue
+        yield _usable(pod, key, snapshot, use.is_generated)
 
 
 def _unmade(pod: PodInfo, entry: str) -> str:
@@ -89,7 +94,17 @@ def _usable(pod: PodInfo, key: Key, snapshot: Snapshot, is_generated: bool) -> C
         return Missing(f'resourceclaim "{key.name}" was not created for this pod')
     if owner := other_owner(claim.view, pod.uid):
         return Missing(f'resourceclaim "{key.name}" was made for pod "{owner}" and is used by it alone')
+    if claim.is_classic and (why := _unready(claim)):
+        return Missing(f'resourceclaim "{key.name}" {why}')
     return claim
+
+
+def _unready(claim: ClaimInfo) -> str:
+    if claim.is_to_be_deallocated:
+        return "is being deallocated by its driver"
+    if claim.allocation is None and resource.shape.is_immediate(claim.view):
+        return "has not been allocated yet by its driver, which does so without waiting for a pod"
+    return ""
 
 
 def _is_whole(claim: ClaimInfo, pod: PodInfo) -> bool:
@@ -98,16 +113,18 @@ def _is_whole(claim: ClaimInfo, pod: PodInfo) -> bool:
     return is_ours and not claim.is_deleting
 
 
-def _sorted(pod: PodInfo, snapshot: Snapshot) -> PodClaims | Missing:
+def _sorted(pod: PodInfo, snapshot: Snapshot) -> PodClaims:
     allocated: list[ClaimInfo] = []
     pending: list[ClaimInfo] = []
+    classic: list[ClaimInfo] = []
+    blocked = ""
     for claim in resolve(pod, snapshot):
         if isinstance(claim, Missing):
-            return claim
-        if claim.allocation is not None:
+            blocked = blocked or claim.why
+        elif claim.allocation is not None:
             allocated.append(claim)
         elif snapshot.ledger.hold(claim.uid) is not None:
-            return Missing(f'resourceclaim "{claim.key.name}" is in the process of being allocated')
+            blocked = blocked or f'resourceclaim "{claim.key.name}" is in the process of being allocated'
         else:
-            pending.append(claim)
-    return PodClaims(tuple(allocated), tuple(pending))
+            (classic if claim.is_classic else pending).append(claim)
+    return PodClaims(tuple(allocated), tuple(pending), tuple(classic), blocked)
