@@ -105,9 +105,57 @@ def test_a_container_that_waits_for_its_next_run_makes_the_pod_unready_and_no_mo
     assert "containerID" not in container
 
 
-def test_containers_that_cannot_begin_say_why_and_the_pod_stays_as_it_is():
-    status = statuses.observed(pod(), Observed((Container("main", Waiting("Bad", "wish")),)), NOW)
-    assert status.keys() == {"containerStatuses"}
+def test_containers_that_cannot_begin_say_why_and_the_pod_stays_in_its_phase():
+    seen = Observed((Container("main", Waiting("Bad", "wish")),), host="10.0.0.1")
+    status = statuses.observed(pod(), seen, NOW)
+    assert "phase" not in status and "podIP" not in status
+    assert status["startTime"] == NOW, "its node has it"
+    assert (status["hostIP"], status["hostIPs"]) == ("10.0.0.1", [{"ip": "10.0.0.1"}])
+    assert conditions(status)["Ready"] == "False"
+
+
+def test_what_a_container_left_and_was_given_is_told():
+    end = Terminated(1, NOW, LATER, "OOMKilled", "too much", "x://1")
+    amounts = {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}
+    seen = Observed((MAIN._replace(state=end, resources=amounts),))
+    (container,) = statuses.ended(started(), seen, LATER)["containerStatuses"]
+    told = container["state"]["terminated"]
+    assert (told["reason"], told["message"], told["containerID"]) == ("OOMKilled", "too much", "x://1")
+    assert (container["resources"], container["allocatedResources"]) == (amounts, {"cpu": "1"})
+
+
+def test_a_pod_that_was_ended_for_its_own_sake_has_failed_whatever_its_containers_say():
+    done = MAIN._replace(state=Terminated(0, NOW, LATER))
+    late = Observed((done,), reason="DeadlineExceeded", message="too long")
+    end = statuses.ended(started(), late, LATER)
+    assert (end["phase"], end["reason"], end["message"]) == ("Failed", "DeadlineExceeded", "too long")
+    never = Observed((Container("main", Waiting("ErrImagePull")),), reason="DeadlineExceeded")
+    assert never.has_ended, "what never began need not end"
+
+
+def test_an_ephemeral_container_is_told_of_and_is_never_ready():
+    debug = Container("debug", Running(NOW))
+    one = pod(spec={"ephemeralContainers": [{"name": "debug", "image": "b"}]})
+    (told,) = statuses.observed(one, UP._replace(ephemeral_containers=(debug,)), NOW)[
+        "ephemeralContainerStatuses"
+    ]
+    assert (told["image"], told["ready"], told["started"]) == ("b", False, True)
+    assert Observed((MAIN._replace(state=Terminated(0, NOW, NOW)),), ephemeral_containers=(debug,)).runs
+
+
+def test_probes_decide_whether_a_container_that_runs_has_started_and_is_ready():
+    slow = UP._replace(containers=(MAIN._replace(is_started=False, is_ready=False),))
+    status = statuses.observed(pod(), slow, NOW)
+    (container,) = status["containerStatuses"]
+    assert (container["started"], container["ready"]) == (False, False)
+    assert status["phase"] == "Running" and conditions(status)["Ready"] == "False"
+
+
+def test_a_newer_spec_is_told_of():
+    one = started(metadata={"generation": 1})
+    assert one.fields["status"]["observedGeneration"] == 1
+    assert not statuses.is_doubted(one, UP)
+    assert statuses.is_doubted(one.changed({"metadata": {"generation": 2}}), UP)
 
 
 def test_an_explanation_is_not_given_twice():

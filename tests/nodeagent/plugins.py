@@ -25,6 +25,7 @@ class Plugin:
     requests: tuple[str, ...] = ("r/sub",)  # of a claim, that its device is for
     fails: str = ""  # what it answers for each claim
     forgets: bool = False  # to answer for claims
+    share: str | None = None  # which of its shares a claim has of a device
     delay_s: float = 0.0
     sick: list[str] | None = None  # devices that are not well; None: it says nothing of health
     before: Callable[[str], None] = lambda what: None
@@ -88,7 +89,7 @@ class Plugin:
                 continue
             self.held.add(claim.uid)
             device = dra.Device(
-                self.requests, "pool", f"dev-{claim.name}", (f"example.com/gpu={claim.name}",)
+                self.requests, "pool", f"dev-{claim.name}", (f"example.com/gpu={claim.name}",), self.share
             )
             answers[claim.uid] = dra.NodePrepareResourceResponse((device,))
         return dra.NodePrepareResourcesResponse(answers)

@@ -4,13 +4,16 @@ import asyncio
 import os
 from datetime import UTC, datetime
 
+import pytest
+
 from allot.api import Request
 from allot.apiserver import identities
 from allot.client import Access, Credential, Fixed, HttpsTransport, Server
+from allot.controllers.resourceclaims.released import Releases
 from allot.nodeagent import ProcessRuntime
-from allot.wire import cdi
+from allot.wire import cdi, registration
 
-from .plugins import DRIVER, until
+from .plugins import DRIVER, Plugin, until
 from .world import NODE, NS, World, tell
 
 
@@ -100,9 +103,7 @@ def test_a_container_without_a_command_says_what_is_wrong():
         async with here.agent():
             await here.pod("", containers=[{"name": "main", "image": "nginx"}])
             says = await here.until_waiting("CreateContainerConfigError")
-            assert says.startswith(
-                "container main has no command: this node runs processes and has no images"
-            )
+            assert says.endswith("no command: there are no images that could say one")
 
     tell(play)
 
@@ -116,7 +117,7 @@ def test_a_device_that_needs_more_than_a_process_can_have_keeps_the_pod_waiting_
             await here.claim("c")
             await here.pod("true", claim="c")
             says = await here.until_waiting("CreateContainerError")
-            assert "device node /dev/none-such: this machine has none" in says
+            assert "device node /dev/none-such: this machine has no /dev/none-such" in says
 
     tell(play)
 
@@ -203,6 +204,48 @@ def test_a_claim_stays_listed_until_the_driver_has_let_go_and_the_pod_ends_after
             assert await here.listed() == ["c"]
             gpu.fails = ""
             await here.until_phase("Running", "q")
+
+    tell(play)
+
+
+@pytest.mark.parametrize(
+    "acknowledged", [True, False], ids=["as it is", "with the acknowledgement switched off"]
+)
+def test_the_device_of_a_pod_that_was_deleted_by_force_is_offered_to_nobody_before_its_node_let_go(
+    acknowledged, monkeypatch
+):
+    """N2. Where the claim controller does not wait for the node's list, the device goes to another claim
+    while its driver still has it for the first: so it is the list that keeps this promise."""
+
+    async def at_once(releases: Releases, claim: object, ran_on: object) -> bool:
+        return True
+
+    if not acknowledged:
+        monkeypatch.setattr(Releases, "released", at_once)
+
+    async def play(here: World) -> None:
+        async with here.agent():
+            gpu = await here.driver()
+            await here.publish(devices=1)
+            for name in ("c", "d"):
+                here.inject(name)
+                await here.claim(name)
+            await here.pod("sleep 300", claim="c")
+            await here.until_phase("Running")
+            gpu.delay_s = (
+                3.0 if acknowledged else 3600
+            )  # the node is slow: its driver takes its time to let go
+            await here.pods.delete("p", NS, grace_period_s=0)
+            await here.until_gone()
+            await here.pod("sleep 300", "q", claim="d")
+
+            async def is_offered() -> bool:
+                status = (await here.claims.get("d", NS)).fields.get("status") or {}
+                return bool(status.get("allocation"))
+
+            await until(is_offered)
+            uid = (await here.claims.get("c", NS)).uid
+            assert (uid in gpu.held) != acknowledged
 
     tell(play)
 
@@ -310,6 +353,149 @@ def test_slices_of_a_driver_that_is_gone_are_deleted_and_those_of_the_node_when_
                 return await slices() == ["of-nic"]
 
             await until(wiped)
+
+    tell(play)
+
+
+@pytest.mark.parametrize("serves", [True, False], ids=["stops to serve", "never serves"])
+def test_slices_of_a_driver_that_is_registered_and_does_not_serve_are_deleted(serves, monkeypatch):
+    """ResourceSlices removed if plugin stops, if unresponsive"""
+    monkeypatch.setattr("allot.nodeagent.wiping.Wiping.__init__.__defaults__", (1.0,))
+
+    async def play(here: World) -> None:
+        async with here.agent():
+            gpu = Plugin(here.root)
+            here.plugins.append(gpu)
+            await gpu.announce()
+            if serves:
+                await gpu.serve()
+            await until(lambda: bool(gpu.statuses))
+            await here.publish()
+            if serves:
+                await asyncio.sleep(2.5)
+                assert len((await here.slices.list()).objects) == 1, "it is there"
+                await gpu.servers.pop().close()
+
+            async def wiped() -> bool:
+                return not (await here.slices.list()).objects
+
+            await until(wiped)
+            assert gpu.statuses == [registration.RegistrationStatus(True)], "it stays registered"
+
+    tell(play)
+
+
+def test_a_driver_that_is_at_work_while_its_agent_begins_anew_is_asked_again():
+    """two plugins: in progress during Kubelet restart"""
+
+    async def play(here: World) -> None:
+        gpu = await here.driver()
+        gpu.delay_s = 3600
+        async with here.agent():
+            await here.publish()
+            here.inject("c")
+            await here.claim("c")
+            await here.pod("sleep 300", claim="c")
+            await until(lambda: gpu.told == ["prepare c"])
+        gpu.delay_s = 0
+        async with here.agent():
+            await here.until_phase("Running")
+            assert gpu.told == ["prepare c"] * 2
+            gpu.delay_s = 3600
+            await here.pods.delete("p", NS, grace_period_s=1)
+            await until(lambda: gpu.told[2:] == ["unprepare c"])
+        gpu.delay_s = 0
+        async with here.agent():
+            await here.until_gone()
+            assert gpu.told[2:] == ["unprepare c"] * 2
+            assert await here.listed() == []
+
+    tell(play)
+
+
+def test_an_init_container_has_the_devices_that_it_asks_for():
+    """supports init containers with external claims"""
+
+    async def play(here: World) -> None:
+        async with here.agent():
+            await here.driver()
+            await here.publish()
+            here.inject("c")
+            await here.claim("c")
+            init = {
+                "name": "first",
+                "image": "none",
+                "command": ["sh", "-c", "echo GPU=$GPU"],
+                "resources": {"claims": [{"name": "gpu"}]},
+            }
+            main = {"name": "main", "image": "none", "command": ["sh", "-c", "echo GPU=$GPU"]}
+            uses = [{"name": "gpu", "resourceClaimName": "c"}]
+            await here.pod("", initContainers=[init], containers=[main], resourceClaims=uses)
+            await here.until_phase("Succeeded")
+            assert await here.log(container="first") == "GPU=c\n"
+            assert await here.log(container="main") == "GPU=\n"
+
+    tell(play)
+
+
+def test_devices_that_need_nothing_of_a_node_need_no_driver_there():
+    """Optional node operations: bypass prepare when All (no node plugin)"""
+
+    async def play(here: World) -> None:
+        async with here.agent():
+            await here.publish(skipNodeOperations=["*"])
+            await here.claim("c")
+            await here.pod("true", claim="c")
+            await here.until_phase("Succeeded")
+            assert await here.listed() == []
+
+    tell(play, gates={"DRAOptionalNodeOperations": True})
+
+
+def test_pods_of_a_daemon_set_look_at_devices_that_others_have():
+    """DaemonSet with admin access"""
+
+    async def play(here: World) -> None:
+        async with here.agent():
+            gpu = await here.driver()
+            await here.publish(devices=1)
+            here.inject("c")
+            await here.claim("c")
+            await here.pod("sleep 300", claim="c")
+            await here.until_phase("Running")
+            label = {"metadata": {"labels": {"resource.kubernetes.io/admin-access": "true"}}}
+            await here.client.resource("", "v1", "namespaces", namespaced=False).patch(NS, label)
+            asked = {"name": "r", "exactly": {"deviceClassName": "gpu", "adminAccess": True}}
+            templates = here.client.resource("resource.k8s.io", "v1", "resourceclaimtemplates")
+            await templates.create(
+                {
+                    "metadata": {"name": "look", "namespace": NS},
+                    "spec": {"spec": {"devices": {"requests": [asked]}}},
+                }
+            )
+            container = {"name": "main", "image": "none", "command": ["sleep", "300"]}
+            spec = {
+                "nodeSelector": {"kubernetes.io/hostname": NODE},
+                "containers": [container],
+                "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "look"}],
+            }
+            labels = {"app": "look"}
+            await here.client.resource("apps", "v1", "daemonsets").create(
+                {
+                    "metadata": {"name": "look", "namespace": NS},
+                    "spec": {
+                        "selector": {"matchLabels": labels},
+                        "template": {"metadata": {"labels": labels}, "spec": spec},
+                    },
+                }
+            )
+
+            async def looks() -> bool:
+                pods = (await here.pods.list(NS, label_selector="app=look")).objects
+                return [one.fields["status"].get("phase") for one in pods] == ["Running"]
+
+            await until(looks)
+            assert len(gpu.held) == 2
 
     tell(play)
 

@@ -7,6 +7,7 @@ import pytest
 
 from allot.api import Object, encode, errors
 from allot.nodeagent.environment import BadEnvironment, environment, expanded
+from allot.nodeagent.fields import Around
 from allot.nodeagent.views import Pod
 from node.objects import pod
 
@@ -27,7 +28,8 @@ def variables(*env: dict[str, Any], env_from: list[dict[str, Any]] | None = None
     container = {"name": "main", "env": env, "envFrom": env_from or []}
     metadata = {"labels": {"app": "web"}, "annotations": {"a/b": "c"}}
     one = pod(metadata=metadata, spec={"containers": [container], "serviceAccountName": "robot"})
-    return asyncio.run(environment(one, one.view(Pod).spec.containers[0], "10.0.0.1", lookup))
+    around = Around("10.0.0.1", {"cpu": "8"})
+    return asyncio.run(environment(one, one.view(Pod).spec.containers[0], around, lookup))
 
 
 def field(path: str) -> dict[str, Any]:
@@ -88,7 +90,11 @@ def test_config_maps_and_secrets():
             "variable X: couldn't find key k in secrets default/keys",
         ),
         (
-            {"name": "X", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}},
+            {"name": "X", "valueFrom": {"resourceFieldRef": {"resource": "nonsense"}}},
+            "variable X: resource nonsense is not known to this node",
+        ),
+        (
+            {"name": "X", "valueFrom": {"fileKeyRef": {"key": "a"}}},
             "variable X: its source is not known to this node",
         ),
     ],
@@ -96,3 +102,9 @@ def test_config_maps_and_secrets():
 def test_what_is_not_there_is_an_error_that_names_the_variable(variable, says):
     with pytest.raises(BadEnvironment, match=says):
         variables(variable)
+
+
+def test_a_container_may_ask_how_much_it_may_use():
+    """Without a limit of its own, that is what the node has."""
+    ref = {"resource": "limits.cpu", "divisor": "1m"}
+    assert variables({"name": "X", "valueFrom": {"resourceFieldRef": ref}})["X"] == "8000"

@@ -147,6 +147,14 @@ def test_what_could_not_be_started_says_why_and_is_tried_again_if_that_may_help(
     assert starts(due(pod(spec(), troubles={"main": Trouble("x", "no", NOW)}), NOW)) == ["main"]
 
 
+def test_when_an_init_container_has_failed_for_good_no_sidecar_is_started_again():
+    """The pod has ended, and would have gone on for the sidecar's sake."""
+    of = spec("Never", ("side-a", "one"), ("main",))
+    known = pod(of, **{"side-a": ended(), "one": ended(1)})
+    assert due(known, NOW).is_stillborn and observed(known, NOW).has_ended
+    assert due(known, NOW).start == ()
+
+
 ATTEMPTS = st.one_of(
     st.none(),
     st.builds(lambda number: runs(number), st.integers(0, 3)),
@@ -187,3 +195,64 @@ def test_whatever_stands_there_is_something_to_do_to_wait_for_or_the_end(policy,
         assert found.start or found.end or found.again_at is not None or seen.runs
     states = [one.state for one in (*seen.containers, *seen.init_containers)]
     assert seen.runs == any(isinstance(one, Running) for one in states)
+
+
+def of_containers(*containers: views.Container, policy: str = "Never", **more: Any) -> views.PodSpec:
+    return views.PodSpec(containers=containers, restart_policy=policy, **more)
+
+
+def test_the_policy_of_a_container_comes_before_that_of_its_pod():
+    again, never = (
+        views.Container(name="again", restart_policy="Always"),
+        views.Container(name="never", restart_policy="Never"),
+    )
+    assert starts(due(pod(of_containers(again), again=ended(0)), NOW)) == ["again"]
+    assert starts(due(pod(of_containers(never, policy="Always"), never=ended(1)), NOW)) == []
+
+
+def test_a_rule_about_exit_codes_comes_before_any_policy():
+    def rule(operator: str) -> views.RestartRule:
+        return views.RestartRule(
+            action="Restart", exit_codes=views.ExitCodes(operator=operator, values=(42,))
+        )
+
+    for operator, code, is_kept in (
+        ("In", 42, True),
+        ("In", 1, False),
+        ("NotIn", 42, False),
+        ("NotIn", 1, True),
+    ):
+        one = views.Container(name="main", restart_policy="Never", restart_policy_rules=(rule(operator),))
+        found = due(pod(of_containers(one), main=ended(code)), NOW)
+        assert starts(found) == (["main"] if is_kept else []), (operator, code)
+        assert observed(pod(of_containers(one), main=ended(code)), NOW).has_ended is not is_kept
+
+
+def test_what_comes_after_a_sidecar_waits_until_it_has_started():
+    of = spec(init=("side",))
+    slow = pod(of, side=runs())._replace(unstarted=frozenset({"side"}))
+    assert starts(due(slow, NOW)) == []
+    assert starts(due(slow._replace(unstarted=frozenset()), NOW)) == ["main"]
+    again = pod(of, side=runs(number=1))._replace(unstarted=frozenset({"side"}))
+    assert starts(due(again, NOW)) == ["main"], "it has started before"
+
+
+def test_an_ephemeral_container_begins_once_anything_has_and_never_again():
+    debug = views.Container(name="debug")
+    of = of_containers(views.Container(name="main"), ephemeral_containers=(debug,))
+    assert starts(due(pod(of), NOW)) == ["main"]
+    assert starts(due(pod(of, main=runs()), NOW)) == ["debug"]
+    assert starts(due(pod(of, main=runs(), debug=ended(1)), NOW)) == []
+    over = pod(of, main=ended(), debug=runs())
+    assert due(over, NOW).end == (runs(),), "it ends with its pod"
+    assert not observed(over, NOW).has_ended
+    assert starts(due(pod(of, main=ended()), NOW)) == [], "there is nothing left to look at"
+
+
+def test_a_container_that_has_not_started_is_not_ready_and_says_neither():
+    slow = pod(spec(), main=runs())._replace(unstarted=frozenset({"main"}))
+    (seen,) = observed(slow, NOW).containers
+    assert (seen.is_started, seen.is_ready) == (False, False)
+    unready = pod(spec(), main=runs())._replace(unready=frozenset({"main"}))
+    (seen,) = observed(unready, NOW).containers
+    assert (seen.is_started, seen.is_ready) == (True, False)

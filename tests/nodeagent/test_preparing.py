@@ -10,16 +10,18 @@ from pathlib import Path
 import pytest
 
 from allot.api import Object
+from allot.base import MachineFiles, Metrics, SystemClock
 from allot.node import NotReady, Unfinished
 from allot.nodeagent import preparing
 from allot.nodeagent.checkpoint import NAME, BadCheckpoint, decode
+from allot.nodeagent.counting import Counts
 from allot.nodeagent.keeping import Keeper
 from allot.nodeagent.preparing import Preparing
 from allot.nodeagent.registry_loop import Registry
 from allot.wire import UnixSockets
 from node.objects import claim
 
-from .plugins import DRIVER, V1BETA1, Plugin, until
+from .plugins import DRIVER, V1, V1BETA1, Plugin, until
 
 
 @dataclass
@@ -32,7 +34,9 @@ class Node:
         self.restart()
 
     def restart(self) -> None:
-        self.agent = Preparing(Keeper(self.root), self.registry)
+        self.metrics = Metrics()
+        counts = Counts(self.metrics, SystemClock())
+        self.agent = Preparing(Keeper(self.root, MachineFiles()), self.registry, counts)
 
     async def plugin(self, driver: str = DRIVER, **more: object) -> Plugin:
         plugin = Plugin(self.root, driver, name=driver.split(".")[0], **more)
@@ -48,8 +52,9 @@ class Node:
         return {entry.claim.name: sorted(entry.pods) for entry in entries}
 
 
-def given(name: str, *drivers: str) -> Object:
-    results = [{"request": "r", "driver": one, "pool": "pool", "device": "d"} for one in drivers or (DRIVER,)]
+def given(name: str, *drivers: str, **more: object) -> Object:
+    device = {"request": "r", "pool": "pool", "device": "d", **more}
+    results = [{"driver": one, **device} for one in drivers or (DRIVER,)]
     return claim(name, status={"allocation": {"devices": {"results": results}}})
 
 
@@ -195,12 +200,118 @@ def test_a_claim_that_two_pods_share_is_unprepared_with_the_last_of_them():
         gpu = await node.plugin()
         for pod in ("p", "q"):
             await node.agent.prepare(pod, [given("a")])
+        assert node.on_disk() == {"a": ["p", "q"]}
+        node.restart()
         await node.agent.unprepare("p")
         assert node.on_disk() == {"a": ["q"]}
+        assert gpu.told == ["prepare a"], "the other pod runs on, whoever looks after it"
         await node.agent.unprepare("q")
         assert gpu.told == ["prepare a", "unprepare a"]
 
     tell(play)
+
+
+@pytest.mark.parametrize("version", [V1, V1BETA1])
+def test_the_share_of_a_device_is_known_and_stays_known(version):
+    """Device ShareID results; the old version has none"""
+
+    async def play(node: Node) -> None:
+        await node.plugin(versions=(version,), share="5f0d")
+        await node.agent.prepare("p", [given("a")])
+        expected = "5f0d" if version == V1 else ""
+        for _ in range(2):
+            (entry,) = node.agent.told.of("p")
+            assert entry.parts[DRIVER].devices[0].share_id == expected
+            node.restart()
+
+    tell(play)
+
+
+@pytest.mark.parametrize(
+    ("skipped", "told"),
+    [
+        (["*"], []),
+        (["NodePrepareResources", "NodeUnprepareResources"], []),
+        (["NodePrepareResources"], ["unprepare a"]),
+        (["NodeUnprepareResources"], ["prepare a"]),
+    ],
+)
+def test_operations_that_a_driver_does_without_are_left_out_also_after_a_restart(skipped, told):
+    """Optional node operations: bypass prepare and unprepare with plugin; bypass unprepare only"""
+
+    async def play(node: Node) -> None:
+        gpu = await node.plugin()
+        await node.agent.prepare("p", [given("a", skipNodeOperations=skipped)])
+        assert node.on_disk() == {"a": ["p"]}
+        prepared = node.metrics.text()
+        node.restart()
+        await node.agent.unprepare("p")
+        assert gpu.told == told
+        assert node.on_disk() == {}
+        for what, text in (("prepare", prepared), ("unprepare", node.metrics.text())):
+            line = f'dra_node_{what}_skips_total{{driver_name="{DRIVER}"}} 1'
+            assert (line in text) == (f"{what} a" not in told), text
+
+    tell(play)
+
+
+@pytest.mark.parametrize("skipped", [["*"], ["NodeUnprepareResources"], []])
+def test_without_its_driver_a_claim_is_ready_only_if_the_driver_does_without_everything(skipped):
+    """Optional node operations: bypass prepare when All; fails when not set, and when unprepare only"""
+
+    async def play(node: Node) -> None:
+        claims = [given("a", skipNodeOperations=skipped)]
+        if skipped == ["*"]:
+            assert await node.agent.prepare("p", claims) == {"uid-a": ()}
+            await node.agent.unprepare("p")
+            return
+        with pytest.raises(NotReady, match="is not registered on this node"):
+            await node.agent.prepare("p", claims)
+
+    tell(play)
+
+
+def test_what_a_kubelet_counts_is_counted_under_its_names(monkeypatch):
+    """two plugins: metrics"""
+    monkeypatch.setattr(preparing, "CALL_S", 1.0)
+
+    async def play(node: Node) -> None:
+        gpu, _ = await node.plugin(), await node.plugin("nic.example.com")
+        gpu.fails = "not yet"
+        claims = [given("a", DRIVER, "nic.example.com"), given("b")]
+        with pytest.raises(Unfinished):
+            await node.agent.prepare("p", claims)
+        gpu.fails, gpu.delay_s = "", 30.0
+        with pytest.raises(Unfinished):
+            await node.agent.prepare("p", claims)
+        gpu.delay_s = 0.0
+        await node.agent.prepare("p", claims)
+        text = node.metrics.text()
+        service = "/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin"
+        for line in (
+            'dra_operations_duration_seconds_count{operation_name="PrepareResources",is_error="true"} 2',
+            'dra_operations_duration_seconds_count{operation_name="PrepareResources",is_error="false"} 1',
+            _calls(DRIVER, f"{service}/NodePrepareResources", "OK", 2),
+            _calls(DRIVER, f"{service}/NodePrepareResources", "DeadlineExceeded", 1),
+            _calls("nic.example.com", f"{service}/NodePrepareResources", "OK", 1),
+            f'dra_resource_claims_in_use{{driver_name="{DRIVER}"}} 2',
+            'dra_resource_claims_in_use{driver_name="nic.example.com"} 1',
+            'dra_resource_claims_in_use{driver_name="<any>"} 2',
+            'is_error="false",le="0.1"} 1',
+            'is_error="false",le="40"} 1',
+        ):
+            assert line in text, (line, text)
+        await node.agent.unprepare("p")
+        text = node.metrics.text()
+        assert 'operation_name="UnprepareResources",is_error="false"} 1' in text
+        assert 'dra_resource_claims_in_use{driver_name="<any>"} 0' in text
+
+    tell(play)
+
+
+def _calls(driver: str, method: str, code: str, count: int) -> str:
+    labels = f'driver_name="{driver}",method_name="{method}",grpc_status_code="{code}"'
+    return f"dra_grpc_operations_duration_seconds_count{{{labels}}} {count}"
 
 
 def test_a_pod_stays_while_a_driver_of_its_is_not_there_to_let_go():
@@ -243,22 +354,19 @@ def test_no_driver_is_told_what_cannot_be_written_down():
 def test_an_agent_does_not_begin_with_a_checkpoint_that_it_cannot_read(tmp_path):
     (tmp_path / NAME).write_text("{}")
     with pytest.raises(BadCheckpoint, match="drain the node"):
-        Keeper(tmp_path)
+        Keeper(tmp_path, MachineFiles())
 
 
-def test_what_comes_at_one_moment_is_written_together(tmp_path, monkeypatch):
-    from allot.nodeagent import keeping
-
+def test_what_comes_at_one_moment_is_written_together(tmp_path):
     writes = []
 
-    def counted(path: Path, content: bytes) -> None:
-        writes.append(content)
-        path.write_bytes(content)
-
-    monkeypatch.setattr(keeping, "write_file", counted)
+    class Counted(MachineFiles):
+        def write(self, path: Path, content: bytes) -> None:
+            writes.append(content)
+            super().write(path, content)
 
     async def play() -> None:
-        keeper = Keeper(tmp_path)
+        keeper = Keeper(tmp_path, Counted())
         await asyncio.gather(*(keeper.keep() for _ in range(50)))
         assert len(writes) == 2, "the first, and one for all who came while it was written"
 

@@ -173,6 +173,18 @@ def test_health_is_followed_in_the_newest_version_that_both_know():
     assert version(health.V1ALPHA1.name, health.V1.name) is health.V1
 
 
+def test_a_socket_in_a_folder_of_its_own_is_a_plugin_like_any_other():
+    """A kubelet watches its registration directory with everything below it."""
+
+    async def play(node: Node) -> None:
+        plugin = await node.plugin("vendor/gpu").start()
+        await until(lambda: node.registry.drivers.is_there(DRIVER))
+        await plugin.stop()
+        await until(lambda: DRIVER not in node.registry.drivers.names)
+
+    tell(play)
+
+
 def test_hidden_sockets_are_left_alone():
     async def play(node: Node) -> None:
         hidden = await node.plugin(".hidden").start()
@@ -243,3 +255,21 @@ def test_the_newest_that_is_connected_is_called_else_the_newest():
     assert drivers.called(DRIVER).socket == "b"
     drivers.connected("b", False)
     assert drivers.called(DRIVER).socket == "a"
+
+
+def test_a_socket_that_a_killed_driver_left_behind_is_no_warning_for_a_while(
+    caplog: pytest.LogCaptureFixture,
+):
+    caplog.set_level("INFO", registry_loop.__name__)
+
+    async def play(node: Node) -> None:
+        left = node.root / "plugins_registry" / "gone-reg.sock"
+        left.parent.mkdir(exist_ok=True)
+        server = await asyncio.start_unix_server(lambda _, writer: writer.close(), str(left))
+        server.close()
+        await server.wait_closed()
+        assert left.is_socket()
+        await until(lambda: any("gone-reg.sock is not registered" in said for said in caplog.messages))
+        assert {one.levelname for one in caplog.records} == {"INFO"}
+
+    tell(play)

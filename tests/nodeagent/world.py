@@ -4,21 +4,23 @@ import asyncio
 import random
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from allot.api import Object, errors, kinds
-from allot.apiserver import ServingOptions, identities, security
+from allot.api import Gates, Object, errors, kinds
+from allot.apiserver import Options, ServingOptions, identities, security
 from allot.base import Metrics, RandomIds, SystemClock
 from allot.client import Access, Client, Credential, Fixed, HttpsTransport, kubeconfig
 from allot.cluster import Cluster, ClusterOptions, cluster, way_to_nodes
 from allot.fleet import fleet
 from allot.informers import Informers, Telemetry
-from allot.nodeagent import Agent, Process, ProcessRuntime, Settings
+from allot.nodeagent import Agent, Measured, Process, Settings, runtimes
+from allot.nodeagent.registering import measured
 from allot.wire import UnixSockets, cdi
 
 from .plugins import DRIVER, Plugin, until
@@ -32,6 +34,8 @@ class World:
     cluster: Cluster
     client: Client  # the administrator
     plugins: list[Plugin] = field(default_factory=list)
+    runtime: str = "process"
+    image: str = "none"
 
     def __post_init__(self) -> None:
         self.pods = self.client.resource("", "v1", "pods")
@@ -47,7 +51,13 @@ class World:
     # -- nodes and drivers ----------------------------------------------------------------------
 
     @asynccontextmanager
-    async def agent(self, name: str = NODE) -> AsyncIterator[Agent]:
+    async def agent(
+        self,
+        name: str = NODE,
+        measure: Callable[[Path], Measured] = measured,
+        root: Path | None = None,
+        **more: Any,
+    ) -> AsyncIterator[Agent]:
         """Runs while the block does. Its containers go on."""
         user = identities.node(name)
         pair = self.authority.client(user.name, user.groups, datetime.now(UTC))
@@ -57,7 +67,7 @@ class World:
         clock, metrics = SystemClock(), Metrics()
         async with (
             Informers(client, random.Random(1)) as informers,
-            ProcessRuntime(self.root / "containers").attached() as runtime,
+            runtimes.attached(self.runtime, self.root, (self.cdi,), UnixSockets()) as runtime,
         ):
             process = Process(
                 client,
@@ -70,8 +80,9 @@ class World:
                 runtime,
                 credential,
                 self.authority.ca.certificate,
+                measure=measure,
             )
-            agent = Agent(Settings(name, self.root, (self.cdi,)), process)
+            agent = Agent(Settings(name, root or self.root, (self.cdi,), **more), process)
             ready = asyncio.Event()
             task = asyncio.create_task(agent.run(ready.set))
             done = asyncio.create_task(ready.wait())
@@ -86,6 +97,19 @@ class World:
                 await asyncio.wait((task,))
                 await client.close()
 
+    async def end_containers(self) -> None:
+        """Whatever runs is killed, as when a machine goes down."""
+        async with runtimes.attached(self.runtime, self.root, (self.cdi,), UnixSockets()) as runtime:
+            for attempt in await runtime.attempts():
+                if attempt.runs:
+                    await runtime.signal(attempt, 9)
+
+    async def remove_pods(self) -> None:
+        """Whatever is left of them."""
+        async with runtimes.attached(self.runtime, self.root, (self.cdi,), UnixSockets()) as runtime:
+            for uid in {attempt.pod_uid for attempt in await runtime.attempts()}:
+                await runtime.remove(uid)
+
     async def driver(self, **more: Any) -> Plugin:
         """Beside the agent: its devices are in a slice, and each sets GPU to the claim's name."""
         plugin = Plugin(self.root, **more)
@@ -93,7 +117,7 @@ class World:
         await plugin.start()
         return plugin
 
-    async def publish(self, devices: int = 2, node: str = NODE) -> None:
+    async def publish(self, devices: int = 2, node: str = NODE, **more: Any) -> None:
         await self.client.resource("resource.k8s.io", "v1", "deviceclasses", namespaced=False).create(
             {
                 "metadata": {"name": "gpu"},
@@ -102,7 +126,7 @@ class World:
         )
         pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
         listed = [{"name": f"dev-{number}"} for number in range(devices)]
-        spec = {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": listed}
+        spec = {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": listed, **more}
         await self.slices.create({"metadata": {"name": f"{node}-gpu"}, "spec": spec})
 
     def inject(self, name: str, **edits: Any) -> None:
@@ -123,7 +147,7 @@ class World:
 
     async def pod(self, script: str, name: str = "p", claim: str = "", **spec: Any) -> Object:
         """One container that runs a shell script, on the agent's node."""
-        container: dict[str, Any] = {"name": "main", "image": "none", "command": ["sh", "-c", script]}
+        container: dict[str, Any] = {"name": "main", "image": self.image, "command": ["sh", "-c", script]}
         if claim:
             container["resources"] = {"claims": [{"name": "gpu"}]}
             spec["resourceClaims"] = [{"name": "gpu", "resourceClaimName": claim}]
@@ -189,9 +213,10 @@ class World:
 
 
 @asynccontextmanager
-async def world() -> AsyncIterator[World]:
+async def world(gates: Mapping[str, bool]) -> AsyncIterator[World]:
     folder = Path(tempfile.mkdtemp(prefix="ag"))  # short: sockets lie below it
-    serving = ServingOptions(folder / "data", "memory", way_to_nodes=way_to_nodes)
+    server = Options(gates=Gates(gates))
+    serving = ServingOptions(folder / "data", "memory", server=server, way_to_nodes=way_to_nodes)
     try:
         async with AsyncExitStack() as stack:
             running = await stack.enter_async_context(cluster(ClusterOptions(serving, fleet("plain", 1))))
@@ -203,22 +228,20 @@ async def world() -> AsyncIterator[World]:
             finally:
                 for plugin in here.plugins:
                     await plugin.stop()
-                await _end_containers(here)
+                await here.end_containers()
+                if here.runtime != "process":
+                    await here.remove_pods()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _end_containers(here: World) -> None:
-    """Whatever a story left running."""
-    async with ProcessRuntime(here.root / "containers").attached() as runtime:
-        for attempt in await runtime.attempts():
-            if attempt.runs:
-                await runtime.signal(attempt, 9)
-
-
-def tell(play: Callable[[World], Awaitable[None]], within_s: float = 120) -> None:
+def tell(
+    play: Callable[[World], Awaitable[None]],
+    within_s: float = 120,
+    gates: Mapping[str, bool] = MappingProxyType({}),
+) -> None:
     async def whole() -> None:
-        async with world() as here:
+        async with world(gates) as here:
             await play(here)
 
     asyncio.run(asyncio.wait_for(whole(), within_s))

@@ -1,6 +1,7 @@
 """What a channel promises, over real unix sockets and from task to task: the same stories."""
 
 import asyncio
+import contextvars
 import socket
 from collections.abc import Iterator
 from contextlib import aclosing
@@ -218,6 +219,27 @@ def test_sockets_are_found_and_told_apart_from_those_before_them(sockets, tmp_pa
     assert after == {}
 
 
+def test_sockets_are_found_below_a_directory_and_hidden_ones_are_not(sockets, tmp_path):
+    """A kubelet watches its registration directory with everything below it."""
+
+    async def story():
+        paths = [
+            "a.sock",
+            "vendor/b.sock",
+            "vendor/deep/c.sock",
+            ".d.sock",
+            ".old/e.sock",
+            "vendor/.old/f.sock",
+        ]
+        servers = [await sockets.serve(f"{tmp_path}/{path}", [GET_INFO.by(info)]) for path in paths]
+        found = dict(sockets.found(str(tmp_path)))
+        for server in servers:
+            await server.close()
+        return found
+
+    assert set(asyncio.run(story())) == {"a.sock", "vendor/b.sock", "vendor/deep/c.sock"}
+
+
 def test_version_one_beta_has_no_share_ids(sockets, tmp_path):
     async def prepare(request):
         device = dra.Device(("r",), "p", "d", (), share_id="s")
@@ -352,3 +374,105 @@ def test_a_server_that_closes_gives_calls_under_way_their_grace():
     assert asyncio.run(story(grace_s=20)) == INFO
     with pytest.raises(CallFailed, match="UNAVAILABLE"):
         asyncio.run(story(grace_s=0))
+
+
+def test_a_late_call_is_carried_out_when_nobody_waits_any_more_and_before_those_after_it():
+    """A process that gets no time reads what was sent to it later, in the order in which it came."""
+    faults = iter([Fault(late_s=0.3)])
+    done = []
+
+    async def deed(status):
+        done.append(status.error)
+        return registration.RegistrationStatusResponse()
+
+    async def story():
+        sockets = LocalSockets(faults=lambda path, method: next(faults, Fault()))
+        await sockets.serve("/a.sock", [registration.NOTIFY.by(deed)])
+        channel = sockets.dial("/a.sock")
+
+        async def call(word, timeout_s):
+            status = registration.RegistrationStatus(False, word)
+            await channel.call(registration.NOTIFY, status, timeout_s=timeout_s)
+
+        with pytest.raises(CallFailed) as failed:
+            await call("first", 0.05)
+        assert failed.value.code is Code.DEADLINE_EXCEEDED
+        assert done == []
+        await asyncio.gather(*(call(word, 20) for word in ("second", "third", "fourth")))
+
+    asyncio.run(story())
+    assert done == ["first", "second", "third", "fourth"]
+
+
+def test_nobody_overtakes_a_late_call_because_one_between_them_was_given_up():
+    faults = iter([Fault(late_s=0.3)])
+    done = []
+
+    async def deed(status):
+        done.append(status.error)
+        return registration.RegistrationStatusResponse()
+
+    async def story():
+        sockets = LocalSockets(faults=lambda path, method: next(faults, Fault()))
+        await sockets.serve("/a.sock", [registration.NOTIFY.by(deed)])
+        channel = sockets.dial("/a.sock")
+
+        async def call(word, timeout_s=20.0):
+            status = registration.RegistrationStatus(False, word)
+            await channel.call(registration.NOTIFY, status, timeout_s=timeout_s)
+
+        late = asyncio.create_task(call("late"))
+        given_up = asyncio.create_task(call("given up"))
+        await asyncio.sleep(0.01)
+        given_up.cancel()
+        await asyncio.gather(late, call("after"))
+
+    asyncio.run(story())
+    assert done == ["late", "after"]
+
+
+def test_a_killed_process_answers_nobody_and_leaves_its_socket_behind():
+    async def story():
+        began = asyncio.Event()
+
+        async def never(request):
+            began.set()
+            await asyncio.Event().wait()
+
+        sockets = LocalSockets()
+        process, channel = sockets.process(), sockets.dial("/d/a.sock")
+        await process.serve("/d/a.sock", [GET_INFO.by(never)])
+        call = asyncio.ensure_future(channel.call(GET_INFO, registration.InfoRequest(), timeout_s=20))
+        await began.wait()
+        before = sockets.found("/d")
+        process.kill()
+        with pytest.raises(CallFailed) as failed:
+            await call
+        assert failed.value.code is Code.UNAVAILABLE and not channel.connected
+        assert sockets.found("/d") == before == {"a.sock": 0}
+        with pytest.raises(asyncio.CancelledError):
+            await process.dial("/d/b.sock").call(GET_INFO, registration.InfoRequest(), timeout_s=20)
+        await sockets.serve("/d/a.sock", [GET_INFO.by(info)])
+        assert sockets.found("/d") != before and channel.connected
+        return await channel.call(GET_INFO, registration.InfoRequest(), timeout_s=20)
+
+    assert asyncio.run(story()) == INFO
+
+
+def test_a_call_is_carried_out_in_the_context_of_who_serves():
+    owner = contextvars.ContextVar("owner", default="")
+    heard = []
+
+    async def deed(request):
+        heard.append(owner.get())
+        return INFO
+
+    async def story():
+        sockets = LocalSockets()
+        owner.set("driver")
+        await sockets.serve("/a.sock", [GET_INFO.by(deed)])
+        owner.set("agent")
+        await sockets.dial("/a.sock").call(GET_INFO, registration.InfoRequest(), timeout_s=20)
+
+    asyncio.run(story())
+    assert heard == ["driver"]

@@ -1,6 +1,6 @@
 """Names that travel: what a kubelet of Kubernetes calls, letter by letter."""
 
-from allot.wire import deviceplugin, dra, health, podresources, registration
+from allot.wire import classic, cri, deviceplugin, dra, health, podresources, registration
 
 PATHS = """
     /pluginregistration.Registration/GetInfo
@@ -9,6 +9,8 @@ PATHS = """
     /k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodeUnprepareResources
     /k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin/NodePrepareResources
     /k8s.io.kubelet.pkg.apis.dra.v1beta1.DRAPlugin/NodeUnprepareResources
+    /v1alpha1.Node/NodePrepareResource
+    /v1alpha1.Node/NodeUnprepareResource
     /v1.DRAResourceHealth/NodeWatchResources
     /v1alpha1.DRAResourceHealth/NodeWatchResources
     /v1.PodResourcesLister/List
@@ -21,6 +23,27 @@ PATHS = """
     /v1beta1.DevicePlugin/GetPreferredAllocation
     /v1beta1.DevicePlugin/Allocate
     /v1beta1.DevicePlugin/PreStartContainer
+    /runtime.v1.RuntimeService/Version
+    /runtime.v1.RuntimeService/Status
+    /runtime.v1.RuntimeService/RunPodSandbox
+    /runtime.v1.RuntimeService/StopPodSandbox
+    /runtime.v1.RuntimeService/RemovePodSandbox
+    /runtime.v1.RuntimeService/ListPodSandbox
+    /runtime.v1.RuntimeService/CreateContainer
+    /runtime.v1.RuntimeService/StartContainer
+    /runtime.v1.RuntimeService/StopContainer
+    /runtime.v1.RuntimeService/RemoveContainer
+    /runtime.v1.RuntimeService/ListContainers
+    /runtime.v1.RuntimeService/ContainerStatus
+    /runtime.v1.RuntimeService/ReopenContainerLog
+    /runtime.v1.RuntimeService/GetContainerEvents
+    /runtime.v1.RuntimeService/ExecSync
+    /runtime.v1.RuntimeService/Exec
+    /runtime.v1.RuntimeService/Attach
+    /runtime.v1.RuntimeService/PortForward
+    /runtime.v1.RuntimeService/ListContainerStats
+    /runtime.v1.ImageService/ImageStatus
+    /runtime.v1.ImageService/PullImage
 """
 
 
@@ -32,6 +55,8 @@ def test_the_paths_of_methods_are_upstreams():
         dra.V1.unprepare,
         dra.V1BETA1.prepare,
         dra.V1BETA1.unprepare,
+        classic.PREPARE,
+        classic.UNPREPARE,
         health.V1.watch,
         health.V1ALPHA1.watch,
         podresources.LIST,
@@ -44,6 +69,27 @@ def test_the_paths_of_methods_are_upstreams():
         deviceplugin.GET_PREFERRED,
         deviceplugin.ALLOCATE,
         deviceplugin.PRE_START,
+        cri.GET_VERSION,
+        cri.GET_STATUS,
+        cri.RUN_SANDBOX,
+        cri.STOP_SANDBOX,
+        cri.REMOVE_SANDBOX,
+        cri.LIST_SANDBOXES,
+        cri.CREATE,
+        cri.START,
+        cri.STOP,
+        cri.REMOVE,
+        cri.LIST,
+        cri.CONTAINER_STATUS,
+        cri.REOPEN_LOG,
+        cri.EVENTS,
+        cri.EXEC_SYNC,
+        cri.EXEC,
+        cri.ATTACH,
+        cri.PORT_FORWARD,
+        cri.STATS,
+        cri.IMAGE_STATUS,
+        cri.PULL,
     )
     assert [method.path for method in methods] == PATHS.split()
 

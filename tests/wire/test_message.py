@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allot.wire import Malformed, Message, deviceplugin, dra, health, podresources, registration
+from allot.wire import Malformed, Message, classic, cri, deviceplugin, dra, health, podresources, registration
 from wire.independent import foreign, messages
 
 MODULES = {
     "kubelet": (registration, dra, health, podresources),
     "deviceplugin": (deviceplugin,),
+    "classic": (classic,),
+    "cri": (cri,),
 }
 CONTRACTS = [
     (package, message)
@@ -46,6 +48,8 @@ def values(hint: Any, most: int = 2**31 - 1) -> st.SearchStrategy[Any]:
         return st.sampled_from(hint)
     if hint is int:
         return st.integers(-most - 1 if most < 2**64 - 1 else 0, most)
+    if hint is bytes:
+        return st.binary(max_size=8)
     return st.booleans() if hint is bool else TEXT
 
 

@@ -6,7 +6,7 @@
     admission      who fits on a node, and who is refused
     claims         N1: the claims of a pod, and whether they are there for it
     holding        N2: what each node has prepared, and what it has said about it
-    statuses       what is written about a pod
+    statuses       what is written about a pod; readiness: its conditions
     conditions     what a node says of itself
     hosts          which nodes, what is heard of them, and how each of them speaks
     pod_loop       reads, asks the plan, does the deed
@@ -31,6 +31,7 @@ from .hosts import (
     FOLLOWED,
     NODES,
     PREPARED,
+    SHARED,
     Heard,
     Hosts,
     lists_prepared,
@@ -48,6 +49,7 @@ from .machine import (
     Found,
     Machine,
     Observed,
+    Rejected,
     Running,
     State,
     Terminated,
@@ -61,6 +63,7 @@ __all__ = [
     "NODES",
     "NOTHING",
     "PREPARED",
+    "SHARED",
     "ClaimRef",
     "Conditions",
     "Container",
@@ -74,6 +77,7 @@ __all__ = [
     "NotReady",
     "Observed",
     "PodLoop",
+    "Rejected",
     "Renewing",
     "Running",
     "State",

@@ -23,10 +23,18 @@ class Unfinished(NotReady):
     """Drivers were told to prepare, and not all of them have done so: what they hold is not known."""
 
 
-def claims_of(pod: core.Pod, lookup: Lookup, counted: Mapping[str, str] = {}) -> tuple[ClaimRef, ...]:
+class Unreserved(NotReady):
+    """A classic claim that is the pod's to use has not been reserved for it. Scheduler and driver reserve
+    before a pod is bound, so whoever bound this one asked neither: it never starts."""
+
+
+def claims_of(
+    pod: core.Pod, lookup: Lookup, counted: Mapping[str, str] = {}, *, heeds_classic: bool = True
+) -> tuple[ClaimRef, ...]:
     """The pod's claims: every one allocated, and reserved for this pod. Raises NotReady.
 
-    `counted` is what the node has to give out by itself, device plugins included.
+    `counted` is what the node has to give out by itself, device plugins included. A node that does not heed
+    classic claims starts pods as if they had none.
     """
     found = []
     for use in podclaims.used(pod):
@@ -37,6 +45,8 @@ def claims_of(pod: core.Pod, lookup: Lookup, counted: Mapping[str, str] = {}) ->
             continue
         if claim is None:
             raise NotReady(f"claim {use.name} does not exist")
+        if not heeds_classic and resource.shape.is_classic(claim.view(resource.ResourceClaim)):
+            continue
         require_ready(pod, claim, use.is_generated)
         found.append(_ref(claim))
     return tuple(dict.fromkeys(found))
@@ -50,9 +60,12 @@ def require_ready(pod: core.Pod, claim: Object, is_generated: bool = False) -> N
     owner = view.metadata.controlling_pod
     if owner is not None and owner.uid != pod.metadata.uid:
         raise NotReady(f"claim {claim.name} was made for pod {owner.name} and is used by it alone")  # C4, C12
+    is_reserved = any(one.uid == pod.metadata.uid for one in view.status.reserved_for)
+    if not is_reserved and resource.shape.is_classic(view):
+        raise Unreserved(f"claim {claim.name} is not reserved for this pod")
     if view.status.allocation is None:
         raise NotReady(f"claim {claim.name} is not allocated")
-    if not any(one.uid == pod.metadata.uid for one in view.status.reserved_for):
+    if not is_reserved:
         raise NotReady(f"claim {claim.name} is not reserved for this pod")
 
 

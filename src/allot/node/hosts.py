@@ -29,6 +29,10 @@ def own(node: str) -> tuple[ResourceId | None, ...]:
     return pods, None, *(structs.replace(one, field_selector=named) for one in (NODES, PREPARED))
 
 
+SHARED: tuple[ResourceId | None, ...] = (PODS, None, NODES, PREPARED)
+"""What nodes of one process read together, claims left out: each asks for its own."""
+
+
 async def lists_prepared(client: Client, node: str) -> bool:
     """Whether the server has lists of prepared claims: a Kubernetes has not."""
     try:
@@ -72,6 +76,8 @@ class Hosts:
     complain: Callable[[Object, str, str], None] = lambda pod, reason, message: None
     keeps_ended: bool = False
     """What has ended stays on the machine until the pod goes from the API."""
+    may_be_ours: Callable[[str], bool] = lambda name: True
+    """By its name alone: False of nodes that others play, where one hears of those too."""
     workers: int = WORKERS
     """Pods that are looked after at one moment; deeds of real machines take long."""
 

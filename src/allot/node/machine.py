@@ -12,7 +12,7 @@ What a machine promises
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from allot.api import Object
 
@@ -39,6 +39,9 @@ class Terminated(NamedTuple):
     exit_code: int
     started_at: str
     finished_at: str
+    reason: str = ""  # as the runtime has it; else it follows from the exit code
+    message: str = ""  # what the container left to be read, or the end of its output
+    id: str = ""  # of the container that ended so
 
 
 State = Waiting | Running | Terminated
@@ -58,6 +61,10 @@ class Container(NamedTuple):
     id: str = ""
     image_id: str = ""
     health: tuple[tuple[str, tuple[DeviceHealth, ...]], ...] = ()  # of its devices, by what asked for them
+    # While it runs: what its probes say. Without probes it is both at once.
+    is_started: bool = True
+    is_ready: bool = True
+    resources: Mapping[str, Any] | None = None  # requests and limits that it was started with
 
 
 class Observed(NamedTuple):
@@ -67,20 +74,26 @@ class Observed(NamedTuple):
     init_containers: tuple[Container, ...] = ()
     address: str = ""
     reason: str = ""  # why the pod has ended, where it is not for its containers' sake
+    message: str = ""
+    ephemeral_containers: tuple[Container, ...] = ()
+    host: str = ""  # the node's own address
     is_stillborn: bool = False  # an init container has failed for good: the others never run
     again_s: float | None = None  # when to look again, by the monotonic clock; None: when told
 
     @property
     def runs(self) -> bool:
         """Some container lives."""
-        return any(isinstance(one.state, Running) for one in (*self.containers, *self.init_containers))
+        every = (*self.containers, *self.init_containers, *self.ephemeral_containers)
+        return any(isinstance(one.state, Running) for one in every)
 
     @property
     def has_ended(self) -> bool:
         """Nothing runs or will; sidecars neither."""
         if self.runs or not self.containers:
             return False
-        return self.is_stillborn or all(isinstance(one.state, Terminated) for one in self.containers)
+        if self.is_stillborn or self.reason:
+            return True
+        return all(isinstance(one.state, Terminated) for one in self.containers)
 
     @property
     def seen(self) -> "Observed":
@@ -89,6 +102,14 @@ class Observed(NamedTuple):
 
 
 NOTHING = Observed()
+
+
+class Rejected(Exception):
+    """The pod never starts here, in the words of a kubelet. Raised before anything of it has begun."""
+
+    def __init__(self, reason: str, why: str) -> None:
+        super().__init__(why)
+        self.reason, self.message = reason, f"Pod was rejected: {why}"
 
 
 class Found(NamedTuple):
@@ -108,12 +129,12 @@ class Machine(Protocol):
     async def prepare(self, node: str, pod: Object, claims: Sequence[Object]) -> Devices:
         """Make the devices of these claims ready for the pod.
 
-        Raises NotReady, and Unfinished when some driver may have done its part: then the machine is
-        asked again, or to unprepare.
+        Raises Rejected; NotReady; and Unfinished when some driver may have done its part: then the machine
+        is asked again, or to unprepare.
         """
 
     async def run(self, node: str, pod: Object, devices: Devices) -> Observed:
-        """Start, restart and end what is due now."""
+        """Start, restart and end what is due now. Raises Rejected."""
 
     async def stop(self, node: str, pod: Object, grace_s: float) -> Observed:
         """Tell what runs to end, and end it once it has had `grace_s` seconds since it was first told."""

@@ -46,6 +46,7 @@ class PodState:
     # its claims
     needs: tuple[ClaimRef, ...] = ()
     lacking: str = ""  # what they still lack to be the pod's (N1), as far as the cache shows
+    is_barred: bool = False  # it lacks what nobody will give it any more
     retry_s: float | None = None  # when that is asked again by itself
     explained: str = ""  # what was said about it
     held: tuple[ClaimRef, ...] = ()  # they are on the node's list, or are about to be
@@ -122,6 +123,8 @@ def _admitted(state: PodState, now_s: float, patience_s: float) -> Deed:
         return List()
     if not state.is_unlisted:
         return Unlist()  # what was about to be prepared is not, any more
+    if state.is_barred:
+        return Refuse()
     complains_s = state.seen_s + patience_s
     if now_s >= complains_s and state.explained != state.lacking:
         return Explain(CLAIMS_NOT_READY, state.lacking)

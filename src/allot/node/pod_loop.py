@@ -20,9 +20,9 @@ from allot.informers import Again, Change, Deleted, Key, Reconciler
 
 from . import statuses
 from .admission import Admission, Refusal
-from .claims import ClaimRef, Lookup, NotReady, Unfinished, claims_of, known_claims, require_ready
+from .claims import ClaimRef, Lookup, NotReady, Unfinished, Unreserved, claims_of, known_claims, require_ready
 from .hosts import Heard, Hosts, node_of, pods_by_node
-from .machine import NOTHING, Found, Machine
+from .machine import NOTHING, Found, Machine, Rejected
 from .plan import PATIENCE_S, PodState, plan
 from .prepared_loop import PreparedLoop
 from .stages import (
@@ -71,11 +71,13 @@ class PodLoop:
         *,
         patience_s: float = PATIENCE_S,
         publishes: bool = True,
+        heeds_classic: bool = True,
     ) -> None:
         self._hosts = hosts
         self._heard = heard
         self._machine = machine
         self._patience_s = patience_s
+        self._heeds_classic = heeds_classic
         self._lives: dict[str, Life] = {}  # by uid
         self._taken_over: set[str] = set()  # nodes whose machine said what is there
         self._admission = Admission()
@@ -280,10 +282,16 @@ class PodLoop:
         state = life.state
         state.retry_s = None
         try:
-            state.needs = claims_of(life.view, self._lookup(life), self._offered(life.node))
-            state.lacking = ""
+            state.needs = claims_of(
+                life.view,
+                self._lookup(life),
+                self._offered(life.node),
+                heeds_classic=self._heeds_classic,
+            )
+            state.lacking, state.is_barred = "", False
         except NotReady as why:
             state.needs, state.lacking = (), str(why)
+            state.is_barred = isinstance(why, Unreserved)
             if self._heard.claims is None:
                 state.retry_s = self._later(life)
         state.is_listed = state.held == state.needs and self.prepared.says(life.node, state.needs)
@@ -340,9 +348,7 @@ class PodLoop:
             case Prepare():
                 return await self._prepare(life)
             case Run():
-                state.is_there = True
-                state.observed = await machine.run(life.node, life.pod, state.devices or {})
-                state.is_fresh = True
+                await self._run(life)
             case Stop(grace_s):
                 state.observed = await machine.stop(life.node, life.pod, grace_s)
                 state.is_fresh = True
@@ -372,6 +378,8 @@ class PodLoop:
         The node may have more by now. And while a list is taken over piece by piece, pods show
         up before the end of others whose room they were given.
         """
+        if life.state.is_barred:
+            return await self._bar(life)
         pod = life.pod
         nodes = self._hosts.client(life.node).resource("", "v1", "nodes", namespaced=False)
         node = await nodes.get(life.node)
@@ -381,6 +389,38 @@ class PodLoop:
         if refusal is None:
             return False, Again(_AT_ONCE_S)
         await self._write(life, statuses.refused(refusal))
+        return True, None
+
+    async def _run(self, life: Life) -> None:
+        state = life.state
+        state.is_there = True
+        try:
+            state.observed = await self._machine.run(life.node, life.pod, state.devices or {})
+        except Rejected as why:
+            await self._reject(life, why)
+        state.is_fresh = True
+
+    async def _reject(self, life: Life, why: Rejected) -> None:
+        """The machine has the last word: it knows which devices are behind what is counted."""
+        self._hosts.complain(life.pod, why.reason, str(why))
+        await self._write(life, statuses.refused(why))
+        self._admission.release(life.view)
+
+    async def _bar(self, life: Life) -> tuple[bool, Pause]:
+        """Likewise by the word of the server: the claim may have been reserved by now, or be another."""
+        asking = self._claims(life.node)
+        try:
+            for use in podclaims.used(life.view):
+                claim = await asking.get(use.name, life.pod.namespace)
+                require_ready(life.view, claim, use.is_generated)
+        except Unreserved as why:
+            self._hosts.complain(life.pod, "FailedPrepareDynamicResources", f"the pod never starts: {why}")
+            await self._write(life, statuses.barred(str(why)))
+            return True, None
+        except (NotReady, errors.NotFound, errors.Forbidden):
+            pass
+        life.state.retry_s = self._later(life)
+        life.state.is_barred = False
         return True, None
 
     def _list(self, life: Life) -> tuple[bool, Pause]:
@@ -419,6 +459,9 @@ class PodLoop:
         state.is_there = True
         try:
             state.devices = await self._machine.prepare(life.node, life.pod, claims)
+        except Rejected as why:
+            await self._reject(life, why)
+            return True, None
         except NotReady as why:
             state.is_told |= isinstance(why, Unfinished)
             state.trouble = str(why)

@@ -10,7 +10,7 @@ from typing import Any
 from allot.api import Object, age, errors, kinds
 from allot.base import require
 from allot.client import Resource
-from allot.informers import Change, Deleted, Reconciler
+from allot.informers import Change, Deleted, Reconciler, owner_uids
 
 from .claims import ClaimRef
 from .holding import Holding
@@ -78,6 +78,8 @@ class PreparedLoop:
     def on_prepared(self, change: Change) -> None:
         """A list that is not our last word: of an earlier process, or written over ours."""
         listed = change.object
+        if not self._hosts.may_be_ours(listed.name):
+            return
         known = self._versions.get(listed.name, "0")
         if not isinstance(change, Deleted) and int(listed.resource_version) <= int(known):
             return
@@ -113,7 +115,7 @@ class PreparedLoop:
         moves the list on, even if it says the same.
         """
         prepared = self._hosts.client(node.name).of(kinds.PREPARED_CLAIMS)
-        version = self._versions.pop(node.name, "") or await _version(prepared, node.name)
+        version = self._versions.pop(node.name, "") or await _version(prepared, node)
         status = {"since": self._since, "claims": claims}
         if version:
             patch = {"metadata": {"resourceVersion": version}, "status": status}
@@ -125,11 +127,17 @@ class PreparedLoop:
         self._versions[node.name] = written.resource_version
 
 
-async def _version(prepared: Resource, node: str) -> str:
+async def _version(prepared: Resource, node: Object) -> str:
+    """Of the list that is there, which from now on is this node's. One of an earlier node of that name would
+    be removed with it, whatever this one has said there."""
     try:
-        return (await prepared.get(node)).resource_version
+        found = await prepared.get(node.name)
     except errors.NotFound:
         return ""
+    if node.uid in owner_uids(found):
+        return found.resource_version
+    metadata = {"resourceVersion": found.resource_version, "ownerReferences": [owner_reference(node)]}
+    return (await prepared.patch(node.name, {"metadata": metadata})).resource_version
 
 
 def _uids(prepared: Object) -> frozenset[str]:

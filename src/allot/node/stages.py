@@ -1,7 +1,8 @@
 """The life of a pod on a node, row by row.
 
     seen ──► admitted ──► listed ──► prepared ──► running ──► ended ──► unprepared ──► unlisted ──► reported
-      └── refused: there is no room                    claims go back before the end is told
+      └── refused: there is no room, or its            claims go back before the end is told
+          classic claims were never reserved for it
 
 A stage is read, never stored: from the pod as the API shows it, from the list of prepared claims
 as the server has accepted it, and from the machine. So a process that begins anew finds each pod
@@ -118,7 +119,7 @@ class Row(NamedTuple):
 
 TABLE: Mapping[Stage, Row] = {
     Stage.SEEN: Row("the pod is bound here, and is not counted", (Refuse,)),
-    Stage.ADMITTED: Row("it is counted (ADMIT1)", (List, Unlist, Explain, Wait, Rest)),
+    Stage.ADMITTED: Row("it is counted (ADMIT1)", (List, Unlist, Refuse, Explain, Wait, Rest)),
     Stage.LISTED: Row("the accepted list has its claims", (Prepare, Explain, Wait)),
     Stage.PREPARED: Row("the machine has its devices, or it needs none", (Run, Wait, Rest, Unprepare)),
     Stage.RUNNING: Row("the machine has its containers", (Run, Report, Wait, Rest, Stop)),

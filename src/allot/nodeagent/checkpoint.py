@@ -1,36 +1,21 @@
 """What drivers were told, on disk: the format of a kubelet's `dra_manager_state`. Pure.
 
-    {"Data": "<JSON as text>", "Checksum": <CRC-32 of that text>}
-
 It is written before a driver is told to prepare anything and after it has unprepared it, so that a
-process that begins anew knows what it has to undo. A file that cannot be read is an error and not an
-empty one: devices that nobody gives back would be given away a second time.
+process that begins anew knows what it has to undo.
 """
 
 from collections.abc import Iterable
 from typing import Any
-from zlib import crc32
 
 import msgspec
 
 from allot.node import ClaimRef
 
+from .sealed import BadCheckpoint, decoded, opened, sealed
 from .told import Device, Entry, Part
 
 NAME = "dra_manager_state"
 KIND, VERSION = "DRACheckpoint", "checkpoint.dra.kubelet.k8s.io/v1"
-
-
-class BadCheckpoint(ValueError):
-    """The file is not what an agent wrote. The message says what to do about it."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(f"{NAME}: {why}; drain the node, remove the file, and start again")
-
-
-class _Envelope(msgspec.Struct, frozen=True, rename="pascal"):
-    data: str
-    checksum: int
 
 
 class _Device(msgspec.Struct, frozen=True, rename="pascal", omit_defaults=True):
@@ -44,6 +29,7 @@ class _Device(msgspec.Struct, frozen=True, rename="pascal", omit_defaults=True):
 class _Part(msgspec.Struct, frozen=True, omit_defaults=True):
     devices: tuple[_Device, ...] | None = msgspec.field(name="Devices", default=())
     skipped: tuple[str, ...] | None = msgspec.field(name="skipNodeOperations", default=())
+    handle: str | None = msgspec.field(name="resourceHandle", default=None)  # ours: of a classic claim
 
 
 class _Claim(msgspec.Struct, frozen=True, rename="pascal"):
@@ -61,29 +47,18 @@ class _Data(msgspec.Struct, frozen=True):
 
 
 def encode(entries: Iterable[Entry]) -> bytes:
-    data = msgspec.json.encode(_Data(KIND, VERSION, tuple(map(_written, entries)))).decode()
-    return msgspec.json.encode(_Envelope(data, crc32(data.encode())))
+    return sealed(_Data(KIND, VERSION, tuple(map(_written, entries))))
 
 
 def decode(content: bytes) -> tuple[Entry, ...]:
     """Raises BadCheckpoint."""
-    envelope = _decoded(content, _Envelope, "it is not the JSON of a checkpoint")
-    found = crc32(envelope.data.encode())
-    if found != envelope.checksum:
-        raise BadCheckpoint(f"the checksum is {envelope.checksum} and the content has {found}")
-    said = _decoded(envelope.data.encode(), dict[str, Any], "its data is not a JSON object")
+    data = opened(NAME, content)
+    said = decoded(NAME, data, dict[str, Any], "its data is not a JSON object")
     if (said.get("kind"), said.get("apiVersion")) != (KIND, VERSION):
         what = f"{said.get('kind')!r} of {said.get('apiVersion')!r}"
-        raise BadCheckpoint(f"it holds {what[:200]}, and this agent reads {KIND} of {VERSION}")
-    data = _decoded(envelope.data.encode(), _Data, "its data is not a list of claims")
-    return tuple(map(_read, data.claims or ()))
-
-
-def _decoded(content: bytes, type: Any, otherwise: str) -> Any:
-    try:
-        return msgspec.json.decode(content, type=type)
-    except (msgspec.DecodeError, UnicodeError) as wrong:
-        raise BadCheckpoint(f"{otherwise} ({wrong})") from None
+        raise BadCheckpoint(NAME, f"it holds {what[:200]}, and this agent reads {KIND} of {VERSION}")
+    claims: _Data = decoded(NAME, data, _Data, "its data is not a list of claims")
+    return tuple(map(_read, claims.claims or ()))
 
 
 def _written(entry: Entry) -> _Claim:
@@ -96,7 +71,7 @@ def _written_part(part: Part) -> _Part:
     devices = tuple(
         _Device(one.pool, one.name, one.requests, one.cdi_ids, one.share_id or None) for one in part.devices
     )
-    return _Part(devices, tuple(sorted(part.skipped)))
+    return _Part(devices, tuple(sorted(part.skipped)), part.handle)
 
 
 def _read(claim: _Claim) -> Entry:
@@ -116,4 +91,4 @@ def _read_part(part: _Part) -> Part:
         )
         for one in part.devices or ()
     )
-    return Part(frozenset(part.skipped or ()), devices)
+    return Part(frozenset(part.skipped or ()), devices, part.handle)

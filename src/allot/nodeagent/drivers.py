@@ -6,12 +6,14 @@ What it promises
     DRIVER2  One endpoint, one instance.
     DRIVER3  A plugin is spoken to in the first version of its own list that the agent knows, and its
              health is followed in the newest version that both know.
+    DRIVER4  Plugins of both types may have one name, as the halves of a driver that serves claims of both
+             shapes: a claim is told to an instance of its own type.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from allot.wire import dra, health, registration
+from allot.wire import classic, dra, health, registration
 
 
 class BadPlugin(Exception):
@@ -23,18 +25,24 @@ class Instance:
     socket: str  # the path of its registration socket
     driver: str
     endpoint: str
-    version: dra.Version
+    version: dra.Version | None  # None: it takes classic claims, one a call
     followed: health.Version | None = None  # how its health is told
     is_connected: bool = False
     turn: int = 0  # which registration of all it was: one that comes again is another one
 
+    @property
+    def is_classic(self) -> bool:
+        return self.version is None
+
 
 def introduced(socket: str, info: registration.PluginInfo) -> Instance:
     """A plugin by what it says of itself. Raises BadPlugin."""
-    if info.type != registration.DRA_PLUGIN:
+    if info.type not in (registration.DRA_PLUGIN, classic.RESOURCE_PLUGIN):
         raise BadPlugin(f"no handler registered for plugin type: {info.type} at socket {socket}")
     if not info.name:
         raise BadPlugin(f"the DRA driver at socket {socket} does not say its name")
+    if info.type == classic.RESOURCE_PLUGIN:
+        return Instance(socket, info.name, info.endpoint or socket, None)
     ours = {version.name: version for version in dra.VERSIONS}
     version = next((ours[name] for name in info.supported_versions if name in ours), None)
     if version is None:
@@ -75,17 +83,21 @@ class Drivers:
 
     @property
     def names(self) -> frozenset[str]:
-        return frozenset(one.driver for one in self._instances.values())
+        return frozenset(one.driver for one in self._instances.values() if not one.is_classic)
 
-    def called(self, driver: str) -> Instance | None:
-        """DRIVER1."""
-        found = [one for one in self._instances.values() if one.driver == driver]
+    @property
+    def classic_names(self) -> frozenset[str]:
+        return frozenset(one.driver for one in self._instances.values() if one.is_classic)
+
+    def called(self, driver: str, *, classic: bool = False) -> Instance | None:
+        """DRIVER1, DRIVER4."""
+        own = (one for one in self._instances.values() if one.driver == driver)
+        found = [one for one in own if one.is_classic == classic]
         return next((one for one in reversed(found) if one.is_connected), found[-1] if found else None)
 
     def is_there(self, driver: str) -> bool:
         """Some instance of it is connected."""
-        called = self.called(driver)
-        return called is not None and called.is_connected
+        return any(one.driver == driver and one.is_connected for one in self._instances.values())
 
 
 def _listed(names: Iterable[str]) -> str:

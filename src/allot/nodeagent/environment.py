@@ -9,28 +9,28 @@ from base64 import b64decode
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from allot.api import Object, core, errors
+from allot.api import Object, errors
 
-from .views import Container, EnvVar, KeyRef
+from .fields import Around, UnknownField, field, resource
+from .views import Container, EnvVar, KeyRef, Pod
 
 Lookup = Callable[[str, str, str], Awaitable[Object]]
 """The object of a plural, a namespace and a name, asked of the server."""
 
 _REFERENCE = re.compile(r"\$\$|\$\(([-._a-zA-Z][-._a-zA-Z0-9]*)\)")
-_NAMED = re.compile(r"metadata\.(labels|annotations)\['([^']*)'\]")
 
 
 class BadEnvironment(Exception):
     """The message names the variable, and what it lacks."""
 
 
-async def environment(pod: Object, container: Container, host: str, lookup: Lookup) -> dict[str, str]:
+async def environment(pod: Object, container: Container, around: Around, lookup: Lookup) -> dict[str, str]:
     """Raises BadEnvironment, and ApiError when the server cannot be asked."""
     found: dict[str, str] = {"HOSTNAME": pod.name}
     for source in container.env_from:
         found |= await _all_of(source, pod.namespace, lookup)
     for variable in container.env:
-        value = await _value(variable, pod, host, lookup)
+        value = await _value(variable, pod, container, around, lookup)
         if value is not None:
             found[variable.name] = expanded(value, found) if variable.value_from is None else value
     return found
@@ -47,8 +47,8 @@ def expanded(text: str, known: Mapping[str, str]) -> str:
 
 async def _all_of(source: Mapping[str, Any], namespace: str, lookup: Lookup) -> dict[str, str]:
     prefix = source.get("prefix") or ""
-    for field, plural in (("configMapRef", "configmaps"), ("secretRef", "secrets")):
-        named = source.get(field)
+    for ref, plural in (("configMapRef", "configmaps"), ("secretRef", "secrets")):
+        named = source.get(ref)
         if named is not None:
             name = named.get("name") or ""
             data = await _data(plural, namespace, name, bool(named.get("optional")), lookup)
@@ -56,38 +56,24 @@ async def _all_of(source: Mapping[str, Any], namespace: str, lookup: Lookup) -> 
     return {}
 
 
-async def _value(variable: EnvVar, pod: Object, host: str, lookup: Lookup) -> str | None:
+async def _value(
+    variable: EnvVar, pod: Object, container: Container, around: Around, lookup: Lookup
+) -> str | None:
     source = variable.value_from
     if source is None:
         return variable.value
-    if source.field_ref is not None:
-        return _field(variable.name, source.field_ref.field_path, pod, host)
+    try:
+        if source.field_ref is not None:
+            return field(pod, source.field_ref.field_path, around)
+        if source.resource_field_ref is not None:
+            every = pod.view(Pod).spec.every_container
+            return resource(every, container.name, source.resource_field_ref, around)
+    except UnknownField as unknown:
+        raise BadEnvironment(f"variable {variable.name}: {unknown}") from None
     for plural, ref in (("configmaps", source.config_map_key_ref), ("secrets", source.secret_key_ref)):
         if ref is not None:
             return await _key(variable.name, plural, pod.namespace, ref, lookup)
     raise BadEnvironment(f"variable {variable.name}: its source is not known to this node")
-
-
-def _field(variable: str, path: str, pod: Object, host: str) -> str:
-    view = pod.view(core.Pod)
-    named = _NAMED.fullmatch(path)
-    if named is not None:
-        values = view.metadata.labels if named[1] == "labels" else view.metadata.annotations
-        return values.get(named[2], "")
-    known = {
-        "metadata.name": pod.name,
-        "metadata.namespace": pod.namespace,
-        "metadata.uid": pod.uid,
-        "spec.nodeName": view.spec.node_name,
-        "spec.serviceAccountName": str((pod.fields.get("spec") or {}).get("serviceAccountName") or ""),
-        "status.podIP": view.status.pod_ip or host,
-        "status.podIPs": view.status.pod_ip or host,
-        "status.hostIP": host,
-        "status.hostIPs": host,
-    }
-    if path not in known:
-        raise BadEnvironment(f"variable {variable}: field {path} is not known to this node")
-    return known[path]
 
 
 async def _key(variable: str, plural: str, namespace: str, ref: KeyRef, lookup: Lookup) -> str | None:

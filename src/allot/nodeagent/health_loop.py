@@ -18,11 +18,18 @@ LOOK_S = 1.0
 
 
 class HealthLoop:
-    def __init__(self, registry: Registry, clock: Clock, changed: Callable[[frozenset[Which]], None]) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        clock: Clock,
+        changed: Callable[[frozenset[Which]], None],
+        look_s: float = LOOK_S,
+    ) -> None:
         """`changed` is called with the devices whose health is another one now."""
         self._registry = registry
         self._clock = clock
         self._changed = changed
+        self._look_s = look_s
         self._following: dict[str, tuple[Instance, asyncio.Task[None]]] = {}
         self.healths = Healths()
 
@@ -32,7 +39,7 @@ class HealthLoop:
             while True:
                 self._look(group)
                 self._tell(self.healths.expired(self._clock.monotonic_s()))
-                await asyncio.sleep(LOOK_S)
+                await asyncio.sleep(self._look_s)
 
     def _look(self, group: asyncio.TaskGroup) -> None:
         """Each driver is followed through the instance that is called."""

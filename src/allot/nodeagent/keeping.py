@@ -1,19 +1,20 @@
-"""Keeps the checkpoint on disk: written in a thread, and what comes at one moment is written together."""
+"""Keeps on disk what an agent must not forget: written in a thread, and what comes at one moment together."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
-from allot.base import write_file
+from allot.base import Files
 
 from .checkpoint import NAME, decode, encode
 from .told import Told
 
 
-class Keeper:
-    def __init__(self, root: Path) -> None:
-        """Raises BadCheckpoint, and OSError."""
-        self._path = root / NAME
-        self.told = Told(decode(self._path.read_bytes()) if self._path.exists() else ())
+class Kept:
+    """A file, always with what `content` says when it was last asked to keep it."""
+
+    def __init__(self, path: Path, files: Files, content: Callable[[], bytes]) -> None:
+        self._path, self._files, self._content = path, files, content
         self._writing = asyncio.Lock()
         self._asked = self._kept = 0
 
@@ -24,6 +25,17 @@ class Keeper:
         async with self._writing:
             if self._kept >= mine:
                 return
-            asked, content = self._asked, encode(self.told.entries)
-            await asyncio.to_thread(write_file, self._path, content)
+            asked, content = self._asked, self._content()
+            await asyncio.to_thread(self._files.write, self._path, content)
             self._kept = asked
+
+
+class Keeper:
+    """Of what drivers were told."""
+
+    def __init__(self, root: Path, files: Files) -> None:
+        """Raises BadCheckpoint, and OSError."""
+        path = root / NAME
+        content = files.read(path)
+        self.told = told = Told(decode(content) if content is not None else ())
+        self.keep = Kept(path, files, lambda: encode(told.entries)).keep

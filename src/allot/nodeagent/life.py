@@ -3,6 +3,10 @@
     init containers, one after the other ──► containers, all at once ──► sidecars, the last one first
        (sidecars among them start and go on)    by restart policy             once no container is left to run
 
+A container restarts as its own policy says, else as that of the pod; rules about exit codes come first. What
+comes after a sidecar waits until that has started. Ephemeral containers begin once anything of the pod has,
+run once, and end with the pod.
+
 What has ended and is to run again waits: not at all the first time, then 10 s and twice as long each time, up
 to five minutes. One that ran for ten minutes begins anew.
 """
@@ -17,6 +21,7 @@ from allot.node import Container, Observed, Running, State, Terminated, Waiting
 from . import views
 from .runtimes import Attempt
 
+BACK_OFF = "CrashLoopBackOff"
 FIRST_WAIT_S, LONGEST_WAIT_S, GOOD_RUN_S = 10.0, 300.0, 600.0
 
 
@@ -49,6 +54,10 @@ class Pod(NamedTuple):
     attempts: Mapping[str, Sequence[Attempt]]  # by container, the last one last
     troubles: Mapping[str, Trouble]
     is_ending: bool = False  # nothing starts any more
+    # Of the containers that run:
+    unstarted: frozenset[str] = frozenset()  # whose hook or startup probe is not done
+    unready: frozenset[str] = frozenset()  # whose readiness probe has not succeeded
+    messages: Mapping[tuple[str, int], str] = {}  # what attempts left to be read
 
     def last(self, container: views.Container) -> Attempt | None:
         found = self.attempts.get(container.name)
@@ -58,12 +67,13 @@ class Pod(NamedTuple):
 def due(pod: Pod, now: float) -> Due:
     if pod.is_ending:
         return _ending(pod)
-    plans = [_next(pod, one, _is_kept(pod, one), now) for one in _in_turn(pod)]
+    plans = [_next(pod, one, _is_kept(pod, one), now) for one in (*_in_turn(pod), *_ephemeral(pod))]
     start = tuple(one for one in plans if isinstance(one, Next))
     waits = [one for one in plans if isinstance(one, float)]
     is_stillborn = _is_stillborn(pod)
-    end = _last_sidecar(pod) if is_stillborn or _is_over(pod) else ()
-    return Due(() if end else start, end, min(waits, default=None), is_stillborn)
+    is_over = is_stillborn or _is_over(pod)
+    end = (*_running(pod, pod.spec.ephemeral_containers), *_last_sidecar(pod)) if is_over else ()
+    return Due(() if is_over else start, end, min(waits, default=None), is_stillborn)
 
 
 def observed(pod: Pod, now: float) -> Observed:
@@ -71,15 +81,19 @@ def observed(pod: Pod, now: float) -> Observed:
         tuple(_container(pod, one, now) for one in pod.spec.containers),
         tuple(_container(pod, one, now) for one in pod.spec.init_containers),
         is_stillborn=_is_stillborn(pod),
+        ephemeral_containers=tuple(_container(pod, one, now) for one in pod.spec.ephemeral_containers),
     )
 
 
 def _ending(pod: Pod) -> Due:
     """Containers first, then sidecars."""
-    running = tuple(a for one in pod.spec.containers if (a := pod.last(one)) is not None and a.runs)
-    others = (pod.last(one) for one in pod.spec.init_containers if not is_sidecar(one))
-    running += tuple(a for a in others if a is not None and a.runs)
+    others = [one for one in pod.spec.init_containers if not is_sidecar(one)]
+    running = _running(pod, (*pod.spec.containers, *others, *pod.spec.ephemeral_containers))
     return Due(end=running or _last_sidecar(pod))
+
+
+def _running(pod: Pod, containers: Iterable[views.Container]) -> tuple[Attempt, ...]:
+    return tuple(last for one in containers if (last := pod.last(one)) is not None and last.runs)
 
 
 def _in_turn(pod: Pod) -> Iterable[views.Container]:
@@ -89,13 +103,23 @@ def _in_turn(pod: Pod) -> Iterable[views.Container]:
         if is_sidecar(one):
             if not _is_over(pod):
                 yield one
-            if pod.last(one) is None and not has_begun:
+            if not has_begun and not _has_started(pod, one):
                 return
         elif not has_begun and not _is_done(pod.last(one)):
             if not _is_stillborn(pod):
                 yield one
             return
     yield from pod.spec.containers
+
+
+def _ephemeral(pod: Pod) -> Iterable[views.Container]:
+    return pod.spec.ephemeral_containers if pod.attempts else ()
+
+
+def _has_started(pod: Pod, sidecar: views.Container) -> bool:
+    """Or has run before: what came after it is not held up again."""
+    last = pod.last(sidecar)
+    return last is not None and (last.number > 0 or sidecar.name not in pod.unstarted)
 
 
 def _next(pod: Pod, container: views.Container, is_kept: bool, now: float) -> Next | float | None:
@@ -118,12 +142,24 @@ def _is_kept(pod: Pod, container: views.Container) -> bool:
     last = pod.last(container)
     if last is None or last.runs:
         return True
-    if is_sidecar(container):
+    if container in pod.spec.ephemeral_containers:
+        return False
+    is_init = container in pod.spec.init_containers
+    if is_init and is_sidecar(container):
         return not _is_over(pod)
-    policy = pod.spec.restart_policy or "Always"
+    if any(_matches(rule, last) for rule in container.restart_policy_rules):
+        return True
+    policy = container.restart_policy or pod.spec.restart_policy or "Always"
     if policy == "Always":
-        return container not in pod.spec.init_containers or not _is_done(last)
+        return not is_init or not _is_done(last)
     return policy == "OnFailure" and not _is_done(last)
+
+
+def _matches(rule: views.RestartRule, last: Attempt) -> bool:
+    if rule.action != "Restart" or rule.exit_codes is None:
+        return False
+    is_named = last.exit_code in rule.exit_codes.values
+    return is_named if rule.exit_codes.operator == "In" else not is_named
 
 
 def _is_over(pod: Pod) -> bool:
@@ -133,9 +169,10 @@ def _is_over(pod: Pod) -> bool:
 
 
 def _is_stillborn(pod: Pod) -> bool:
-    return (pod.spec.restart_policy == "Never") and any(
-        last is not None and not last.runs and not _is_done(last)
-        for last in (pod.last(one) for one in pod.spec.init_containers if not is_sidecar(one))
+    """An init container has failed, and does not run again."""
+    return any(
+        last is not None and not last.runs and not _is_done(last) and not _is_kept(pod, one)
+        for one, last in ((one, pod.last(one)) for one in pod.spec.init_containers if not is_sidecar(one))
     )
 
 
@@ -175,15 +212,36 @@ def _container(pod: Pod, container: views.Container, now: float) -> Container:
     if not attempts:
         return Container(container.name, _not_begun(pod, container))
     last = attempts[-1]
-    before = _terminated(attempts[-2]) if len(attempts) > 1 else None
+    before = _terminated(pod, attempts[-2]) if len(attempts) > 1 else None
     state: State
     if last.runs:
         state = Running(_stamp(last.started_at))
     elif pod.is_ending or not _is_kept(pod, container) or _is_stillborn(pod):
-        state = _terminated(last)
+        state = _terminated(pod, last)
     else:
-        state, before = _waiting(pod, container, last), _terminated(last)
-    return Container(container.name, state, last.number, before, f"process://{_id(last)}")
+        state, before = _waiting(pod, container, last), _terminated(pod, last)
+    is_started = container.name not in pod.unstarted
+    return Container(
+        container.name,
+        state,
+        last.number,
+        before,
+        last.id,
+        last.image_id,
+        is_started=is_started,
+        is_ready=is_started and container.name not in pod.unready,
+        resources=_resources(container),
+    )
+
+
+def _resources(container: views.Container) -> Mapping[str, Mapping[str, str]] | None:
+    sides = (("limits", container.resources.limits), ("requests", container.resources.requests))
+    return {side: amounts for side, amounts in sides if amounts} or None
+
+
+def backs_off(seen: Container) -> bool:
+    """It has ended early, and waits for its next attempt."""
+    return isinstance(seen.state, Waiting) and seen.state.reason == BACK_OFF
 
 
 def _not_begun(pod: Pod, container: views.Container) -> Waiting:
@@ -199,18 +257,16 @@ def _waiting(pod: Pod, container: views.Container, last: Attempt) -> Waiting:
     if trouble is not None:
         return Waiting(trouble.reason, trouble.message)
     wait = f"back-off {_wait_s(last):.0f}s restarting failed container={container.name} pod={pod.name}"
-    return Waiting("CrashLoopBackOff", wait)
+    return Waiting(BACK_OFF, wait)
 
 
-def _terminated(attempt: Attempt) -> Terminated:
+def _terminated(pod: Pod, attempt: Attempt) -> Terminated:
     finished = attempt.finished_at if attempt.finished_at is not None else attempt.started_at
     code = attempt.exit_code if attempt.exit_code is not None else 0
-    return Terminated(code, _stamp(attempt.started_at), _stamp(finished))
+    message = pod.messages.get((attempt.name, attempt.number), "")
+    times = _stamp(attempt.started_at), _stamp(finished)
+    return Terminated(code, *times, attempt.reason, message, attempt.id)
 
 
 def _stamp(moment: float) -> str:
     return age.timestamp(datetime.fromtimestamp(moment, UTC))
-
-
-def _id(attempt: Attempt) -> str:
-    return f"{attempt.pod_uid}/{attempt.name}/{attempt.number}"

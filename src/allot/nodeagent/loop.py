@@ -11,22 +11,36 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from allot.api import Object, Request, Response, age, errors
-from allot.base import Clock, Ids, Metrics
+from allot.api import Object, age, core, errors
+from allot.base import Clock, Files, Ids, MachineFiles, Metrics
 from allot.client import Client, Credential, Resource, level_of
 from allot.informers import WARNING, Events, Informers, Telemetry
-from allot.node import Heard, Hosts, LeaseLoop, PodLoop, Renewing, is_awake, lead, lists_prepared, own
+from allot.node import SHARED, Heard, Hosts, LeaseLoop, PodLoop, Renewing, is_awake, lead, lists_prepared, own
 from allot.wire import Sockets
 
-from . import logs, podresources, serving
+from . import podresources, serving, views
+from .answering import Answering
+from .counting import Counts
+from .deviceplugins import GRACE_S, DevicePlugins
+from .dialing import MachineNetwork, Network
+from .errands import Errands
+from .fields import Around
 from .health import Shown, Which
 from .health_loop import HealthLoop
+from .hooks import Hooks
 from .keeping import Keeper
-from .machine import AgentMachine, Place
+from .machine import AgentMachine, Parts
+from .messages import Messages
+from .mounting import Sources, Volumes
 from .preparing import Preparing
-from .registering import CONDITIONS, Measured, awake, labels, measured, status
+from .probing import Probing
+from .registering import CONDITIONS, Burden, Measured, awake, burden, labels, measured, status
 from .registry_loop import Registry
 from .runtimes import Runtime
+from .starting import Place, Starting
+from .stopping import Stopping
+from .telling import Telling
+from .using import Using
 from .wiping import Wiping
 
 log = logging.getLogger(__name__)
@@ -35,8 +49,16 @@ T = TypeVar("T")
 
 WORKERS = 256
 """Pods that are looked after at one moment: a driver may take its time with each."""
-_WIPE_LOOK_S = 1.0
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.2, 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """How often an agent looks at what tells nobody when it changes."""
+
+    sockets_s: float = 0.1  # which drivers have come or gone
+    drivers_s: float = 1.0  # whose health has not been told in time, and who has been away for long
+    volumes_s: float = 60.0  # whether config maps and secrets that pods mount have changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +69,9 @@ class Settings:
     address: str = "127.0.0.1"
     port: int = 0  # of its server; 0: any that is free
     renewing: Renewing = field(default_factory=lambda: Renewing(10.0, 40))
+    looking: Looking = field(default_factory=Looking)
+    heeds_classic: bool = True  # the gate DRAControlPlaneController of this node
+    plugin_grace_s: float = GRACE_S  # how long what a device plugin had counts when it is gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +79,7 @@ class Process:
     """What an agent is handed."""
 
     client: Client  # with the rights of its node
-    informers: Informers  # likewise
+    informers: Informers  # likewise, unless they are shared
     clock: Clock
     ids: Ids
     metrics: Metrics
@@ -63,6 +88,11 @@ class Process:
     runtime: Runtime
     credential: Credential  # to serve with; without a certificate nothing is served
     authorities: bytes
+    files: Files = field(default_factory=MachineFiles)
+    measure: Callable[[Path], Measured] = measured  # the machine, and the disk of a directory
+    burden: Callable[[], Burden] = burden  # of the machine
+    is_sharing: bool = False  # the informers read for others too: everything, and not what is this node's
+    network: Network = field(default_factory=MachineNetwork)
 
 
 class HollowNode(Exception):
@@ -74,17 +104,68 @@ class Agent:
         """Raises BadCheckpoint, and OSError."""
         self._settings = settings
         self._process = process
-        settings.root.mkdir(parents=True, exist_ok=True, mode=0o750)
-        self._registry = Registry(process.sockets, settings.root / "plugins_registry", self._on_driver)
-        preparing = Preparing(Keeper(settings.root), self._registry)
-        place = Place(settings.root, settings.cdi_directories, settings.address)
-        self._machine = AgentMachine(place, process.runtime, preparing, self._lookup, process.clock)
-        self._wiping = Wiping()
-        self._health = HealthLoop(self._registry, process.clock, self._machine.on_health)
-        self._machine.health_of = self._health_of
+        process.files.make_directory(settings.root, 0o750)
+        looking, registry = settings.looking, settings.root / "plugins_registry"
+        self._devices = DevicePlugins(
+            settings.root,
+            process.files,
+            process.sockets,
+            process.clock,
+            process.measure(settings.root).boot_id,
+            look_s=looking.drivers_s,
+            grace_s=settings.plugin_grace_s,
+        )
+        self._registry = Registry(
+            process.sockets, registry, self._on_driver, self._devices.plugins, looking.sockets_s
+        )
+        counts = Counts(process.metrics, process.clock)
+        preparing = Preparing(
+            Keeper(settings.root, process.files),
+            self._registry,
+            counts,
+            heeds_classic=settings.heeds_classic,
+        )
         client, clock = process.client, process.clock
-        self._events = Events(client, "kubelet", clock, process.ids, process.telemetry, process.metrics)
+        self._events = Events(
+            client, "kubelet", clock, process.ids, process.telemetry, process.metrics, host=settings.name
+        )
         self._heard: Heard | None = None
+        self._errands = Errands()
+        self._machine = self._made(preparing)
+        self._devices.is_over, self._devices.hear = self._is_over, self._machine.on_devices
+        self._wiping = Wiping()
+        self._health = HealthLoop(self._registry, process.clock, self._machine.on_health, looking.drivers_s)
+        self._machine.health_of = self._health_of
+        using = Using(process.runtime, process.burden, clock)
+        self._answering = Answering(self._pod_of, self._machine, process.runtime, using, clock)
+
+    def _made(self, preparing: Preparing) -> AgentMachine:
+        settings, process = self._settings, self._process
+        place = Place(
+            settings.root,
+            settings.cdi_directories,
+            settings.address,
+            process.files,
+            process.runtime.has_networks,
+        )
+        sources = Sources(self._lookup, self._token, process.authorities)
+        volumes = Volumes(place.pods, process.files, sources, process.clock)
+        hooks = Hooks(self._errands, process.runtime, process.network)
+        return AgentMachine(
+            Parts(
+                place,
+                process.runtime,
+                preparing,
+                self._devices.lending,
+                Starting(place, preparing, self._devices.lending, self._lookup, volumes, self._around),
+                Stopping(process.runtime, hooks, process.clock),
+                hooks,
+                Probing(self._errands, process.runtime, process.network, process.clock),
+                Messages(place),
+                Telling(self._events.record),
+                process.clock,
+            )
+        )
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """Until cancelled."""
@@ -94,12 +175,14 @@ class Agent:
             await self._run(0, ready)
             return
         tls = serving.context(credential, self._process.authorities)
-        async with serving.served(self._answer, settings.address, settings.port, tls) as port:
+        async with serving.served(self._answering.answer, settings.address, settings.port, tls) as port:
             await self._run(port, ready)
 
     async def _run(self, port: int, ready: Callable[[], None]) -> None:
         socket = str(self._settings.root / podresources.SOCKET)
-        answering = podresources.handlers(self._machine.standing_now)
+        answering = podresources.handlers(
+            self._machine.standing_now, self._devices.offers.devices, self._process.clock
+        )
         monitored = await self._process.sockets.serve(socket, answering)
         try:
             await self._lead(port, ready)
@@ -111,7 +194,9 @@ class Agent:
         await self._insist(self._wipe_all)
         informers, name = self._process.informers, self._settings.name
         has_lists = await self._insist(lambda: lists_prepared(self._process.client, name))
-        followed = own(name) if has_lists else (*own(name)[:-1], None)
+        followed = SHARED if self._process.is_sharing else own(name)
+        if not has_lists:
+            followed = (*followed[:-1], None)
         heard = self._heard = Heard.of(informers, followed)
         try:
             await informers.synced(*heard.informers)
@@ -121,15 +206,28 @@ class Agent:
                 self._process.clock,
                 self._process.telemetry,
                 "agent",
-                lambda pod, reason, message: self._events.record(pod, WARNING, reason, message),
+                self._complain,
                 keeps_ended=True,
+                may_be_ours=lambda node: node == name,
                 workers=WORKERS,
             )
             leases = LeaseLoop(hosts, heard, self._settings.renewing, _awake)
-            pods = PodLoop(hosts, heard, self._machine)
+            pods = PodLoop(hosts, heard, self._machine, heeds_classic=self._settings.heeds_classic)
             async with asyncio.TaskGroup() as group:
-                for work in (self._registry.run, self._health.run, self._wipe, self._events.run):
+                for work in (
+                    self._registry.run,
+                    self._health.run,
+                    self._wipe,
+                    self._events.run,
+                    self._errands.run,
+                    self._refresh,
+                ):
                     group.create_task(work())
+                group.create_task(
+                    self._devices.run(
+                        name, lambda: heard.node(name), self._nodes(), informers, self._complain
+                    )
+                )
                 await lead(heard, leases, pods, ready)
         finally:
             for informer in heard.informers:
@@ -138,8 +236,8 @@ class Agent:
     # -- its node -------------------------------------------------------------------------------
 
     async def _register(self, port: int) -> None:
-        settings, machine = self._settings, measured(self._settings.root)
-        nodes = self._process.client.resource("", "v1", "nodes", namespaced=False)
+        settings, machine = self._settings, self._process.measure(self._settings.root)
+        nodes = self._nodes()
         try:
             node = await nodes.get(settings.name)
         except errors.NotFound:
@@ -154,7 +252,14 @@ class Agent:
 
     def _status(self, known: Any, machine: Measured, port: int) -> dict[str, Any]:
         settings, now = self._settings, age.timestamp(self._process.clock.now())
-        return status(known, settings.name, machine, settings.address, port, now)
+        counted = self._devices.counted(known)
+        return status(known, settings.name, machine, settings.address, port, now, counted)
+
+    def _nodes(self) -> Resource:
+        return self._process.client.resource("", "v1", "nodes", namespaced=False)
+
+    def _complain(self, about: Object, reason: str, message: str) -> None:
+        self._events.record(about, WARNING, reason, message)
 
     async def _insist(self, work: Callable[[], Awaitable[T]]) -> T:
         """Do it, and again as often as the server does not let us."""
@@ -176,6 +281,16 @@ class Agent:
         if is_there:
             self._machine.look_again()
 
+    def _is_over(self, uid: str) -> bool:
+        """Of a pod: nothing of it runs here, or will."""
+        pod = self._machine.shown(uid)
+        if pod is None:
+            return True
+        if self._machine.is_at_work(uid) or self._heard is None:
+            return False
+        found = self._heard.pods.cache.get(pod.name, pod.namespace)
+        return found is None or found.uid != uid or found.view(core.Pod).is_finished
+
     def _health_of(self, which: Which) -> Shown:
         return self._health.healths.of(which, self._process.clock.monotonic_s())
 
@@ -196,7 +311,13 @@ class Agent:
                 except errors.ApiError as refused:
                     log.log(level_of(refused, logging.WARNING), "slices of %s stay: %s", driver, refused)
                     self._wiping.failed(driver, clock.monotonic_s())
-            await asyncio.sleep(_WIPE_LOOK_S)
+            await asyncio.sleep(self._settings.looking.drivers_s)
+
+    async def _refresh(self) -> None:
+        """For ever: volumes follow what they are made from."""
+        while True:
+            await asyncio.sleep(self._settings.looking.volumes_s)
+            await self._machine.refresh_volumes()
 
     def _slices(self) -> Resource:
         return self._process.client.resource("resource.k8s.io", "v1", "resourceslices", namespaced=False)
@@ -206,27 +327,19 @@ class Agent:
     async def _lookup(self, plural: str, namespace: str, name: str) -> Object:
         return await self._process.client.resource("", "v1", plural).get(name, namespace)
 
-    async def _answer(self, request: Request) -> Response:
-        match request.path.strip("/").split("/"):
-            case ["healthz"]:
-                return Response(200, b"ok", "text/plain")
-            case ["containerLogs", namespace, pod, container]:
-                return self._logs(namespace, pod, container, request)
-        raise errors.NotFound(f"{request.path}: this node has nothing there")
+    def _pod_of(self, namespace: str, name: str) -> Object | None:
+        return self._heard.pods.cache.get(name, namespace) if self._heard is not None else None
 
-    def _logs(self, namespace: str, name: str, container: str, request: Request) -> Response:
-        want = logs.wanted(request.query, self._process.clock.now())
-        pod = self._heard.pods.cache.get(name, namespace) if self._heard is not None else None
-        path = self._machine.log_of(pod.uid, container, previous=want.previous) if pod is not None else None
-        if pod is None or path is None:
-            which = "previous terminated container" if want.previous else "container"
-            raise errors.BadRequest(f'{which} "{container}" in pod "{name}" is not available: it has not run')
-        uid = pod.uid
+    async def _token(self, pod: Object, audience: str, seconds: int) -> Object:
+        accounts = self._process.client.resource("", "v1", "serviceaccounts")
+        name = pod.view(views.Pod).spec.service_account_name
+        audiences = [audience] if audience else []
+        return await accounts.token(name, pod.namespace, audiences=audiences, expires_s=seconds, bound_to=pod)
 
-        def runs() -> bool:
-            return not want.previous and self._machine.runs(uid, container)
-
-        return Response(200, content_type="text/plain", stream=logs.printed(path, want, runs))
+    def _around(self) -> Around:
+        node = self._heard.node(self._settings.name) if self._heard is not None else None
+        allocatable = node.view(core.Node).status.allocatable if node is not None else {}
+        return Around(self._settings.address, allocatable)
 
 
 def _awake(node: Object, now: str) -> list[dict[str, Any]] | None:

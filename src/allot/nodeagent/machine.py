@@ -6,33 +6,58 @@ also of pods that the API does not show any more (N5, N8).
 """
 
 import asyncio
-import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from allot.api import Object, core, errors
-from allot.base import Clock, write_file
-from allot.node import ClaimRef, Container, DeviceHealth, Devices, Found, NotReady, Observed
-from allot.wire import cdi
+from allot.api import Object, age
+from allot.base import Clock
+from allot.node import ClaimRef, Container, Devices, Found, NotReady, Observed
 
 from . import life, podresources, views
-from .environment import BadEnvironment, Lookup, environment, expanded
-from .giving import Given, by_ask, cdi_ids, given
+from .deviceplugins import Lending
+from .giving import Given
 from .health import UNKNOWN, Shown, Which
+from .health_shown import with_health
+from .hooks import Hooks, Moment
 from .life import FIRST_WAIT_S, Next, Trouble
+from .messages import Messages
+from .mounting import FailedMount
 from .preparing import Preparing
-from .runtimes import Attempt, CannotStart, ContainerSpec, Runtime
+from .probes import Outcome, Purpose, grace_s
+from .probing import Known, Probing
+from .runtimes import Attempt, Runtime
+from .starting import TROUBLES, Place, Starting, trouble
+from .stopping import Stopping
+from .telling import Telling
+
+NO_DEVICES = "DevicesNotReady"
+"""Why a container waits whose device plugin has not set its devices up."""
+TOO_LATE = "DeadlineExceeded"
+TOO_LATE_MESSAGE = "Pod was active on the node longer than the specified deadline"
 
 
 @dataclass(slots=True)
 class _Pod:
     """What this process knows of a pod beside the pod."""
 
+    since: float  # Unix time: it was first heard of
     attempts: dict[str, list[Attempt]] = field(default_factory=dict)  # the last two of each container
     troubles: dict[str, Trouble] = field(default_factory=dict)
     told_to_end_s: float | None = None
+    is_too_late: bool = False
     is_kept: bool = False  # on disk
+    deeds: int = 0  # under way that may start something of it
+    backed_off: set[tuple[str, int]] = field(default_factory=set)  # of which attempts that was said
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        self.deeds += 1
+        try:
+            yield
+        finally:
+            self.deeds -= 1
 
     def note(self, attempt: Attempt) -> None:
         known = self.attempts.setdefault(attempt.name, [])
@@ -40,33 +65,45 @@ class _Pod:
         known.sort(key=lambda one: one.number)
         del known[:-2]
 
+    def last(self, container: views.Container) -> Attempt | None:
+        found = self.attempts.get(container.name)
+        return found[-1] if found else None
+
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a node is."""
+class Parts:
+    """What a machine is made of."""
 
-    root: Path
-    cdi_directories: tuple[Path, ...]
-    address: str
-
-    def pod(self, uid: str) -> Path:
-        return self.root / "pods" / f"{uid}.json"
+    place: Place
+    runtime: Runtime
+    preparing: Preparing
+    lending: Lending
+    starting: Starting
+    stopping: Stopping
+    hooks: Hooks
+    probing: Probing
+    messages: Messages
+    telling: Telling
+    clock: Clock
 
 
 class AgentMachine:
-    def __init__(
-        self, place: Place, runtime: Runtime, preparing: Preparing, lookup: Lookup, clock: Clock
-    ) -> None:
-        self._place = place
-        self._runtime = runtime
-        self._preparing = preparing
-        self._lookup = lookup
-        self._clock = clock
+    def __init__(self, parts: Parts) -> None:
+        self._place = parts.place
+        self._runtime = parts.runtime
+        self._preparing, self._lending = parts.preparing, parts.lending
+        self._starting, self._stopping = parts.starting, parts.stopping
+        self._hooks, self._probing = parts.hooks, parts.probing
+        self._messages, self._telling = parts.messages, parts.telling
+        self._clock = parts.clock
         self._pods: dict[str, _Pod] = {}
         self._hear: Callable[[str], None] = lambda uid: None
         self._objects: dict[str, Object] = {}  # as each pod was last shown to this machine
         self.health_of: Callable[[Which], Shown] = lambda which: UNKNOWN
-        runtime.changed(self._ended)
+        parts.runtime.changed(self._ended)
+        parts.hooks.done = self._hooked
+        parts.probing.failed = self._unhealthy
+        parts.probing.hear = lambda uid: self._hear(uid)
 
     # -- what a machine does --------------------------------------------------------------------
 
@@ -75,12 +112,12 @@ class AgentMachine:
         attempts = await self._runtime.attempts()
         found = []
         for pod in pods:
-            known = self._pods.setdefault(pod.uid, _Pod(is_kept=True))
+            known = self._pods.setdefault(pod.uid, self._new(is_kept=True))
             self._objects[pod.uid] = pod
             for attempt in sorted((one for one in attempts if one.pod_uid == pod.uid), key=_number):
                 known.note(attempt)
             has_begun = bool(known.attempts)
-            seen = self._observed(pod, known, None) if has_begun else Observed()
+            seen = await self._observed(pod, known, ()) if has_begun else Observed()
             devices = self._preparing.devices(pod.uid)
             found.append(
                 Found(
@@ -93,46 +130,58 @@ class AgentMachine:
         return found
 
     async def prepare(self, node: str, pod: Object, claims: Sequence[Object]) -> Devices:
-        await self._keep(pod)
-        return await self._preparing.prepare(pod.uid, claims)
+        known = await self._keep(pod)
+        with known.at_work():
+            await self._lending.admit(pod, [claim.name for claim in claims])
+            return await self._preparing.prepare(pod.uid, claims)
 
     async def run(self, node: str, pod: Object, devices: Devices) -> Observed:
         known = await self._keep(pod)
+        with known.at_work():
+            if not known.attempts:
+                claims = self._preparing.told.claims_of(pod.uid)
+                await self._lending.admit(pod, [claim.name for claim in claims])
+            return await self._run(pod, known)
+
+    async def _run(self, pod: Object, known: _Pod) -> Observed:
+        spec = pod.view(views.Pod).spec
+        due_at = self._due_at(pod, known)
+        if due_at is not None and self._now() >= due_at:
+            return await self._stop_late(pod, known, float(spec.termination_grace_period_seconds))
         while True:
+            moments = await self._heed_probes(pod, known)
             plan = life.due(self._life(pod, known), self._now())
+            since_s = self._clock.monotonic_s()
             for attempt in plan.end:
-                await self._runtime.signal(attempt, signal.SIGTERM)
+                left_s = float(spec.termination_grace_period_seconds)
+                moments.append(await self._end(pod, attempt, since_s, left_s))
             if not plan.start:
-                return self._observed(pod, known, plan.again_at)
-            await self._prepare_again(pod, plan.start, known)
-            await asyncio.gather(*(self._start(pod, one, known) for one in plan.start))
+                self._tell_of_waits(pod, known)
+                later = [at for at in (plan.again_at, due_at) if at is not None]
+                return await self._observed(pod, known, (*moments, *map(self._monotonic, later)))
+            await self._start_all(pod, plan.start, known)
 
     async def stop(self, node: str, pod: Object, grace_s: float) -> Observed:
-        known = self._pods.setdefault(pod.uid, _Pod())
-        now_s = self._clock.monotonic_s()
-        if known.told_to_end_s is None:
-            known.told_to_end_s = now_s
-        end_s = known.told_to_end_s + grace_s
-        number = signal.SIGKILL if now_s >= end_s else signal.SIGTERM
-        for attempt in life.due(self._life(pod, known), self._now()).end:
-            await self._runtime.signal(attempt, number)
-        seen = self._observed(pod, known, None)
-        # One that was killed is heard of when it has ended.
-        return seen._replace(again_s=end_s) if seen.runs and now_s < end_s else seen
+        known = self._pods.setdefault(pod.uid, self._new())
+        return await self._stop(pod, known, grace_s)
 
     async def unprepare(self, node: str, pod: Object, claims: Sequence[ClaimRef]) -> None:
         await self._preparing.unprepare(pod.uid)
 
     async def remove(self, node: str, pod_uid: str) -> None:
         await self._runtime.remove(pod_uid)
+        await self._lending.give_back(pod_uid)
         self._pods.pop(pod_uid, None)
         self._objects.pop(pod_uid, None)
-        await asyncio.to_thread(self._place.pod(pod_uid).unlink, missing_ok=True)
+        for part in (self._hooks, self._probing, self._stopping, self._messages):
+            part.forget_pod(pod_uid)
+        await self._starting.remove_volumes(pod_uid)
+        await asyncio.to_thread(self._place.files.remove, self._place.pod(pod_uid))
 
     def changed(self, hear: Callable[[str], None]) -> None:
         self._hear = hear
 
-    # -- what it is made of ---------------------------------------------------------------------
+    # -- what it is asked -----------------------------------------------------------------------
 
     @property
     def pods(self) -> tuple[str, ...]:
@@ -143,11 +192,43 @@ class AgentMachine:
         for uid in self._pods:
             self._hear(uid)
 
+    def _running(self) -> list[Object]:
+        """Pods of which some container runs."""
+        return [
+            self._objects[uid]
+            for uid, known in self._pods.items()
+            if uid in self._objects and any(one[-1].runs for one in known.attempts.values())
+        ]
+
+    async def refresh_volumes(self) -> None:
+        for pod in self._running():
+            await self._starting.refresh_volumes(pod)
+
     def standing_now(self) -> list[podresources.Standing]:
         """For monitoring agents: pods of which something is there."""
         return [
-            podresources.Standing(pod, self._preparing.told.of(uid)) for uid, pod in self._objects.items()
+            podresources.Standing(pod, self._preparing.told.of(uid), self._lending.loans.of(uid))
+            for uid, pod in self._objects.items()
         ]
+
+    def shown(self, uid: str) -> Object | None:
+        """The pod, as this machine was last shown it."""
+        return self._objects.get(uid)
+
+    def is_at_work(self, uid: str) -> bool:
+        """Something of the pod runs, or is being started."""
+        known = self._pods.get(uid)
+        return known is not None and (known.deeds > 0 or any(one[-1].runs for one in known.attempts.values()))
+
+    def on_devices(self, resource: str) -> None:
+        """A device plugin has come or gone, or says something else of its devices."""
+        for loan in self._lending.loans.all:
+            known = self._pods.get(loan.pod)
+            if loan.resource == resource and known is not None:
+                waits = known.troubles.get(loan.container)
+                if waits is not None and waits.reason == NO_DEVICES:
+                    del known.troubles[loan.container]
+                self._hear(loan.pod)
 
     def on_health(self, devices: Iterable[Which]) -> None:
         """Whoever uses one of these says so."""
@@ -169,18 +250,41 @@ class AgentMachine:
         return Path(attempts[index].log) if len(attempts) >= -index else None
 
     def runs(self, uid: str, container: str) -> bool:
+        return self.running(uid, container) is not None
+
+    def running(self, uid: str, container: str) -> Attempt | None:
+        """The attempt of a container that runs."""
         known = self._pods.get(uid)
         attempts = known.attempts.get(container, []) if known is not None else []
-        return bool(attempts) and attempts[-1].runs
+        return attempts[-1] if attempts and attempts[-1].runs else None
+
+    # -- what is heard ----------------------------------------------------------------------------
 
     def _ended(self, attempt: Attempt) -> None:
+        self._probing.forget(attempt)
         known = self._pods.get(attempt.pod_uid)
         if known is not None:
             known.note(attempt)
             self._hear(attempt.pod_uid)
 
+    def _hooked(self, attempt: Attempt, moment: Moment, outcome: Outcome) -> None:
+        pod = self._objects.get(attempt.pod_uid)
+        if pod is not None and not outcome.is_good:
+            self._telling.hook_failed(pod, _container(pod, attempt.name), moment, outcome)
+        self._hear(attempt.pod_uid)
+
+    def _unhealthy(self, attempt: Attempt, purpose: Purpose, outcome: Outcome) -> None:
+        pod = self._objects.get(attempt.pod_uid)
+        if pod is not None:
+            self._telling.unhealthy(pod, _container(pod, attempt.name), purpose, outcome)
+
+    # -- what is kept -----------------------------------------------------------------------------
+
+    def _new(self, *, is_kept: bool = False) -> _Pod:
+        return _Pod(self._now(), is_kept=is_kept)
+
     async def _keep(self, pod: Object) -> _Pod:
-        known = self._pods.setdefault(pod.uid, _Pod())
+        known = self._pods.setdefault(pod.uid, self._new())
         self._objects[pod.uid] = pod
         if not known.is_kept:
             await asyncio.to_thread(self._write_pod, pod)
@@ -188,115 +292,178 @@ class AgentMachine:
         return known
 
     def _write_pod(self, pod: Object) -> None:
-        path = self._place.pod(pod.uid)
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o750)
-        write_file(path, pod.raw)
+        place = self._place
+        place.files.make_directory(place.pods, 0o750)
+        place.files.write(place.pod(pod.uid), pod.raw)
 
     def _read_pods(self) -> list[Object]:
-        return [Object(path.read_bytes()) for path in sorted((self._place.root / "pods").glob("*.json"))]
+        place = self._place
+        names = [one for one in place.files.names(place.pods) if one.endswith(".json") and one[0] != "."]
+        found = (place.files.read(place.pods / name) for name in names)
+        return [Object(content) for content in found if content is not None]
+
+    # -- starting and ending ----------------------------------------------------------------------
+
+    async def _start_all(self, pod: Object, starting: Sequence[Next], known: _Pod) -> None:
+        """After a restart drivers are told once more before anything new begins: their files may be gone."""
+        try:
+            await self._preparing.prepare_again(pod.uid)
+            await self._starting.make_volumes(pod)
+        except NotReady as why:
+            for one in starting:
+                self._troubled(known, one, "FailedPrepareDynamicResources", str(why))
+        except FailedMount as why:
+            self._telling.not_mounted(pod, str(why))
+            for one in starting:
+                self._troubled(known, one, "ContainerCreating", str(why))
+        await asyncio.gather(*(self._start(pod, one, known) for one in starting))
+
+    async def _start(self, pod: Object, next: Next, known: _Pod) -> None:
+        container = next.container
+        waits = known.troubles.get(container.name)
+        if waits is not None and (waits.retry_at is None or waits.retry_at > self._now()):
+            return
+        known.troubles.pop(container.name, None)
+        try:
+            attempt = await self._runtime.start(await self._starting.spec(pod, next))
+        except NotReady as wrong:
+            self._troubled(known, next, NO_DEVICES, str(wrong))
+            return
+        except TROUBLES as wrong:
+            found = known.troubles[container.name] = trouble(wrong, self._now() + FIRST_WAIT_S)
+            self._telling.failed(pod, container, found.reason, found.message)
+            return
+        known.note(attempt)
+        self._telling.started(pod, container, has_image=bool(attempt.image_id))
+        self._hooks.begin(attempt, container, Moment.POST_START)
+
+    def _troubled(self, known: _Pod, next: Next, reason: str, message: str) -> None:
+        known.troubles[next.container.name] = Trouble(reason, message, self._now() + FIRST_WAIT_S)
+
+    async def _heed_probes(self, pod: Object, known: _Pod) -> list[float | None]:
+        """Watch what runs, and end what failed; when to look again."""
+        spec, moments = pod.view(views.Pod).spec, list[float | None]()
+        for container in (*spec.init_containers, *spec.containers):
+            attempt = known.last(container)
+            if attempt is None or not attempt.runs or self._hooks.goes_on(attempt, Moment.POST_START):
+                continue
+            hooked = self._hooks.outcome(attempt, Moment.POST_START)
+            pod_grace_s = float(spec.termination_grace_period_seconds)
+            if hooked is not None and not hooked.is_good:
+                moments.append(await self._end(pod, attempt, self._clock.monotonic_s(), pod_grace_s))
+                continue
+            self._probing.watch(attempt, container, _told(pod, attempt))
+            failure = self._probing.failure(attempt)
+            if failure is not None:
+                if not self._stopping.is_ending(attempt):
+                    self._telling.killing(pod, container, failure)
+                left_s = grace_s(failure.probe, spec.termination_grace_period_seconds)
+                moments.append(await self._end(pod, attempt, self._clock.monotonic_s(), left_s, quietly=True))
+        return moments
+
+    async def _end(
+        self, pod: Object, attempt: Attempt, since_s: float, grace_s: float, *, quietly: bool = False
+    ) -> float | None:
+        container = _container(pod, attempt.name)
+        if not quietly and not self._stopping.is_ending(attempt):
+            self._telling.stopping(pod, container)
+        return await self._stopping.end(attempt, container, since_s, grace_s)
+
+    async def _stop(self, pod: Object, known: _Pod, grace_s: float) -> Observed:
+        now_s = self._clock.monotonic_s()
+        if known.told_to_end_s is None:
+            known.told_to_end_s = now_s
+        moments = [
+            await self._end(pod, attempt, known.told_to_end_s, grace_s)
+            for attempt in life.due(self._life(pod, known), self._now()).end
+        ]
+        return await self._observed(pod, known, moments)
+
+    async def _stop_late(self, pod: Object, known: _Pod, grace_s: float) -> Observed:
+        if not known.is_too_late:
+            known.is_too_late = True
+            self._telling.too_late(pod, TOO_LATE_MESSAGE)
+        return await self._stop(pod, known, grace_s)
+
+    def _due_at(self, pod: Object, known: _Pod) -> float | None:
+        """When the pod has been here for as long as it may."""
+        view = pod.view(views.Pod)
+        if view.spec.active_deadline_seconds is None:
+            return None
+        began = age.moment(view.status.start_time) if view.status.start_time else None
+        return (began.timestamp() if began is not None else known.since) + view.spec.active_deadline_seconds
+
+    def _tell_of_waits(self, pod: Object, known: _Pod) -> None:
+        """Of each attempt once: it has failed, and the next one waits."""
+        seen = life.observed(self._life(pod, known), self._now())
+        for one in (*seen.init_containers, *seen.containers):
+            if life.backs_off(one) and (one.name, one.restarts) not in known.backed_off:
+                known.backed_off.add((one.name, one.restarts))
+                self._telling.backs_off(pod, _container(pod, one.name))
+
+    # -- how it stands ----------------------------------------------------------------------------
 
     def _life(self, pod: Object, known: _Pod) -> life.Pod:
+        running = [one[-1] for one in known.attempts.values() if one[-1].runs]
         return life.Pod(
             f"{pod.name}_{pod.namespace}({pod.uid})",
             pod.view(views.Pod).spec,
             known.attempts,
             known.troubles,
             known.told_to_end_s is not None,
+            frozenset(one.name for one in running if not self._probing.is_started(one)),
+            frozenset(one.name for one in running if not self._probing.is_ready(one)),
+            self._messages.of(pod.uid),
         )
 
-    def _observed(self, pod: Object, known: _Pod, again_at: float | None) -> Observed:
-        now = self._now()
-        seen = life.observed(self._life(pod, known), now)
-        seen = seen._replace(containers=self._with_health(pod, seen))
-        address = self._place.address if seen.runs else ""
-        if again_at is None:
-            return seen._replace(address=address)
-        again_s = self._clock.monotonic_s() + max(0.0, again_at - now)
-        return seen._replace(address=address, again_s=again_s)
+    async def _observed(self, pod: Object, known: _Pod, moments: Iterable[float | None]) -> Observed:
+        for attempts in known.attempts.values():
+            for attempt in attempts:
+                if not attempt.runs:
+                    await self._messages.read(attempt, _container(pod, attempt.name))
+        seen = life.observed(self._life(pod, known), self._now())
+        again = [one for one in moments if one is not None]
+        return seen._replace(
+            containers=self._with_health(pod, seen),
+            address=self._place.address if seen.runs else "",
+            host=self._place.address,
+            reason=TOO_LATE if known.is_too_late else "",
+            message=TOO_LATE_MESSAGE if known.is_too_late else "",
+            again_s=min(again, default=None),
+        )
 
     def _with_health(self, pod: Object, seen: Observed) -> tuple[Container, ...]:
-        entries = self._preparing.told.of(pod.uid)
-        if not entries:
-            return seen.containers
-        view, spec = pod.view(core.Pod), {one.name: one for one in pod.view(views.Pod).spec.containers}
-
-        def shown(device: Given) -> DeviceHealth:
-            driver, one = device
-            found = self.health_of(Which(driver, one.pool, one.name))
-            name = one.cdi_ids[0] if one.cdi_ids else f"{driver}/{one.pool}/{one.name}"
-            return DeviceHealth(name, *found)
-
-        return tuple(
-            one._replace(
-                health=tuple(
-                    # Two devices may have one name for the runtime; a status lists it once.
-                    (name, tuple({found.id: found for found in map(shown, devices)}.values()))
-                    for name, devices in by_ask(view, spec[one.name], entries)
-                )
+        containers = with_health(pod, seen, self._preparing.told.of(pod.uid), self.health_of)
+        loans = self._lending.loans.of(pod.uid)
+        if not loans:
+            return containers
+        lent = {
+            one.name: tuple(
+                (loan.resource, self._lending.health(loan)) for loan in loans if loan.container == one.name
             )
-            for one in seen.containers
-        )
+            for one in containers
+        }
+        return tuple(one._replace(health=(*one.health, *lent[one.name])) for one in containers)
 
-    async def _prepare_again(self, pod: Object, starting: Sequence[Next], known: _Pod) -> None:
-        """After a restart drivers are told once more before anything new begins: their files may be gone."""
-        try:
-            await self._preparing.prepare_again(pod.uid)
-        except NotReady as why:
-            for one in starting:
-                self._troubled(known, one, "FailedPrepareDynamicResources", str(why))
-
-    async def _start(self, pod: Object, next: Next, known: _Pod) -> None:
-        container = next.container
-        trouble = known.troubles.get(container.name)
-        if trouble is not None and (trouble.retry_at is None or trouble.retry_at > self._now()):
-            return
-        known.troubles.pop(container.name, None)
-        try:
-            spec = await self._spec(pod, next)
-            known.note(await self._runtime.start(spec))
-        except _Never as never:
-            known.troubles[container.name] = Trouble("CreateContainerConfigError", str(never))
-        except (BadEnvironment, errors.ApiError) as wrong:
-            self._troubled(known, next, "CreateContainerConfigError", str(wrong))
-        except (CannotStart, cdi.Unresolvable) as wrong:
-            self._troubled(known, next, "CreateContainerError", str(wrong))
-
-    def _troubled(self, known: _Pod, next: Next, reason: str, message: str) -> None:
-        known.troubles[next.container.name] = Trouble(reason, message, self._now() + FIRST_WAIT_S)
-
-    async def _spec(self, pod: Object, next: Next) -> ContainerSpec:
-        container = next.container
-        _require_command(container)
-        devices = given(pod.view(core.Pod), container, self._preparing.told.of(pod.uid))
-        edits = await asyncio.to_thread(self._edits, cdi_ids(devices))
-        env = await environment(pod, container, self._place.address, self._lookup)
-        command = tuple(expanded(word, env) for word in (*container.command, *container.args))
-        return ContainerSpec(
-            pod.uid, container.name, next.number, command, env, container.working_dir, edits, next.crashes
-        )
-
-    def _edits(self, names: Sequence[str]) -> cdi.ContainerEdits:
-        if not names:
-            return cdi.ContainerEdits()
-        return cdi.catalogue(self._place.cdi_directories).edits(names)
+    def _monotonic(self, at: float) -> float:
+        return self._clock.monotonic_s() + max(0.0, at - self._now())
 
     def _now(self) -> float:
         return self._clock.now().timestamp()
 
 
-class _Never(Exception):
-    """The container is written so that it cannot run here."""
+def _container(pod: Object, name: str) -> views.Container:
+    every = pod.view(views.Pod).spec.every_container
+    return next((one for one in every if one.name == name), views.Container(name=name))
 
 
-def _require_command(container: views.Container) -> None:
-    if not container.command:
-        raise _Never(
-            f"container {container.name} has no command: this node runs processes and has no images that "
-            "could say one; write spec.containers[].command"
-        )
-    if container.volume_mounts:
-        names = ", ".join(str(one.get("name")) for one in container.volume_mounts)
-        raise _Never(f"container {container.name} mounts {names}: this node runs processes without mounts")
+def _told(pod: Object, attempt: Attempt) -> Known:
+    """What the pod's status says of this attempt: one that was ready stays so when the agent begins anew."""
+    status = pod.view(views.Pod).status
+    for one in (*status.container_statuses, *status.init_container_statuses):
+        if one.name == attempt.name and one.restart_count == attempt.number:
+            return Known(bool(one.started), one.ready)
+    return Known()
 
 
 def _number(attempt: Attempt) -> int:

@@ -1,15 +1,18 @@
 """What monitoring agents ask a node: which container has which devices. Pure but for `handlers`' callbacks.
 
 Containers and sidecars are listed, other init containers are not. Each claim of a container is listed with
-all its devices, and each device with its own CDI names.
+all its devices, and each device with its own CDI names; each device of a device plugin stands for itself,
+with the NUMA nodes that it is near to. Who asks too often is told so, as by a kubelet.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from allot.api import Object, core
+from allot.base import Clock
 from allot.wire import CallFailed, Code, Handler, podresources
 
+from .deviceplugins import Device, Loan
 from .giving import used
 from .life import is_sidecar
 from .told import Entry
@@ -21,9 +24,34 @@ SOCKET = "pod-resources/kubelet.sock"
 class Standing(NamedTuple):
     pod: Object
     entries: tuple[Entry, ...]
+    loans: tuple[Loan, ...] = ()
 
 
-def handlers(standing: Callable[[], Iterable[Standing]]) -> list[Handler]:
+class Allowance:
+    """So many calls at one moment, and so many a second in the long run. Handed the time."""
+
+    def __init__(self, at_once: int = 10, per_s: float = 100.0) -> None:
+        self._at_once, self._per_s = at_once, per_s
+        self._left, self._as_of_s = float(at_once), 0.0
+
+    def take(self, now_s: float) -> bool:
+        """Whether one more call is allowed now; then it counts."""
+        grown = self._left + self._per_s * (now_s - self._as_of_s)
+        self._left, self._as_of_s = min(grown, float(self._at_once)), now_s
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+
+def handlers(
+    standing: Callable[[], Iterable[Standing]],
+    offered: Callable[[], Mapping[str, Sequence[Device]]],
+    clock: Clock,
+) -> list[Handler]:
+    """`offered` are the devices of device plugins that can be had, by resource."""
+    allowance = Allowance()
+
     async def list_all(asked: podresources.ListPodResourcesRequest) -> podresources.ListPodResourcesResponse:
         return podresources.ListPodResourcesResponse(tuple(map(shown, standing())))
 
@@ -42,14 +70,31 @@ def handlers(standing: Callable[[], Iterable[Standing]]) -> list[Handler]:
     async def allocatable(
         asked: podresources.AllocatableResourcesRequest,
     ) -> podresources.AllocatableResourcesResponse:
-        return podresources.AllocatableResourcesResponse()  # device plugins' devices, of which there are none
+        return podresources.AllocatableResourcesResponse(
+            tuple(_device(name, one.id, one.numa) for name, every in offered().items() for one in every)
+        )
 
     return [
-        podresources.LIST.by(list_all),
-        podresources.LIST_V1ALPHA1.by(list_old),
-        podresources.GET.by(get),
-        podresources.GET_ALLOCATABLE.by(allocatable),
+        _within(allowance, clock, handler)
+        for handler in (
+            podresources.LIST.by(list_all),
+            podresources.LIST_V1ALPHA1.by(list_old),
+            podresources.GET.by(get),
+            podresources.GET_ALLOCATABLE.by(allocatable),
+        )
     ]
+
+
+def _within(allowance: Allowance, clock: Clock, handler: Handler) -> Handler:
+    answer = handler.answer
+    assert answer is not None
+
+    async def within(data: bytes) -> bytes:
+        if not allowance.take(clock.monotonic_s()):
+            raise CallFailed(Code.RESOURCE_EXHAUSTED, "rejected by rate limit")
+        return await answer(data)
+
+    return Handler(handler.path, answer=within)
 
 
 def shown(standing: Standing) -> podresources.PodResources:
@@ -65,7 +110,21 @@ def shown(standing: Standing) -> podresources.PodResources:
 def _container(standing: Standing, container: Container) -> podresources.ContainerResources:
     names = used(standing.pod.view(core.Pod), container)
     entries = (entry for entry in standing.entries if entry.claim.name in names)
-    return podresources.ContainerResources(container.name, dynamic_resources=tuple(map(_claim, entries)))
+    devices = (
+        _device(loan.resource, one.id, one.numa)
+        for loan in standing.loans
+        if loan.container == container.name
+        for one in loan.devices
+    )
+    return podresources.ContainerResources(
+        container.name, tuple(devices), dynamic_resources=tuple(map(_claim, entries))
+    )
+
+
+def _device(resource: str, id: str, numa: Iterable[int]) -> podresources.ContainerDevices:
+    nodes = tuple(map(podresources.NumaNode, numa))
+    near = podresources.TopologyInfo(nodes) if nodes else None
+    return podresources.ContainerDevices(resource, (id,), near)
 
 
 def _claim(entry: Entry) -> podresources.DynamicResource:

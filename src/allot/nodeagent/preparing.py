@@ -16,36 +16,54 @@ from allot.base import os_reason
 from allot.node import ClaimRef, Devices, NotReady, Unfinished
 from allot.wire import CallFailed, Channel, dra
 
+from .classic import CALL_S, ClassicCalls
+from .counting import Counts
 from .keeping import Keeper
 from .registry_loop import Registry
-from .told import Device, require_registered, wanted
-
-CALL_S = 45.0
+from .told import PREPARE, UNPREPARE, Batches, Device, Entry, require_registered, wanted
 
 
 class Preparing:
-    def __init__(self, keeper: Keeper, registry: Registry) -> None:
+    def __init__(
+        self, keeper: Keeper, registry: Registry, counts: Counts, *, heeds_classic: bool = True
+    ) -> None:
+        """A node that does not heed classic claims still gives back those that it has prepared."""
         self._keeper = keeper
+        self._heeds_classic = heeds_classic
         self._registry = registry
+        self._counts = counts
         self.told = keeper.told
+        self._classic = ClassicCalls(registry, keeper.told, counts)
+        counts.holds(self.told.entries)
 
     async def prepare(self, pod: str, claims: Sequence[Object]) -> Devices:
         """Raises NotReady, and Unfinished once a driver may have been told."""
-        entries = [wanted(claim) for claim in claims]
-        require_registered(entries, self._registry.drivers.names)
-        self.told.begin(pod, entries)
-        await self.prepare_again(pod)
-        return self.devices(pod)
+        with self._counts.operation("PrepareResources"):
+            entries = [wanted(claim) for claim in claims]
+            drivers = self._registry.drivers
+            require_registered(entries, drivers.names, drivers.classic_names)
+            if self.told.begin(pod, entries) and not self.told.to_prepare(pod):
+                await self._keep()  # who uses it, though no driver is told: the last one out has to know
+            await self.prepare_again(pod)
+            self._counts.skipped(entries, PREPARE)
+            return self.devices(pod)
 
     async def prepare_again(self, pod: str) -> None:
         """What this process has not yet heard the drivers' answer to. Raises Unfinished."""
-        batches = self.told.to_prepare(pod)
+        heeded = {entry.claim for entry in self.heeded(pod)}
+        told = self.told.to_prepare(pod).items()
+        found = {driver: tuple(one for one in claims if one in heeded) for driver, claims in told}
+        batches = {driver: claims for driver, claims in found.items() if claims}
         if not batches:
             return
         await self._keep()
-        failures = await asyncio.gather(*(self._prepare(*batch) for batch in batches.items()))
+        failures = await self._each(batches, self._prepare, self._classic.prepare)
         await self._keep()
         _require_none(failures, Unfinished)
+
+    def heeded(self, pod: str) -> tuple[Entry, ...]:
+        """What the containers of a pod get their devices from."""
+        return tuple(one for one in self.told.of(pod) if self._heeds_classic or not one.is_classic)
 
     def devices(self, pod: str) -> Devices:
         """By claim, the names by which a runtime knows what was prepared."""
@@ -58,12 +76,30 @@ class Preparing:
 
     async def unprepare(self, pod: str) -> None:
         """Raises NotReady."""
-        if not self.told.of(pod):
+        entries = self.told.of(pod)
+        if not entries:
             return
-        batches = self.told.leave(pod)
-        failures = await asyncio.gather(*(self._unprepare(*batch) for batch in batches.items()))
-        await self._keep()
-        _require_none(failures, NotReady)
+        with self._counts.operation("UnprepareResources"):
+            self._counts.skipped((one for one in entries if one.pods == {pod}), UNPREPARE)
+            batches = self.told.leave(pod)
+            failures = await self._each(batches, self._unprepare, self._classic.unprepare)
+            await self._keep()
+            _require_none(failures, NotReady)
+
+    async def _each(
+        self,
+        batches: Batches,
+        together: Callable[[str, Sequence[ClaimRef]], Awaitable[list[str]]],
+        one_by_one: Callable[[str, ClaimRef], Awaitable[list[str]]],
+    ) -> list[list[str]]:
+        """Each driver: of its structured claims in one call, of its classic ones in one call each."""
+        calls = []
+        for driver, claims in batches.items():
+            classic = [one for one in claims if self.told.part(driver, one.uid).handle is not None]
+            rest = [one for one in claims if one not in classic]
+            calls += [together(driver, rest)] if rest else []
+            calls += [one_by_one(driver, one) for one in classic]
+        return await asyncio.gather(*calls)
 
     async def _prepare(self, driver: str, claims: Sequence[ClaimRef]) -> list[str]:
         answers, failures = await self._call(driver, claims, dra.prepare)
@@ -97,8 +133,11 @@ class Preparing:
         reached = self._registry.reach(driver)
         if reached is None:
             return {}, [f"DRA driver {driver} is not registered on this node"]
+        version = reached[1]
+        path = (version.prepare if method is dra.prepare else version.unprepare).path
         try:
-            answers = await _told(method, *reached, claims)
+            with self._counts.call(driver, path):
+                answers = await _told(method, *reached, claims)
         except CallFailed as failed:
             return {}, [f"DRA driver {driver}: {failed}"]
         failures = []
@@ -112,6 +151,7 @@ class Preparing:
         return well, failures
 
     async def _keep(self) -> None:
+        self._counts.holds(self.told.entries)
         try:
             await self._keeper.keep()
         except OSError as failed:

@@ -1,4 +1,4 @@
-"""The Node that stands for this machine. Pure, but for `measured`, which looks at the machine."""
+"""The Node that stands for this machine. Pure, but for `measured` and `burden`, which look at the machine."""
 
 import os
 import platform
@@ -6,15 +6,19 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import allot
 from allot.node import Conditions
 from allot.node import awake as node_awake
 
+from .deviceplugins import Counted
+
 Fields = dict[str, Any]
 
 PODS_MAX = 110
+FEATURES = ("DRAOptionalNodeOperations",)
+"""What the scheduler may count on here: a driver is not told what its devices do without (`told`)."""
 CONDITIONS: Conditions = {
     "MemoryPressure": ("False", "KubeletHasSufficientMemory"),
     "DiskPressure": ("False", "KubeletHasNoDiskPressure"),
@@ -54,6 +58,23 @@ def measured(root: Path) -> Measured:
     )
 
 
+class Burden(NamedTuple):
+    """What a machine has been used for."""
+
+    cpu_ns: int  # since it began
+    memory_bytes: int
+
+
+def burden() -> Burden:
+    """Of this machine, whoever uses it."""
+    times = _read("/proc/stat").partition("\n")[0].split()[1:]
+    user, nice, system, _, _, *others = (int(one) for one in times[:8])
+    ticks = user + nice + system + sum(others)
+    sizes = dict(line.partition(":")[::2] for line in _read("/proc/meminfo").splitlines())
+    total, free = (int(sizes[name].split()[0]) for name in ("MemTotal", "MemAvailable"))
+    return Burden(ticks * (10**9 // os.sysconf("SC_CLK_TCK")), (total - free) * 1024)
+
+
 def _read(path: str) -> str:
     try:
         return Path(path).read_text().strip()
@@ -70,18 +91,25 @@ def labels(name: str, machine: Measured) -> dict[str, str]:
 
 
 def status(
-    known: Mapping[str, Any], name: str, machine: Measured, address: str, port: int, now: str
+    known: Mapping[str, Any],
+    name: str,
+    machine: Measured,
+    address: str,
+    port: int,
+    now: str,
+    counted: Mapping[str, Counted],
 ) -> Fields:
-    """What a node says of itself when it begins. `known` is the Node that is there."""
-    capacity = {
+    """What a node says of itself when it begins. `known` is the Node that is there; `counted` is what
+    device plugins have."""
+    own = {
         "cpu": str(machine.cpus),
         "memory": f"{machine.memory_bytes // 1024}Ki",
         "ephemeral-storage": f"{machine.disk_bytes // 1024}Ki",
         "pods": str(PODS_MAX),
     }
     return {
-        "capacity": capacity,
-        "allocatable": capacity,
+        "capacity": {**own, **{name: str(one.capacity) for name, one in counted.items()}},
+        "allocatable": {**own, **{name: str(one.allocatable) for name, one in counted.items()}},
         "addresses": [
             {"type": "InternalIP", "address": address},
             {"type": "Hostname", "address": name},
@@ -100,6 +128,7 @@ def status(
             "systemUUID": "",
         },
         "conditions": awake(known, now),
+        "declaredFeatures": [*FEATURES],
     }
 
 

@@ -1,6 +1,10 @@
 """The agent's own server: what the API server asks a node for, over TLS that both sides verify.
 
     GET /containerLogs/NAMESPACE/POD/CONTAINER    with the options of pods/log
+    GET /exec/NAMESPACE/POD/CONTAINER             a WebSocket: a command in a container
+    GET /attach/NAMESPACE/POD/CONTAINER           a WebSocket: the container's own streams
+    GET /portForward/NAMESPACE/POD                a WebSocket: connections to ports of the pod
+    GET /usage                                    what containers and machine use
     GET /healthz
 
 Whoever calls shows a certificate of the cluster's authority whose name is the API server's; nobody else is
@@ -15,7 +19,7 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from allot.api import Request, Response, errors
+from allot.api import Request, Response, errors, repeated
 from allot.client import Credential, load_certificate
 
 log = logging.getLogger(__name__)
@@ -23,6 +27,8 @@ log = logging.getLogger(__name__)
 CALLERS = ("allot:apiserver-to-node", "kube-apiserver-kubelet-client")
 _HEAD_BYTES_MAX = 64 * 1024
 _HEAD_S = 30.0
+_READ_BYTES = 64 * 1024
+CONNECTIONS_MAX = 1024
 
 Answer = Callable[[Request], Awaitable[Response]]
 
@@ -44,11 +50,16 @@ async def served(answer: Answer, host: str, port: int, tls: ssl.SSLContext) -> A
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
+        if len(talking) >= CONNECTIONS_MAX:
+            writer.transport.abort()
+            return
         talking.add(task)
         try:
             await _talk(answer, reader, writer)
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError) as left:
             log.debug("a caller left: %s", left)
+        except asyncio.CancelledError:
+            pass  # the agent ends; nobody else cancels this
         finally:
             talking.discard(task)
             writer.close()
@@ -60,15 +71,19 @@ async def served(answer: Answer, host: str, port: int, tls: ssl.SSLContext) -> A
         server.close()
         for task in talking:
             task.cancel()
+        await asyncio.gather(*talking, return_exceptions=True)  # what they ran has ended too
 
 
 async def _talk(answer: Answer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """One question a connection: whoever asks for a log opens one for it."""
+    """One question a connection: whoever asks for a log, or talks to a container, opens one for it."""
     head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _HEAD_S)
     if _caller(writer) not in CALLERS:
         response = Response(HTTPStatus.FORBIDDEN, b"only the API server is answered\n", "text/plain")
     else:
         response = await _answered(answer, head)
+    if response.talk is not None:
+        await _upgraded(response, reader, writer)
+        return
     lines = [
         f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}",
         f"Content-Type: {response.content_type}",
@@ -85,16 +100,53 @@ async def _talk(answer: Answer, reader: asyncio.StreamReader, writer: asyncio.St
 
 
 async def _answered(answer: Answer, head: bytes) -> Response:
-    try:
-        method, target, _ = head.split(b"\r\n", 1)[0].decode("ascii").split(" ")
-    except ValueError:
+    request = _read(head)
+    if request is None:
         return Response(HTTPStatus.BAD_REQUEST, b"not a request\n", "text/plain")
-    parts = urlsplit(target)
-    query = dict(parse_qsl(parts.query, keep_blank_values=True))
     try:
-        return await answer(Request(method, unquote(parts.path), query))
+        return await answer(request)
     except errors.ApiError as refused:
         return Response(refused.code, f"{refused}\n".encode(), "text/plain")
+
+
+def _read(head: bytes) -> Request | None:
+    first, *lines = head.decode("latin-1").split("\r\n")
+    try:
+        method, target, _ = first.split(" ")
+    except ValueError:
+        return None
+    headers = {
+        name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)
+    }
+    parts = urlsplit(target)
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    query = dict(pairs)
+    return Request(method, unquote(parts.path), query, headers, repeated=repeated(pairs, query))
+
+
+async def _upgraded(response: Response, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    assert response.talk is not None
+    lines = ["HTTP/1.1 101 Switching Protocols", *(f"{name}: {value}" for name, value in response.headers)]
+    writer.write(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
+    await response.talk(_Link(reader, writer))
+
+
+class _Link:
+    """The connection, for those who talk on it."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def read(self) -> bytes:
+        try:
+            return await self._reader.read(_READ_BYTES)
+        except OSError:
+            return b""
+
+    async def write(self, data: bytes) -> None:
+        self._writer.write(data)
+        await self._writer.drain()
 
 
 async def _until_gone(stream: AsyncIterator[bytes], reader: asyncio.StreamReader) -> AsyncIterator[bytes]:

@@ -47,6 +47,7 @@ class Part:
 
     skipped: frozenset[str] = frozenset()  # operations that it does not want to hear of
     devices: tuple[Device, ...] = ()
+    handle: str | None = None  # of a classic claim: what its driver wants to be handed
 
     def hears(self, operation: str) -> bool:
         return self.skipped.isdisjoint((operation, EVERYTHING))
@@ -58,6 +59,10 @@ class Entry:
     parts: Mapping[str, Part]  # by driver
     pods: frozenset[str] = field(default_factory=frozenset)
 
+    @property
+    def is_classic(self) -> bool:
+        return any(part.handle is not None for part in self.parts.values())
+
 
 def wanted(claim: Object) -> Entry:
     """What an allocated claim asks of its drivers.
@@ -65,6 +70,10 @@ def wanted(claim: Object) -> Entry:
     An operation is left out only if all devices of the driver do without it.
     """
     view = claim.view(resource.ResourceClaim)
+    ref = ClaimRef(claim.uid, claim.namespace, claim.name)
+    if resource.shape.is_classic(view):
+        handle = view.status.allocation.resource_handle if view.status.allocation is not None else ""
+        return Entry(ref, {view.status.driver_name: Part(handle=handle)})
     results = view.status.allocation.devices.results if view.status.allocation is not None else ()
     skipped: dict[str, frozenset[str]] = {}
     for one in results:
@@ -73,17 +82,20 @@ def wanted(claim: Object) -> Entry:
             mine |= {PREPARE, UNPREPARE}
         skipped[one.driver] = skipped.get(one.driver, mine) & mine
     parts = {driver: Part(operations) for driver, operations in sorted(skipped.items())}
-    return Entry(ClaimRef(claim.uid, claim.namespace, claim.name), parts)
+    return Entry(ref, parts)
 
 
-def require_registered(entries: Iterable[Entry], registered: Iterable[str]) -> None:
+def require_registered(
+    entries: Iterable[Entry], registered: Iterable[str], classic: Iterable[str] = ()
+) -> None:
     """The first pass, which changes nothing. Raises NotReady.
 
     Also of what is prepared: a pod starts only where it could be ended.
     """
-    known = frozenset(registered)
+    structured_ones, classic_ones = frozenset(registered), frozenset(classic)
     for entry in entries:
         for driver, part in entry.parts.items():
+            known = structured_ones if part.handle is None else classic_ones
             if driver not in known and (part.hears(PREPARE) or part.hears(UNPREPARE)):
                 raise NotReady(
                     f"claim {entry.claim.name}: DRA driver {driver} is not registered on this node"
@@ -100,6 +112,11 @@ class Told:
     @property
     def entries(self) -> tuple[Entry, ...]:
         return tuple(sorted(self._entries.values(), key=lambda entry: entry.claim))
+
+    def part(self, driver: str, claim: str) -> Part:
+        """A driver's part in a claim; an empty one where there is none any more."""
+        entry = self._entries.get(claim)
+        return entry.parts.get(driver, Part()) if entry is not None else Part()
 
     def claims_of(self, pod: str) -> tuple[ClaimRef, ...]:
         return tuple(entry.claim for entry in self.of(pod))

@@ -7,9 +7,11 @@
 
     registration   how a plugin makes itself known to a kubelet
     dra            prepare and unprepare claims: v1 and v1beta1
+    classic        prepare and unprepare one classic claim, by its handle: KEP-3063
     health         health of devices, as a stream: v1 and v1alpha1
     podresources   which container has which devices: v1, and v1alpha1's list
     deviceplugin   device plugins: v1beta1
+    cri            container runtimes: the CRI, v1
 
     cdi            files that say what a container gets with a device
 
@@ -17,9 +19,9 @@ Contracts are Kubernetes' own, written from their names and field numbers. Impor
 `from allot.wire import dra`.
 """
 
-from . import cdi, deviceplugin, dra, health, podresources, registration
+from . import cdi, classic, cri, deviceplugin, dra, health, podresources, registration
 from .channel import CallFailed, Channel, Code, Handler, Server, Sockets, Streaming, Unary
-from .local import Fault, Faults, LocalSockets
+from .local import Fault, Faults, LocalProcess, LocalSockets
 from .message import Malformed, Message
 from .unixsocket import ADDRESS_BYTES_MAX, UnixSockets
 
@@ -31,6 +33,7 @@ __all__ = [
     "Fault",
     "Faults",
     "Handler",
+    "LocalProcess",
     "LocalSockets",
     "Malformed",
     "Message",
@@ -40,6 +43,8 @@ __all__ = [
     "Unary",
     "UnixSockets",
     "cdi",
+    "classic",
+    "cri",
     "deviceplugin",
     "dra",
     "health",

@@ -157,4 +157,5 @@ class Sockets(Protocol):
         """Raises OSError: the path is taken by somebody who answers, or cannot be made."""
 
     def found(self, directory: str) -> Mapping[str, Hashable]:
-        """The sockets in a directory by name, each with what tells it from an earlier one of that name."""
+        """The sockets below a directory by their path from there, each with what tells it from an earlier
+        one of that path. What is hidden, a name or a directory that begins with a dot, is left alone."""

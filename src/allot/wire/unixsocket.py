@@ -9,9 +9,12 @@ import os
 import socket
 import stat
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
+
+# Nobody forks and goes on talking; gRPC would say so each time that a program is begun.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 import grpc
 
@@ -63,14 +66,27 @@ class UnixSockets:
         return _Server(path, server)
 
     def found(self, directory: str) -> Mapping[str, Hashable]:
-        try:
-            with os.scandir(directory) as entries:
-                seen = [(entry.name, entry.stat(follow_symlinks=True)) for entry in entries]
-        except FileNotFoundError:  # the directory, or an entry that went away under our eyes
-            return {} if not os.path.isdir(directory) else self.found(directory)
-        return {
-            name: (it.st_dev, it.st_ino, it.st_ctime_ns) for name, it in seen if stat.S_ISSOCK(it.st_mode)
-        }
+        return dict(_found(directory, ""))
+
+
+def _found(directory: str, below: str) -> Iterator[tuple[str, Hashable]]:
+    """Whatever goes away under our eyes was not there; what lies deeper and may not be read is left alone."""
+    try:
+        with os.scandir(os.path.join(directory, below)) as listed:
+            entries = [one for one in listed if not one.name.startswith(".")]
+    except OSError as problem:
+        if below or isinstance(problem, FileNotFoundError):
+            return
+        raise
+    for entry in entries:
+        name = os.path.join(below, entry.name)
+        if entry.is_dir(follow_symlinks=False):
+            yield from _found(directory, name)
+            continue
+        with suppress(FileNotFoundError):
+            it = entry.stat(follow_symlinks=True)
+            if stat.S_ISSOCK(it.st_mode):
+                yield name, (it.st_dev, it.st_ino, it.st_ctime_ns)
 
 
 class _Channel:

@@ -1,158 +1,92 @@
-"""Containers as processes: real ones, and a shepherd that outlives its agents."""
+"""Containers as processes: a shepherd that outlives its agents, and what it writes down."""
 
 import asyncio
 import json
 import os
+import resource
+import shutil
 import signal
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from allot.nodeagent.runtimes import Attempt, CannotStart, ContainerSpec, ProcessRuntime
-from allot.nodeagent.runtimes.process import shepherd
+from allot.drivers.cpu import pinning
+from allot.nodeagent.runtimes import (
+    Attempt,
+    CannotStart,
+    ContainerSpec,
+    Limits,
+    Mount,
+    ProcessRuntime,
+    SandboxSpec,
+)
+from allot.nodeagent.runtimes.process.shepherd import processes, records
 from allot.wire import cdi
 
 from ..plugins import until
+from .places import PLACES, Place, directory, end_of, known_of, lives, pid_of, printed, script, shepherd_of
+from .places import tell as tell_at
 
-
-def script(text: str, name: str = "main", number: int = 0, pod: str = "pod-1", **more: Any) -> ContainerSpec:
-    return ContainerSpec(pod, name, number, ("sh", "-c", text), more.pop("env", {}), **more)
-
-
-def printed(attempt: Attempt) -> list[str]:
-    """Without the times."""
-    return [line.partition(" ")[2] for line in Path(attempt.log).read_text().splitlines()]
-
-
-async def end_of(runtime: ProcessRuntime, attempt: Attempt) -> Attempt:
-    found: list[Attempt] = []
-
-    async def is_over() -> bool:
-        found[:] = [one for one in await runtime.attempts() if one[:3] == attempt[:3]]
-        return not found[0].runs
-
-    await until(is_over)
-    return found[0]
-
-
-def pid_of(attempt: Attempt) -> int:
-    return int(json.loads((Path(attempt.log).parent / shepherd.STARTED).read_text())["pid"])
-
-
-def lives(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def shepherd_of(root: Path) -> int:
-    for directory in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (directory / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if str(root).encode() in words and shepherd.__file__.encode() in words:
-            return int(directory.name)
-    return 0
-
-
-@asynccontextmanager
-async def place() -> AsyncIterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="run") as folder:
-        root = Path(folder)
-        try:
-            yield root
-        finally:
-            async with ProcessRuntime(root).attached() as runtime:
-                for one in await runtime.attempts():
-                    if one.runs:
-                        await runtime.signal(one, signal.SIGKILL)
-                        await end_of(runtime, one)
-            os.kill(shepherd_of(root), signal.SIGKILL)
+PINNING = Path(pinning.__file__).read_bytes()
+OWN = next(iter(PLACES))  # as whoever runs the tests
 
 
 def tell(play: Callable[[ProcessRuntime, Path], Awaitable[None]], **settings: int) -> None:
-    async def whole() -> None:
-        async with place() as root, ProcessRuntime(root, **settings).attached() as runtime:
-            await play(runtime, root)
+    async def at(place: Place) -> None:
+        await play(place.runtime, place.root)
 
-    asyncio.run(asyncio.wait_for(whole(), 90))
-
-
-def test_a_container_runs_prints_and_ends():
-    async def play(runtime: ProcessRuntime, root: Path) -> None:
-        heard: list[Attempt] = []
-        runtime.changed(heard.append)
-        started = await runtime.start(script("echo out; echo err >&2; exit 3", env={"A": "b"}))
-        assert started.number == 0
-        over = await end_of(runtime, started)
-        assert over.exit_code == 3
-        assert over.finished_at >= over.started_at
-        assert sorted(printed(over)) == ["stderr F err", "stdout F out"]
-        await until(lambda: [one.exit_code for one in heard] == [3])
-
-    tell(play)
+    tell_at(OWN, at, **settings)
 
 
-def test_a_container_sees_its_own_variables_and_none_of_the_agents(monkeypatch):
-    monkeypatch.setenv("AGENTS_SECRET", "x")
-
-    async def play(runtime: ProcessRuntime, root: Path) -> None:
-        edits = cdi.ContainerEdits(env=("GPU=0", "A=from-device"))
-        over = await end_of(runtime, await runtime.start(script("env", env={"A": "b"}, edits=edits)))
-        names = {line.removeprefix("stdout F ").partition("=")[0] for line in printed(over)}
-        assert names <= {"A", "GPU", "PATH", "PWD", "SHLVL", "_", "OLDPWD"}
-        assert "stdout F A=from-device" in printed(over)
-        assert "stdout F GPU=0" in printed(over)
-
-    tell(play)
+DAEMON = "(setsid sh -c 'sleep 300 & wait' &); sleep 0.2; echo up"
+"""A process that has left the session, and whose parents are gone."""
 
 
-def test_what_is_asked_for_twice_begins_once():
-    """RUN2"""
+def below(attempt: Attempt) -> list[int]:
+    """Everything that runs in a container."""
+    return [pid_of(attempt), *processes.descendants(pid_of(attempt))]
+
+
+def test_after_a_killed_shepherd_what_left_its_session_is_ended_too():
+    """HERD3"""
+
+    async def story() -> None:
+        async with directory() as root:
+            async with ProcessRuntime(root).attached() as runtime:
+                started = await runtime.start(script(f"{DAEMON}; sleep 300"))
+                await until(lambda: bool(printed(started)))
+                inside = below(started)
+                assert len(inside) > 3
+                os.kill(shepherd_of(root), signal.SIGKILL)
+            async with ProcessRuntime(root).attached() as runtime:
+                await end_of(runtime, started)
+                await until(lambda: not any(map(lives, inside)))
+
+    asyncio.run(asyncio.wait_for(story(), 90))
+
+
+def test_a_full_disk_costs_output_and_new_containers_and_nothing_else():
+    """HERD4: a limit on the size of files stands in for the disk."""
 
     async def play(runtime: ProcessRuntime, root: Path) -> None:
+        go = root / "go"
+        waits = await runtime.start(script(f"while test ! -e {go}; do sleep 0.05; done; exit 7"))
+        shepherds = shepherd_of(root)
+        resource.prlimit(shepherds, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
         mark = root / "mark"
-        for _ in range(3):
-            started = await runtime.start(script(f"echo x >> {mark}; sleep 60"))
-        await until(mark.exists)
-        assert mark.read_text() == "x\n"
-        assert len(await runtime.attempts()) == 1
-        assert lives(pid_of(started))
-
-    tell(play)
-
-
-def test_nothing_of_a_container_is_left_when_it_has_ended():
-    """RUN3: what it put into the background too."""
-
-    async def play(runtime: ProcessRuntime, root: Path) -> None:
-        started = await runtime.start(script("sleep 300 & echo $!"))
-        over = await end_of(runtime, started)
-        child = int(printed(over)[0].split()[-1])
-        await until(lambda: not lives(child))
-
-    tell(play)
-
-
-def test_a_signal_reaches_everything_in_the_container():
-    async def play(runtime: ProcessRuntime, root: Path) -> None:
-        started = await runtime.start(
-            script("trap 'echo bye; exit 7' TERM; echo up; while :; do sleep 0.1; done")
-        )
-        await until(lambda: printed(started) == ["stdout F up"])
-        await runtime.signal(started, signal.SIGTERM)
-        over = await end_of(runtime, started)
-        assert over.exit_code == 7
-        assert printed(over)[-1] == "stdout F bye"
-        killed = await runtime.start(script("sleep 300", number=1))
-        await runtime.signal(killed, signal.SIGKILL)
-        assert (await end_of(runtime, killed)).exit_code == 137
+        with pytest.raises(CannotStart):
+            await runtime.start(script(f"sleep 1; mkdir {mark}", name="late"))
+        go.touch()
+        await until(lambda: not lives(pid_of(waits)))
+        await asyncio.sleep(1.5)
+        assert shepherd_of(root) == shepherds
+        assert not mark.exists(), "what could not be written down does not run"
+        resource.prlimit(shepherds, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        assert (await end_of(runtime, waits)).exit_code == 7
+        again = await end_of(runtime, await runtime.start(script("exit 4", name="late")))
+        assert again.exit_code == 4
 
     tell(play)
 
@@ -161,7 +95,7 @@ def test_containers_go_on_without_their_agent_and_another_one_finds_them():
     """N5: also how they ended meanwhile."""
 
     async def whole() -> None:
-        async with place() as root:
+        async with directory() as root:
             async with ProcessRuntime(root).attached() as first:
                 long = await first.start(script("sleep 300", "long"))
                 short = await first.start(script("sleep 0.3; exit 5", "short"))
@@ -188,7 +122,7 @@ def test_after_a_killed_shepherd_what_is_left_is_ended_and_said_to_be():
         os.kill(shepherd_of(root), signal.SIGKILL)
         await until(lambda: bool(heard))  # it looks again at everything
         (over,) = await runtime.attempts()
-        assert over.exit_code == shepherd.UNSEEN
+        assert over.exit_code == records.UNSEEN
         await until(lambda: not lives(pid))
         again = await runtime.start(script("exit 0", number=1))
         assert (await end_of(runtime, again)).exit_code == 0
@@ -200,19 +134,19 @@ def test_after_a_reboot_nobody_who_has_the_old_number_is_hurt():
     """HERD3: a pid of another boot, or of a process that began at another time, is somebody else."""
 
     async def whole() -> None:
-        async with place() as root:
+        async with directory() as root:
             bystander = await asyncio.create_subprocess_exec("sleep", "300", start_new_session=True)
             try:
-                ticks, boot = shepherd.ticks(bystander.pid), shepherd.boot()
+                ticks, boot = processes.ticks(bystander.pid), processes.boot()
                 for number, known in enumerate(
                     ({"boot": "other", "ticks": ticks}, {"boot": boot, "ticks": 1})
                 ):
-                    directory = root / "pod" / "main" / str(number)
-                    directory.mkdir(parents=True)
+                    folder = root / "pod" / "main" / str(number)
+                    folder.mkdir(parents=True)
                     started = {"pid": bystander.pid, "started_at": 1.0, "crashes": 0, **known}
-                    (directory / shepherd.STARTED).write_text(json.dumps(started))
+                    (folder / records.STARTED).write_text(json.dumps(started))
                 async with ProcessRuntime(root).attached() as runtime:
-                    assert [one.exit_code for one in await runtime.attempts()] == [shepherd.UNSEEN] * 2
+                    assert [one.exit_code for one in await runtime.attempts()] == [records.UNSEEN] * 2
                 assert lives(bystander.pid)
             finally:
                 bystander.kill()
@@ -228,6 +162,35 @@ def test_a_shepherd_with_nobody_and_nothing_ends_by_itself(monkeypatch):
             async with ProcessRuntime(root).attached():
                 assert lives(shepherd_of(root))
             await until(lambda: shepherd_of(root) == 0)
+
+    asyncio.run(asyncio.wait_for(whole(), 60))
+
+
+def test_a_shepherd_that_is_to_end_waits_for_its_containers():
+    async def whole() -> None:
+        async with directory() as root, ProcessRuntime(root).attached() as runtime:
+            started = await runtime.start(script("sleep 300"))
+            pid = shepherd_of(root)
+            os.kill(pid, signal.SIGTERM)
+            await asyncio.sleep(1.5)
+            assert lives(pid) and lives(pid_of(started))
+            await runtime.signal(started, signal.SIGKILL)
+            await until(lambda: not lives(pid))
+            assert (await end_of(runtime, started)).exit_code == 137, "the next one knows it"
+
+    asyncio.run(asyncio.wait_for(whole(), 60))
+
+
+def test_a_shepherd_whose_directory_is_gone_does_not_stay_for_ever():
+    async def whole() -> None:
+        with tempfile.TemporaryDirectory(prefix="run") as folder:
+            root = Path(folder) / "containers"
+            async with ProcessRuntime(root).attached() as runtime:
+                started = await runtime.start(script("sleep 300"))
+                pid, first = shepherd_of(root), pid_of(started)
+                shutil.rmtree(root)
+                os.kill(first, signal.SIGKILL)
+            await until(lambda: not lives(pid))
 
     asyncio.run(asyncio.wait_for(whole(), 60))
 
@@ -259,77 +222,144 @@ def test_logs_are_rotated_and_the_oldest_go():
 
 
 @pytest.mark.parametrize(
-    ("edits", "says"),
+    ("more", "says"),
     [
         (
-            {"device_nodes": (cdi.DeviceNode("/dev/none-such"),)},
-            "device node /dev/none-such: this machine has none",
+            {"edits": cdi.ContainerEdits(device_nodes=(cdi.DeviceNode("/dev/none-such"),))},
+            "device node /dev/none-such: this machine has no /dev/none-such",
         ),
         (
-            {"device_nodes": (cdi.DeviceNode("/dev/x", "/dev/null"),)},
-            "device node /dev/x: it is /dev/null on this machine, and paths stay as they are",
+            {"edits": cdi.ContainerEdits(intel_rdt=cdi.IntelRdt(clos_id="x"))},
+            "Intel RDT: it sets no classes of service",
         ),
-        (
-            {"mounts": (cdi.Mount("/etc", "/elsewhere"),)},
-            "mount at /elsewhere: it is /etc on this machine, and paths stay as they are",
-        ),
-        (
-            {"hooks": (cdi.Hook("createRuntime", "/bin/true"),)},
-            "hook createRuntime /bin/true: it runs no hooks",
-        ),
-        ({"additional_gids": (44,)}, "group 44: it changes no groups"),
-        ({"intel_rdt": cdi.IntelRdt(clos_id="x")}, "Intel RDT"),
+        ({"mounts": (Mount("/etc", "/x", propagation="Bidirectional"),)}, "propagation Bidirectional"),
     ],
 )
-def test_what_a_device_needs_and_cannot_have_is_an_error(edits, says):
+def test_what_a_container_asks_for_and_cannot_have_is_an_error(more, says):
     """N4: nothing is silently left out."""
 
     async def play(runtime: ProcessRuntime, root: Path) -> None:
-        with pytest.raises(
-            CannotStart, match="the process runtime cannot do what a CDI device asks for"
-        ) as no:
-            await runtime.start(script("true", edits=cdi.ContainerEdits(**edits)))
+        with pytest.raises(CannotStart, match="container main asks for what this node cannot give") as no:
+            await runtime.start(script("true", **more))
         assert says in str(no.value)
         assert await runtime.attempts() == []
 
     tell(play)
 
 
-def test_nodes_and_mounts_that_are_there_already_are_given():
-    async def play(runtime: ProcessRuntime, root: Path) -> None:
-        edits = cdi.ContainerEdits(
-            device_nodes=(cdi.DeviceNode("/dev/null"),), mounts=(cdi.Mount("/etc", "/etc"),)
-        )
-        over = await end_of(
-            runtime, await runtime.start(script("test -c /dev/null && test -d /etc", edits=edits))
-        )
-        assert over.exit_code == 0
-
-    tell(play)
-
-
 @pytest.mark.parametrize(
-    ("command", "directory", "says"),
+    ("command", "where", "says"),
     [
         (("no-such-program",), "", "exec: 'no-such-program': executable file not found on this machine"),
         (("sh", "-c", "true"), "/no/such/directory", "/no/such/directory"),
         (("/etc/passwd",), "", "Permission denied"),
     ],
 )
-def test_what_cannot_be_started_says_why_and_leaves_no_trace(command, directory, says):
+def test_a_command_that_cannot_run_says_why(command, where, says):
     async def play(runtime: ProcessRuntime, root: Path) -> None:
         with pytest.raises(CannotStart, match=says):
-            await runtime.start(ContainerSpec("pod", "main", 0, command, {}, directory))
+            await runtime.start(ContainerSpec(SandboxSpec("pod"), "main", 0, command, directory=where))
         assert await runtime.attempts() == []
+        assert not (root / "pod").exists()
 
     tell(play)
 
 
-def test_what_is_removed_is_gone():
+def test_limits_are_those_of_its_cgroups():
+    """On a machine with version 1 of them, or with both."""
+
     async def play(runtime: ProcessRuntime, root: Path) -> None:
-        over = await end_of(runtime, await runtime.start(script("true")))
-        await runtime.remove(over.pod_uid)
-        assert await runtime.attempts() == []
-        assert not (root / over.pod_uid).exists()
+        limits = Limits(cpu_shares=512, cpu_quota_us=25_000, memory_bytes=64 * 1024 * 1024, cpus="0")
+        started = await runtime.start(script("sleep 60", limits=limits))
+        groups = {name: Path(path) for name, path in known_of(started)["cgroups"].items()}
+        inside = [str(pid) for pid in processes.descendants(pid_of(started))]
+        expected = {
+            ("cpu", "cpu.shares"): "512",
+            ("cpu", "cpu.cfs_quota_us"): "25000",
+            ("memory", "memory.limit_in_bytes"): str(64 * 1024 * 1024),
+            ("cpuset", "cpuset.cpus"): "0",
+        }
+        found = {
+            (group, file): (groups[group] / file).read_text().strip()
+            for group, file in expected
+            if group in groups
+        }
+        assert found, "this machine has none of them"
+        assert found == {which: expected[which] for which in found}
+        first = str(pid_of(started))
+        for name, group in groups.items():
+            there = {*(group / "cgroup.procs").read_text().split()}
+            assert there == {*inside, *([] if name == "memory" else [first])}, name
+        await runtime.signal(started, signal.SIGKILL)
+        await end_of(runtime, started)
+        assert not any(group.exists() for group in groups.values())
 
     tell(play)
+
+
+def words_of(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0")
+
+
+def test_a_first_process_is_called_after_its_container():
+    async def play(runtime: ProcessRuntime, root: Path) -> None:
+        started = await runtime.start(script("sleep 60"))
+        assert words_of(pid_of(started)) == b"allot container pod-1/main/0"
+
+    tell(play)
+
+
+def test_what_is_missing_on_a_machine_is_said_once(caplog):
+    """As a plain user, whom nobody has delegated a cgroup."""
+    where = "processes as a plain user"
+
+    async def play(place: Place) -> None:
+        assert any("no limits of memory" in one for one in caplog.messages)
+        limits = Limits(memory_bytes=1024 * 1024 * 1024)
+        for number in range(2):
+            pod = SandboxSpec("pod-1", "web", "shop")
+            await place.run("true", pod=pod, number=number, limits=limits)
+        said = [
+            one for one in caplog.messages if one.startswith("pod shop/web runs without limits of memory")
+        ]
+        assert len(said) == 1
+
+    tell_at(where, play)
+
+
+@pytest.mark.parametrize("where", PLACES)
+def test_a_hook_finds_the_container_in_its_own_cgroup_and_may_pin_it(where):
+    """As the driver for cores does: with the cpuset of the process that it is told of, or its affinity."""
+
+    async def play(place: Place) -> None:
+        words = ("python3", "-I", "-S", str(place.shared / "pinning.py"), str(place.shared), "1")
+        (place.shared / "pinning.py").write_bytes(PINNING)
+        hook = cdi.Hook("createRuntime", "/usr/bin/python3", words, ("PATH=/usr/bin",))
+        (seen,) = await place.output(
+            "grep Cpus_allowed_list /proc/self/status", edits=cdi.ContainerEdits(hooks=(hook,))
+        )
+        assert seen.split()[-1] == "1"
+        (note,) = place.shared.glob("*.json")
+        assert json.loads(note.read_text())["cpus"] == [1]
+
+    tell_at(where, play)
+
+
+@pytest.mark.parametrize("where", PLACES)
+def test_hooks_of_vendors_find_the_bundle_of_a_container(where):
+    """They read config.json beside the state: where the root is, and what the command is given."""
+
+    async def play(place: Place) -> None:
+        text = f"cat > {place.shared}/state"
+        hook = cdi.Hook("createContainer", "/bin/sh", ("sh", "-c", text), ("PATH=/bin:/usr/bin",))
+        edits = cdi.ContainerEdits(hooks=(hook,), env=("GPU=0",))
+        started = await place.runtime.start(place.script("sleep 60", edits=edits))
+        bundle = Path(json.loads((place.shared / "state").read_text())["bundle"])
+        config = json.loads((bundle / "config.json").read_text())
+        assert (bundle / config["root"]["path"]).parent == bundle
+        assert "GPU=0" in config["process"]["env"]
+        assert config["process"]["args"] == ["sh", "-c", "sleep 60"]
+        await place.runtime.signal(started, signal.SIGKILL)
+        await place.end_of(started)
+
+    tell_at(where, play)

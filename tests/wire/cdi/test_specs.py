@@ -8,6 +8,7 @@ import yaml
 from hypothesis import given, settings
 from msgspec.structs import replace
 
+from allot.base import MachineFiles
 from allot.wire import cdi
 from wire.cdi.specs import SPECS
 
@@ -219,3 +220,18 @@ def test_names_of_devices_are_read(name):
 def test_what_is_no_name_of_a_device_is_refused(name):
     with pytest.raises(ValueError, match="'"):
         cdi.qualified_name(name)
+
+
+def test_nobody_waits_for_a_disk_that_a_spec_is_written(tmp_path):
+    class Counted(MachineFiles):
+        synced = 0
+
+        def _sync(self, path):
+            self.synced += 1
+
+    files = Counted()
+    cdi.SpecDirectory(tmp_path, files).write("a.json", GPU)
+    assert cdi.SpecDirectory(tmp_path).read("a.json") == GPU
+    assert files.synced == 0
+    files.write(tmp_path / "b", b"what has to stay")
+    assert files.synced == 2, "the file and its name"

@@ -2,9 +2,39 @@
 
 contract   the port: what the agent asks of any runtime
 process    processes of this machine, without images and without root
+cri        containers of containerd, over its socket
+choosing   which of them, by name
 """
 
-from .contract import Attempt, CannotStart, ContainerSpec, Runtime
+from .choosing import attached
+from .contract import (
+    Attempt,
+    CannotStart,
+    ContainerSpec,
+    Executed,
+    Limits,
+    Mount,
+    Runtime,
+    SandboxSpec,
+    Streams,
+    Usage,
+)
+from .cri import CriRuntime, UnfitRuntime
 from .process import ProcessRuntime
 
-__all__ = ["Attempt", "CannotStart", "ContainerSpec", "ProcessRuntime", "Runtime"]
+__all__ = [
+    "Attempt",
+    "CannotStart",
+    "ContainerSpec",
+    "CriRuntime",
+    "Executed",
+    "Limits",
+    "Mount",
+    "ProcessRuntime",
+    "Runtime",
+    "SandboxSpec",
+    "Streams",
+    "UnfitRuntime",
+    "Usage",
+    "attached",
+]

@@ -9,25 +9,91 @@ What a runtime promises
     RUN3  When an attempt has ended, nothing that it started is left.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from allot.wire import cdi
 
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
 
 class CannotStart(Exception):
-    """The message says why, and what would help."""
+    """The message says why, and what would help; the reason is what a container's state shows."""
+
+    def __init__(self, message: str, reason: str = "CreateContainerError") -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class SandboxSpec(NamedTuple):
+    """A pod, as a runtime needs it."""
+
+    pod_uid: str
+    name: str = ""
+    namespace: str = ""
+    hostname: str = ""  # "": the machine's
+    log_directory: str = ""  # "": where the runtime keeps logs
+    labels: Mapping[str, str] = NOTHING
+    annotations: Mapping[str, str] = NOTHING
+    host_network: bool = True  # False: a network of the pod's own, with a loopback interface
+    host_pid: bool = False
+    host_ipc: bool = False
+    user: int | None = None
+    group: int | None = None
+    groups: tuple[int, ...] = ()
+
+
+class Mount(NamedTuple):
+    host_path: str
+    container_path: str
+    read_only: bool = False
+    propagation: str = "None"  # or HostToContainer, Bidirectional
+    is_optional: bool = False  # nobody asked for it: left out by a runtime that cannot mount
+
+
+class Limits(NamedTuple):
+    """As cgroups have them; None: no limit."""
+
+    cpu_shares: int | None = None
+    cpu_quota_us: int | None = None  # of every 100 ms
+    memory_bytes: int | None = None
+    cpus: str = ""  # a list of cpus as cpusets write it, "0-3,8"; "": any
 
 
 class ContainerSpec(NamedTuple):
-    pod_uid: str
+    pod: SandboxSpec
     name: str
     number: int  # of the attempt: 0, 1, ...
-    command: tuple[str, ...]
-    env: Mapping[str, str]
+    command: tuple[str, ...] = ()  # (): the image's
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = NOTHING
+    image: str = ""
     directory: str = ""
-    edits: cdi.ContainerEdits = cdi.ContainerEdits()
+    edits: cdi.ContainerEdits = cdi.ContainerEdits()  # for a runtime that applies them itself
+    cdi_devices: tuple[str, ...] = ()  # the same by name, for a runtime that reads CDI specs
+    mounts: tuple[Mount, ...] = ()
+    devices: tuple[cdi.DeviceNode, ...] = ()  # what device plugins add
+    limits: Limits = Limits()
+    user: int | None = None  # None: the pod's
+    group: int | None = None
+    groups: tuple[int, ...] = ()  # beside the pod's
+    read_only_root: bool = False
+    privileged: bool = False
+    capabilities_added: tuple[str, ...] = ()  # without CAP_; ALL: every one
+    capabilities_dropped: tuple[str, ...] = ()
+    tty: bool = False
+    stdin: bool = False
+    stdin_once: bool = False
     crashes: int = 0  # how many attempts before it ended at once, one after the other
+    termination_message_path: str = ""
+    annotations: Mapping[str, str] = NOTHING  # of the container, for a runtime that has such
+    pull_policy: str = "IfNotPresent"  # or Always, Never
+
+    @property
+    def pod_uid(self) -> str:
+        return self.pod.pod_uid
 
 
 class Attempt(NamedTuple):
@@ -39,18 +105,56 @@ class Attempt(NamedTuple):
     exit_code: int | None = None
     crashes: int = 0
     log: str = ""  # where its output lies
+    reason: str = ""  # of its end, where the runtime knows one: OOMKilled
+    id: str = ""  # as a status shows it: process://…, containerd://…
+    image_id: str = ""
 
     @property
     def runs(self) -> bool:
         return self.finished_at is None
 
 
+class Executed(NamedTuple):
+    exit_code: int
+    output: bytes  # of both streams, as it came
+
+
+class Usage(NamedTuple):
+    pod_uid: str
+    name: str  # of the container
+    cpu_ns: int  # since it began
+    memory_bytes: int  # of its working set
+
+
+class Streams(Protocol):
+    """The other end of a command in a container: whoever types, and reads."""
+
+    @property
+    def tty(self) -> bool: ...
+
+    @property
+    def stdin(self) -> AsyncIterator[bytes] | None: ...
+
+    @property
+    def resizes(self) -> AsyncIterator[tuple[int, int]] | None:
+        """Columns and rows of the terminal."""
+
+    async def write_out(self, data: bytes) -> None: ...
+
+    async def write_err(self, data: bytes) -> None:
+        """Never called with a terminal, which has one stream."""
+
+
 class Runtime(Protocol):
+    @property
+    def has_networks(self) -> bool:
+        """It connects the networks of pods, where the machine is set up for it: a pod may have its own."""
+
     async def attempts(self) -> Sequence[Attempt]:
         """RUN1."""
 
     async def start(self, container: ContainerSpec) -> Attempt:
-        """RUN2. Raises CannotStart."""
+        """RUN2. Makes what the pod needs, and gets the image. Raises CannotStart."""
 
     async def signal(self, attempt: Attempt, number: int) -> None:
         """To everything that the attempt started. One that has ended hears nothing."""
@@ -60,3 +164,17 @@ class Runtime(Protocol):
 
     def changed(self, hear: Callable[[Attempt], None]) -> None:
         """Call `hear` with each attempt that has ended."""
+
+    async def execute(self, attempt: Attempt, command: Sequence[str], timeout_s: float) -> Executed:
+        """Run a command in a container that runs. Raises TimeoutError, when it has been ended for taking too
+        long, and CannotStart."""
+
+    async def stream(self, attempt: Attempt, command: Sequence[str] | None, streams: Streams) -> int:
+        """The same with somebody at the other end; None: the container's own process, whose streams these are
+        beside the log. The exit code. Raises CannotStart."""
+
+    async def connect(self, pod_uid: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """To a port in the pod's own network. Raises OSError."""
+
+    async def usage(self) -> Sequence[Usage]:
+        """Of every container that runs."""

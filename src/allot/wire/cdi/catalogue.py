@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from allot.base import Files, MachineFiles
+
 from .checks import InvalidSpec
 from .edits import merged
 from .files import read_spec, spec_files
@@ -62,17 +64,20 @@ class Catalogue:
         return [*twice, *self.faults.values()]
 
 
-def catalogue(directories: Sequence[Path]) -> Catalogue:
+def catalogue(directories: Sequence[Path], files: Files | None = None) -> Catalogue:
+    files = files if files is not None else MachineFiles()
     offers: dict[str, Offer] = {}
     conflicts: dict[str, tuple[Path, ...]] = {}
     faults: dict[Path, str] = {}
     for directory in directories:
-        for path in spec_files(directory):
+        for path in spec_files(directory, files):
             try:
-                spec = read_spec(path)
+                spec = read_spec(path, files)
             except InvalidSpec as fault:
                 faults[path] = str(fault)
                 continue
+            if spec is None:
+                continue  # it went away under our eyes
             for device in spec.devices:
                 name = device_name(spec.kind, device.name)
                 known = offers.get(name)

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from allot.base import os_reason, write_file
+from allot.base import Files, MachineFiles, os_reason
 
 from .checks import InvalidSpec, check
 from .names import kind_parts
@@ -22,12 +22,15 @@ def spec_file_name(kind: str, id: str) -> str:
     return f"{vendor}-{class_}_{id.replace('/', '-').replace(':', '-')}.json"
 
 
-def read_spec(path: Path) -> Spec:
-    """Raises InvalidSpec, also where the file cannot be read."""
+def read_spec(path: Path, files: Files | None = None) -> Spec | None:
+    """None: it is not there, or no more. Raises InvalidSpec, also where the file cannot be read."""
     try:
-        if path.stat().st_size > FILE_BYTES_MAX:
+        content = (files or MachineFiles()).read(path, FILE_BYTES_MAX + 1)
+        if content is None:
+            return None
+        if len(content) > FILE_BYTES_MAX:
             raise InvalidSpec(str(path), (f"the file has more than {FILE_BYTES_MAX} bytes",))
-        spec = decode(path.read_bytes(), yaml=path.suffix == ".yaml")
+        spec = decode(content, yaml=path.suffix == ".yaml")
     except OSError as refused:
         raise InvalidSpec(str(path), (os_reason(refused),)) from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as fault:
@@ -39,26 +42,29 @@ def read_spec(path: Path) -> Spec:
 class SpecDirectory:
     """The specs that one driver keeps in a directory that others write to as well."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, files: Files | None = None) -> None:
         self.path = directory
+        self._files = files if files is not None else MachineFiles()
 
     def write(self, name: str, spec: Spec) -> None:
-        """Raises InvalidSpec before anything is written, and OSError."""
+        """Raises InvalidSpec before anything is written, and OSError.
+
+        A machine that begins anew has no containers that were given these devices: whoever prepares them
+        again writes the spec again, so nobody waits for a disk."""
         path = self._file(name)
         check(spec, name)
-        self.path.mkdir(parents=True, exist_ok=True)
-        write_file(path, encode(spec))
+        self._files.make_directory(self.path)
+        self._files.write(path, encode(spec), durable=False)
 
     def remove(self, name: str) -> None:
         """What is not there need not be removed."""
-        self._file(name).unlink(missing_ok=True)
+        self._files.remove(self._file(name))
 
     def read(self, name: str) -> Spec | None:
-        path = self._file(name)
-        return read_spec(path) if path.exists() else None
+        return read_spec(self._file(name), self._files)
 
     def names(self) -> frozenset[str]:
-        return frozenset(path.name for path in spec_files(self.path))
+        return frozenset(path.name for path in spec_files(self.path, self._files))
 
     def _file(self, name: str) -> Path:
         if "/" in name or name.startswith(".") or not name.endswith(SUFFIXES):
@@ -66,12 +72,8 @@ class SpecDirectory:
         return self.path / name
 
 
-def spec_files(directory: Path) -> Iterator[Path]:
+def spec_files(directory: Path, files: Files) -> Iterator[Path]:
     """In the order of their names; a file that is being written begins with a dot."""
-    try:
-        found = sorted(directory.iterdir())
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    for path in found:
-        if path.suffix in SUFFIXES and not path.name.startswith("."):
-            yield path
+    for name in files.names(directory):
+        if name.endswith(SUFFIXES) and not name.startswith("."):
+            yield directory / name

@@ -1,39 +1,53 @@
 """Containers as processes of this machine: no image, no root.
 
-A container sees the machine as it is, with variables of its own. What a CDI device adds is given as far as
-that allows: its variables, and device nodes and mounts that are there already under the path at which the
-container is to find them. Anything else is an error that says so; nothing is silently left out.
+A container has the machine's files, and beside them what is its own: variables, a /dev with what it was
+granted and nothing else, processes, mounts, a hostname, limits, and a network if its pod wants one. As a
+plain user all that is made with user namespaces. What the machine does not allow is said when the runtime
+begins, and a container that asks for something that cannot be had does not start.
 
 The shepherd (`shepherd`) has the processes, and outlives the agent (N5); what is known of them is on disk.
 """
 
 import asyncio
 import json
+import logging
 import os
-import shutil
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from allot.base import unix_address
-from allot.wire import cdi
+import msgspec
 
-from ..contract import Attempt, CannotStart, ContainerSpec
-from . import shepherd
+from allot.base import unix_address
+
+from ..contract import Attempt, CannotStart, ContainerSpec, Executed, Streams, Usage
+from . import asking, sessions, usage
+from .shepherd import logs, main, processes, records
+
+log = logging.getLogger(__name__)
 
 LOG_BYTES_MAX, LOG_FILES_MAX = 10 * 1024 * 1024, 5
 _BEGIN_S = 20.0
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_BEGIN_AGAIN_S = 0.5  # one that was killed may hold its lock for a moment
 
 
 class ProcessRuntime:
+    has_networks = False
+
     def __init__(
-        self, root: Path, *, log_bytes_max: int = LOG_BYTES_MAX, log_files_max: int = LOG_FILES_MAX
+        self,
+        root: Path,
+        *,
+        log_bytes_max: int = LOG_BYTES_MAX,
+        log_files_max: int = LOG_FILES_MAX,
+        user: int | None = None,
     ) -> None:
+        """`user` has the containers, and so the directory; None: whoever runs this."""
         self._root = root
+        self._user = user
         self._log = {"log_bytes": log_bytes_max, "log_files": log_files_max}
         self._hear: list[Callable[[Attempt], None]] = []
         self._writer: asyncio.StreamWriter | None = None
@@ -41,15 +55,23 @@ class ProcessRuntime:
         self._asked = 0
         self._connecting = asyncio.Lock()
         self._listening: asyncio.Task[None] | None = None
+        self._complained: set[str] = set()  # pods whose limits nothing keeps
 
     @asynccontextmanager
     async def attached(self) -> AsyncIterator["ProcessRuntime"]:
         """Containers go on when the block ends."""
-        await self._connected()
+        can = await self.abilities()
+        if can.missing:
+            log.warning("containers of this node have %s", can.missing)
         try:
             yield self
         finally:
             self._detach()
+
+    async def abilities(self) -> asking.Abilities:
+        """What this machine allows."""
+        await self._connected()
+        return msgspec.json.decode((self._root / main.ABILITIES).read_bytes(), type=asking.Abilities)
 
     # -- what a runtime does --------------------------------------------------------------------
 
@@ -58,34 +80,72 @@ class ProcessRuntime:
         return await asyncio.to_thread(self._read_all)
 
     async def start(self, container: ContainerSpec) -> Attempt:
-        env = _environment(container)
-        _require_possible(container)
-        _require_found(container.command[0], env)
-        name = f"{container.pod_uid}/{container.name}/{container.number}"
-        wanted = {
-            "container": name,
-            "command": container.command,
-            "env": env,
-            "directory": container.directory,
-            "crashes": container.crashes,
-            **self._log,
-        }
-        answer = await self._ask({"do": "start", **wanted})
+        can = await self.abilities()
+        wanted = asking.wanted(container, can)
+        self._complain(container, can)
+        answer = await self._ask({"do": "start", **wanted, **self._log})
         if "error" in answer:
-            raise CannotStart(str(answer["error"]))
-        found = self._read(name)
+            raise CannotStart(str(answer["error"]), str(answer.get("reason") or "CreateContainerError"))
+        found = self._read(wanted["container"])
         if found is None:
-            raise CannotStart(f"container {container.name} left no trace in {self._root / name}")
+            raise CannotStart(f"container {container.name} left no trace in {self._root}")
         return found
 
     async def signal(self, attempt: Attempt, number: int) -> None:
         await self._ask({"do": "signal", "container": _name(attempt), "number": number})
 
     async def remove(self, pod_uid: str) -> None:
-        await asyncio.to_thread(shutil.rmtree, self._root / pod_uid, ignore_errors=True)
+        self._complained.discard(pod_uid)
+        await self._ask({"do": "remove", "pod": pod_uid})
 
     def changed(self, hear: Callable[[Attempt], None]) -> None:
         self._hear.append(hear)
+
+    async def execute(self, attempt: Attempt, command: Sequence[str], timeout_s: float) -> Executed:
+        streams = _Collected()
+        async with asyncio.timeout(timeout_s):
+            code = await self.stream(attempt, command, streams)
+        return Executed(code, b"".join(streams.output))
+
+    async def stream(self, attempt: Attempt, command: Sequence[str] | None, streams: Streams) -> int:
+        await self._connected()
+        try:
+            async with sessions.opened(self._root) as session:
+                if command is None:
+                    return await sessions.attach(session, _name(attempt), streams)
+                return await sessions.execute(session, _name(attempt), command, streams)
+        except OSError as failed:
+            raise CannotStart(f"container {attempt.name}: {failed}") from None
+
+    async def connect(self, pod_uid: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        await self._connected()
+        async with sessions.opened(self._root) as session:
+            found = await sessions.connect(session, pod_uid, port)
+        if found is None:
+            return await asyncio.open_connection("127.0.0.1", port)
+        found.setblocking(False)
+        return await asyncio.open_connection(sock=found)
+
+    async def usage(self) -> Sequence[Usage]:
+        return await asyncio.to_thread(self._usage)
+
+    def _usage(self) -> list[Usage]:
+        parents, found = processes.parents(), []
+        for path in self._started():
+            started = _json(path)
+            if started is None or (path.parent / records.ENDED).exists():
+                continue
+            pod, name, _ = path.parent.relative_to(self._root).parts
+            found.append(Usage(pod, name, *usage.used(started, parents)))
+        return found
+
+    def _complain(self, container: ContainerSpec, can: asking.Abilities) -> None:
+        """Once a pod."""
+        missing = asking.unlimited(container.limits, can)
+        if missing and container.pod_uid not in self._complained:
+            self._complained.add(container.pod_uid)
+            which = f"{container.pod.namespace}/{container.pod.name}"
+            log.warning("pod %s runs without %s: nothing keeps them here", which, " and ".join(missing))
 
     # -- what is on disk ------------------------------------------------------------------------
 
@@ -94,15 +154,15 @@ class ProcessRuntime:
         return [one for one in found if one is not None]
 
     def _started(self) -> Sequence[Path]:
-        return sorted(self._root.glob(f"*/*/*/{shepherd.STARTED}"))
+        return sorted(self._root.glob(f"*/*/*/{records.STARTED}"))
 
     def _read(self, name: str) -> Attempt | None:
         pod, container, number = name.split("/")
         directory = self._root / name
-        started = _json(directory / shepherd.STARTED)
+        started = _json(directory / records.STARTED)
         if started is None:
             return None
-        ended = _json(directory / shepherd.ENDED) or {}
+        ended = _json(directory / records.ENDED) or {}
         return Attempt(
             pod,
             container,
@@ -111,7 +171,9 @@ class ProcessRuntime:
             ended.get("finished_at"),
             ended.get("exit_code"),
             started["crashes"],
-            str(directory / shepherd.LOG),
+            str(directory / logs.LOG),
+            ended.get("reason", ""),
+            f"process://{name}",
         )
 
     # -- the shepherd ---------------------------------------------------------------------------
@@ -128,7 +190,8 @@ class ProcessRuntime:
                 await writer.drain()
                 return dict(await answer)
             except ConnectionError:
-                continue
+                if self._writer is writer and self._listening is not None:
+                    await asyncio.wait((self._listening,), timeout=1.0)  # it is about to notice too
             finally:
                 self._answers.pop(number, None)
         raise CannotStart("the shepherd of the containers ended while it was asked")
@@ -137,32 +200,49 @@ class ProcessRuntime:
         async with self._connecting:
             if self._writer is not None:
                 return self._writer
-            end_s = asyncio.get_running_loop().time() + _BEGIN_S
-            is_begun = False
+            now_s = asyncio.get_running_loop().time
+            end_s, begin_s = now_s() + _BEGIN_S, now_s()
             while True:
                 try:
-                    with unix_address(self._root / "shepherd.sock") as address:
-                        reader, self._writer = await asyncio.open_unix_connection(address)
+                    reader, self._writer = await self._greeted()
                     self._listening = asyncio.create_task(self._listen(reader), name="containers")
                     return self._writer
                 except OSError as refused:
-                    if asyncio.get_running_loop().time() > end_s:
+                    if now_s() > end_s:
                         why = f"the shepherd of the containers does not answer: {refused}"
                         raise CannotStart(why) from None
-                    if not is_begun:
+                    if now_s() >= begin_s:
                         await asyncio.to_thread(self._begin)
-                        is_begun = True
+                        begin_s = now_s() + _BEGIN_AGAIN_S
                     await asyncio.sleep(0.01)
+
+    async def _greeted(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """With an answer: one that dies may still take a connection. Raises OSError."""
+        with unix_address(self._root / "shepherd.sock") as address:
+            reader, writer = await asyncio.open_unix_connection(address)
+        try:
+            writer.write(b'{"id": 0, "do": "greet"}\n')
+            while "ended" in (told := json.loads(await reader.readline() or b'{"gone": true}')):
+                self._ended(told["ended"])
+            if "gone" in told:
+                raise ConnectionResetError("it has ended")
+        except BaseException:
+            writer.close()
+            raise
+        return reader, writer
 
     def _begin(self) -> None:
         """It leaves us at once, and goes on without us."""
         self._root.mkdir(parents=True, exist_ok=True, mode=0o750)
+        if self._user is not None:
+            os.chown(self._root, self._user, self._user)
         with open(self._root / "shepherd.log", "ab") as said:
             subprocess.run(
-                [sys.executable, "-I", "-S", shepherd.__file__, str(self._root)],
+                main.command(self._root, self._user),
                 stdin=subprocess.DEVNULL,
                 stdout=said,
                 stderr=said,
+                cwd="/",
                 start_new_session=True,
                 check=False,
             )
@@ -213,38 +293,17 @@ def _json(path: Path) -> dict[str, Any] | None:
         return None
 
 
-def _environment(container: ContainerSpec) -> dict[str, str]:
-    """What the container asks for, and then what its devices add."""
-    added = dict(one.partition("=")[::2] for one in container.edits.env)
-    return {"PATH": _PATH, **container.env, **added}
+@dataclass
+class _Collected:
+    """What a command prints, for whoever only wants to read it."""
 
+    output: list[bytes] = field(default_factory=list)
+    tty: bool = False
+    stdin: AsyncIterator[bytes] | None = None
+    resizes: AsyncIterator[tuple[int, int]] | None = None
 
-def _require_found(command: str, env: Mapping[str, str]) -> None:
-    if shutil.which(command, path=env.get("PATH", "")) is None and not os.path.exists(command):
-        raise CannotStart(f"exec: {command!r}: executable file not found on this machine")
+    async def write_out(self, data: bytes) -> None:
+        self.output.append(data)
 
-
-def _require_possible(container: ContainerSpec) -> None:
-    """N4: what a device needs is given, or the container does not start."""
-    edits = container.edits
-    wrong = [
-        *(f"device node {one.path}: {why}" for one in edits.device_nodes if (why := _missing_node(one))),
-        *(f"mount at {one.container_path}: {why}" for one in edits.mounts if (why := _missing_mount(one))),
-        *(f"hook {one.hook_name} {one.path}: it runs no hooks" for one in edits.hooks),
-        *(f"group {one}: it changes no groups" for one in edits.additional_gids),
-        *(["Intel RDT: it sets no classes of service"] if edits.intel_rdt is not None else ()),
-    ]
-    if wrong:
-        raise CannotStart(f"the process runtime cannot do what a CDI device asks for: {'; '.join(wrong)}")
-
-
-def _missing_node(node: cdi.DeviceNode) -> str:
-    if node.host_path and node.host_path != node.path:
-        return f"it is {node.host_path} on this machine, and paths stay as they are"
-    return "" if os.path.exists(node.path) else "this machine has none"
-
-
-def _missing_mount(mount: cdi.Mount) -> str:
-    if mount.host_path != mount.container_path:
-        return f"it is {mount.host_path} on this machine, and paths stay as they are"
-    return "" if os.path.exists(mount.host_path) else "this machine has nothing there"
+    async def write_err(self, data: bytes) -> None:
+        self.output.append(data)

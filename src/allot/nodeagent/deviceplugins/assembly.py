@@ -1,0 +1,85 @@
+"""Everything about device plugins of one node, put together."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from allot.api import Object
+from allot.base import Clock, Files
+from allot.client import Resource
+from allot.informers import Informers, ResourceId
+from allot.wire import Sockets
+
+from .lending import Lending, remembered
+from .loans import Loans
+from .offers import GRACE_S, Counted, Offers
+from .plugin_loop import DIRECTORY, PluginLoop
+from .status import zeroed
+from .status_loop import StatusLoop, Surroundings
+
+
+class DevicePlugins:
+    def __init__(
+        self,
+        root: Path,
+        files: Files,
+        sockets: Sockets,
+        clock: Clock,
+        boot: str,
+        *,
+        look_s: float,
+        grace_s: float = GRACE_S,
+    ) -> None:
+        """Raises BadCheckpoint, and OSError."""
+        directory = root / DIRECTORY
+        known = remembered(directory, files)
+        self._is_new = not known.loans and not known.resources
+        self.offers = Offers(known.resources, clock.monotonic_s(), grace_s)
+        self.plugins = PluginLoop(sockets, files, directory, self.offers, clock, self._on_change, look_s)
+        self.is_over: Callable[[str], bool] = lambda pod: False
+        self.hear: Callable[[str], None] = lambda resource: None
+        self.lending = Lending(
+            directory,
+            files,
+            Loans(known.loans),
+            self.offers,
+            self.plugins,
+            boot,
+            lambda pod: self.is_over(pod),
+        )
+        self._saying = StatusLoop(self.offers, self.lending.keep, clock, look_s)
+        self._offered = asyncio.Event()  # something, once
+        if known.resources:
+            self._offered.set()
+
+    def counted(self, node: Mapping[str, Any]) -> dict[str, Counted]:
+        """What a node says when its agent begins: nothing can be had before its plugins are heard."""
+        return {**(zeroed(node) if self._is_new else {}), **self.offers.counted()}
+
+    async def run(
+        self,
+        name: str,
+        node: Callable[[], Object | None],
+        nodes: Resource,
+        informers: Informers,
+        complain: Callable[[Object, str, str], None],
+    ) -> None:
+        """Until cancelled."""
+        own = f"spec.nodeName={name}"
+        followed = ResourceId("resource.k8s.io", "v1", "resourceslices", namespaced=False, field_selector=own)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.plugins.run())
+            await self._offered.wait()  # where there are no plugins, nobody needs the slices
+            slices = informers.use(followed)
+            stop = slices.handle(lambda change: self._saying.changed())
+            try:
+                await self._saying.run(Surroundings(node, lambda: slices.cache, nodes, complain))
+            finally:
+                stop()
+                informers.leave(slices)
+
+    def _on_change(self, resource: str) -> None:
+        self._offered.set()
+        self._saying.changed()
+        self.hear(resource)

@@ -1,0 +1,83 @@
+"""Says in the Node what its device plugins have, whenever that is different, and until the server has it."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from allot.api import Object, age, errors
+from allot.base import Clock, os_reason
+from allot.client import Patch, Resource, level_of
+
+from .doubles import Double, doubles
+from .offers import Offers
+from .status import TWICE, explained, said
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is heard of this machine's node, and how it is spoken of."""
+
+    node: Callable[[], Object | None]
+    slices: Callable[[], Iterable[Object]]
+    nodes: Resource
+    complain: Callable[[Object, str, str], None]
+
+
+class StatusLoop:
+    def __init__(
+        self, offers: Offers, keep: Callable[[], Awaitable[None]], clock: Clock, look_s: float
+    ) -> None:
+        """`keep` writes down which resources there are."""
+        self._offers, self._keep, self._clock = offers, keep, clock
+        self._look_s = look_s
+        self._doubles: Sequence[Double] = ()
+        self._changed = asyncio.Event()
+
+    def changed(self) -> None:
+        self._changed.set()
+
+    async def run(self, around: Surroundings) -> None:
+        """Until cancelled. Looks again after a while too: plugins are given up that are gone for long."""
+        while True:
+            self._changed.clear()
+            self._offers.give_up(self._clock.monotonic_s())
+            node = around.node()
+            if node is not None and self._offers.resources:
+                await self._say(node, around)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._look_s):
+                    await self._changed.wait()
+
+    async def _say(self, node: Object, around: Surroundings) -> None:
+        self._look(node, around)
+        now = age.timestamp(self._clock.now())
+        status = said(node.fields, self._offers.counted(), self._doubles, now)
+        if not status:
+            return
+        try:
+            await self._keep()  # so that a process that begins anew knows what to take back
+            await around.nodes.patch(
+                node.name, {"status": status}, type=Patch.STRATEGIC, subresource="status"
+            )
+        except errors.ApiError as refused:
+            log.log(
+                level_of(refused, logging.WARNING),
+                "node %s: its devices are not said: %s",
+                node.name,
+                refused,
+            )
+        except OSError as failed:
+            log.warning("%s: %s", failed.filename, os_reason(failed))
+
+    def _look(self, node: Object, around: Surroundings) -> None:
+        """For what is offered twice; who is told of it once need not hear it again."""
+        found = doubles(self._offers.ids(), around.slices())
+        if found != self._doubles:
+            self._doubles = found
+            if found:
+                log.warning("%s", explained(found))
+                around.complain(node, TWICE, explained(found))

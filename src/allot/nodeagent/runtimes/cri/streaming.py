@@ -1,0 +1,244 @@
+"""Exec, attach and port-forward: streams at the address that a runtime has answered with.
+
+A connection is upgraded to SPDY and carries a stream for each of error, stdin, stdout, stderr and resize. The
+servers also take WebSockets, but in a version of their protocol (v4) that cannot say that the input has come
+to its end; over SPDY a stream is closed from one side, so `exec -i` works with pipes.
+
+The error stream ends with how the command went, as a Status of the API. A forwarded port is a pair of
+streams, error and data.
+"""
+
+import asyncio
+import json
+import logging
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from urllib.parse import urlsplit
+
+from allot.api import streams as protocols
+
+from ..contract import Streams
+
+log = logging.getLogger(__name__)
+spdy = protocols.spdy
+
+_COMMANDS, _PORTS = "v4.channel.k8s.io", "portforward.k8s.io"
+_CONNECT_S = 30.0
+_PIECE = 64 * 1024
+
+
+class StreamFailed(OSError):
+    """The runtime could not do it. The message is the runtime's."""
+
+
+class _Connection:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self._inbox, self._outbox = spdy.Inbox(), spdy.Outbox()
+        self._taken: dict[int, asyncio.Event] = {}
+
+    def open(self, **headers: str) -> int:
+        number = 2 * len(self._taken) + 1
+        self._taken[number] = asyncio.Event()
+        self._writer.write(self._outbox.open(number, headers))
+        return number
+
+    async def send(self, stream: int, content: bytes, *, ends: bool = False) -> None:
+        await self._taken[stream].wait()  # what comes before is dropped there
+        self._writer.write(spdy.data(stream, content, ends=ends))
+        await self._writer.drain()
+
+    async def received(self) -> AsyncIterator[spdy.Data]:
+        """Until the peer hangs up. Whoever is slow to take it slows the peer."""
+        while received := await self._reader.read(_PIECE):
+            for event in self._events(received):
+                match event:
+                    case spdy.Data():
+                        yield event
+                    case spdy.Replied(number, ends) if number in self._taken:
+                        self._taken[number].set()
+                        if ends:
+                            yield spdy.Data(number, b"", True)
+                    case spdy.Reset(number):
+                        yield spdy.Data(number, b"", True)
+                    case spdy.Pinged(number) if number % 2 == 0:  # one that the peer began
+                        self._writer.write(spdy.ping(number))
+
+    def _events(self, received: bytes) -> list[spdy.Event]:
+        try:
+            return self._inbox.feed(received)
+        except spdy.Broken as broken:
+            raise StreamFailed(f"the runtime broke off: {broken}") from None
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+async def command(url: str, streams: Streams, *, hold_s: float = 0.0) -> int:
+    """Until it ends: its exit code. Raises StreamFailed, and OSError.
+
+    Input is held back for so long. To a container that is attached to containerd passes it on before it
+    listens to what that answers."""
+    async with _connected(url, _COMMANDS) as connection:
+        error, stdout = connection.open(streamtype="error"), connection.open(streamtype="stdout")
+        stderr = None if streams.tty else connection.open(streamtype="stderr")
+        sending = []
+        if streams.stdin is not None:
+            stdin = connection.open(streamtype="stdin")
+            sending.append(asyncio.create_task(_send_input(connection, stdin, streams.stdin, hold_s)))
+        if streams.tty:
+            resize = connection.open(streamtype="resize")
+            sending.append(asyncio.create_task(_send_sizes(connection, resize, streams)))
+        how, left = b"", {error, stdout, stderr} - {None}
+        try:
+            async for piece in connection.received():
+                if piece.stream == error:
+                    how += piece.data
+                elif piece.data and piece.stream == stdout:
+                    await streams.write_out(piece.data)
+                elif piece.data and piece.stream == stderr:
+                    await streams.write_err(piece.data)
+                if piece.ends:
+                    left.discard(piece.stream)
+                if not left:
+                    break
+        finally:
+            await _cancelled(*sending)
+        return _exit_code(how)
+
+
+async def _send_input(
+    connection: _Connection, stream: int, stdin: AsyncIterator[bytes], hold_s: float = 0.0
+) -> None:
+    await asyncio.sleep(hold_s)
+    with suppress(OSError):  # whoever reads is told why, and ends this
+        async for piece in stdin:
+            for at in range(0, len(piece), _PIECE):
+                await connection.send(stream, piece[at : at + _PIECE])
+        await connection.send(stream, b"", ends=True)
+
+
+async def _send_sizes(connection: _Connection, stream: int, streams: Streams) -> None:
+    if streams.resizes is None:
+        return
+    with suppress(OSError):
+        async for columns, rows in streams.resizes:
+            size = json.dumps({"Width": columns, "Height": rows}) + "\n"
+            await connection.send(stream, size.encode())
+
+
+def _exit_code(how: bytes) -> int:
+    """Raises StreamFailed: it was not even begun, or nobody knows how it went."""
+    if not how:
+        raise StreamFailed("the runtime hung up before the command ended")
+    try:
+        status = json.loads(how)
+    except ValueError:
+        raise StreamFailed(how.decode(errors="replace")) from None
+    if status.get("status") == "Success":
+        return 0
+    for cause in (status.get("details") or {}).get("causes") or ():
+        if cause.get("reason") == "ExitCode" and str(cause.get("message", "")).isdecimal():
+            return int(cause["message"])
+    raise StreamFailed(str(status.get("message") or how.decode()))
+
+
+async def loopback(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A port of a pod that has the machine's network. Raises OSError."""
+    return await asyncio.open_connection("127.0.0.1", port)
+
+
+async def forward(url: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection to a port inside a pod's network. Raises OSError.
+
+    The two ends of a pair of sockets: one is the caller's, the other is pumped to and from the runtime.
+    """
+    ours, theirs = socket.socketpair()
+    pumped = asyncio.create_task(_pump(url, port, ours), name=f"port {port}")
+    _PUMPS.add(pumped)
+    pumped.add_done_callback(_PUMPS.discard)
+    return await asyncio.open_connection(sock=theirs)
+
+
+_PUMPS: set["asyncio.Task[None]"] = set()
+"""The loop holds tasks weakly. Each ends with its connection."""
+
+
+async def _pump(url: str, port: int, end: socket.socket) -> None:
+    reader, writer = await asyncio.open_connection(sock=end)
+    try:
+        async with _connected(url, _PORTS) as connection:
+            about = {"port": str(port), "requestid": "0"}
+            error = connection.open(streamtype="error", **about)
+            data = connection.open(streamtype="data", **about)
+            sending = [
+                asyncio.create_task(connection.send(error, b"", ends=True)),
+                asyncio.create_task(_send_input(connection, data, _pieces(reader))),
+            ]
+            try:
+                async for piece in connection.received():
+                    if piece.stream == error and piece.data:
+                        raise StreamFailed(piece.data.decode(errors="replace"))
+                    if piece.stream == data:
+                        writer.write(piece.data)
+                        await writer.drain()
+                        if piece.ends:
+                            break
+            finally:
+                await _cancelled(*sending)
+    except OSError as failed:
+        log.warning("port %d cannot be forwarded: %s", port, failed)
+    finally:
+        writer.close()
+
+
+async def _pieces(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    while piece := await reader.read(_PIECE):
+        yield piece
+
+
+@asynccontextmanager
+async def _connected(url: str, protocol: str) -> AsyncIterator[_Connection]:
+    parts = urlsplit(url)
+    async with asyncio.timeout(_CONNECT_S):
+        is_tls = parts.scheme == "https"
+        port = parts.port or (443 if is_tls else 80)
+        reader, writer = await asyncio.open_connection(parts.hostname, port, ssl=is_tls or None)
+        try:
+            headers = {
+                "Host": parts.netloc,
+                "Connection": "Upgrade",
+                "Upgrade": "SPDY/3.1",
+                "X-Stream-Protocol-Version": protocol,
+                "Content-Length": "0",
+            }
+            target = f"{parts.path}?{parts.query}" if parts.query else parts.path
+            writer.write(_request(target, headers))
+            head = await reader.readuntil(b"\r\n\r\n")
+            if b" 101 " not in head.split(b"\r\n", 1)[0]:
+                said = (await reader.read(_PIECE) or head).decode(errors="replace").strip()
+                raise StreamFailed(f"the runtime refused to stream: {said}")
+        except asyncio.IncompleteReadError:
+            writer.close()
+            raise StreamFailed("the runtime hung up before it answered") from None
+        except BaseException:
+            writer.close()
+            raise
+    connection = _Connection(reader, writer)
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def _request(target: str, headers: Mapping[str, str]) -> bytes:
+    lines = [f"POST {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n"
+
+
+async def _cancelled(*tasks: "asyncio.Task[None]") -> None:
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks)

@@ -1,0 +1,171 @@
+"""One attempt of a container, from the moment in which it is asked for to the record of its end."""
+
+import contextlib
+import os
+import signal
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+from . import hooks, processes, records, starting
+from .cgroups import Group
+from .logs import Log, Pipe
+from .sandbox import Sandbox
+
+_PIPE_S = 1.0  # how long output may follow the end, where somebody else holds the pipe
+SHORT_OF_MEMORY = "OOMKilled"
+
+
+class Container:
+    def __init__(
+        self,
+        directory: Path,
+        wanted: dict[str, Any],
+        abilities: dict[str, Any],
+        sandbox: Sandbox,
+        group: Group,
+    ) -> None:
+        """Raises OSError: it cannot be started."""
+        self.directory, self.wanted, self.group = directory, wanted, group
+        self.pid = 0  # of its first process
+        self.helper = 0  # a process of ours that does something for it
+        self.error: tuple[str, str] | None = None  # why it cannot run, and how a state calls that
+        self.ended_s: float | None = None
+        self.pipes: list[Pipe] = []
+        self.stdin: int | None = None  # where its input is written; a terminal: all of it
+        self._code, self._reason = 0, ""
+        self._has_stopped = False  # what its devices want to have run at the end has run
+        self._log = Log(directory, wanted["log_bytes"], wanted["log_files"])
+        inside: tuple[int, int, int] | None = None
+        try:
+            records.reserve(directory / records.ENDED)
+            if wanted["hooks"]:
+                hooks.write_bundle(directory, wanted)
+            inside = None if wanted["tty"] else self._open_pipes(with_input=wanted["stdin"])
+            order = starting.Order(wanted, directory, abilities, sandbox, inside, group)
+            self.helper, self.talk = starting.start(order)
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            for file in inside or ():
+                os.close(file)
+
+    def _open_pipes(self, *, with_input: bool) -> tuple[int, int, int]:
+        """Those that are the container's."""
+        out, write_out = os.pipe()
+        err, write_err = os.pipe()
+        self.pipes = [Pipe(out, "stdout", self._log), Pipe(err, "stderr", self._log)]
+        if with_input:
+            read_in, self.stdin = os.pipe()
+        else:
+            read_in = os.open(os.devnull, os.O_RDONLY)
+        return read_in, write_out, write_err
+
+    def hear(self) -> bool:
+        """What is said by the process that starts it. True: it runs, or it does not (`error`)."""
+        said, files = starting.heard(self.talk) or starting.Word({"error": "it was killed before it ran"}, [])
+        try:
+            match said:
+                case {"pid": int(pid)}:
+                    self.pid = pid
+                    records.write(self.directory / records.STARTING, self._begun())
+                    self.talk.send(starting.GO)
+                case {"ready": _}:
+                    for file in files:
+                        self._open_terminal(file)
+                    records.write(self.directory / records.STARTED, self._begun())
+                    (self.directory / records.STARTING).unlink()  # HERD1
+                    self.talk.send(starting.GO)
+                case {"error": why, **more}:
+                    self.error = why, str(more.get("reason", "CreateContainerError"))
+                case _:
+                    return True
+        except OSError as failed:
+            self.error = str(failed), "CreateContainerError"
+        return self.error is not None
+
+    def _begun(self) -> dict[str, Any]:
+        return records.begun(self.pid, self.wanted, self.group.directories)
+
+    def _open_terminal(self, master: int) -> None:
+        os.set_inheritable(master, False)
+        self.pipes = [Pipe(master, "stdout", self._log)]
+        self.stdin = os.dup(master)
+
+    def signal(self, number: int) -> None:
+        """Its first process hands on all but what nobody can catch, and takes all others along with that."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if self.pid:
+                os.kill(self.pid, number)
+
+    def reap(self) -> None:
+        """Look whether it has ended. While its helper lives, that is the parent."""
+        self.helper = 0 if self.helper and _has_ended(self.helper) is not None else self.helper
+        if self.pid and self.ended_s is None and not self.helper:
+            status = _has_ended(self.pid)
+            if status is not None:
+                self.ended_s, self._code = time.monotonic(), processes.exit_code(status)
+
+    def is_over(self) -> bool:
+        """It has ended, its output is read, and what was to follow has been done."""
+        if self.ended_s is None or self.helper:
+            return False
+        if self.pipes and time.monotonic() - self.ended_s < _PIPE_S:
+            return False
+        if not self._has_stopped:
+            self._has_stopped = True
+            is_short = self._code == 128 + signal.SIGKILL and self.group.was_short_of_memory
+            self._reason = SHORT_OF_MEMORY if is_short else ""
+            self.group.remove()
+            self._run_last_hooks()
+        return not self.helper
+
+    def _run_last_hooks(self) -> None:
+        last = self.wanted["hooks"].get("poststop", [])
+        if not last:
+            return
+        self.helper = os.fork()
+        if self.helper == 0:
+            processes.heed_signals_as_usual()
+            processes.close_all_but(set())
+            pod = self.directory.parent.parent.name
+            state = hooks.State(pod, self.directory, self.pid, self.wanted["annotations"])
+            hooks.run_all(last, state.at("stopped"))
+            os._exit(0)
+
+    def record(self) -> int:
+        """The exit code. Raises OSError: there is no room (HERD4). A directory that is gone needs none."""
+        with contextlib.suppress(OSError):
+            (self.directory / "root").rmdir()
+        with contextlib.suppress(FileNotFoundError):
+            records.write(self.directory / records.ENDED, records.ended(self._code, self._reason))
+        return self._code
+
+    def give_up(self) -> None:
+        """It never ran."""
+        if self.pid:
+            processes.kill(self.pid)
+        self.close()
+        records.forget(self.directory)
+
+    def close(self) -> None:
+        """And what it had on the machine."""
+        for pipe in self.pipes:
+            pipe.close()
+        if self.stdin is not None:
+            os.close(self.stdin)
+        talk: socket.socket | None = getattr(self, "talk", None)
+        if talk is not None:
+            talk.close()
+        self._log.close()
+        self.group.remove()
+
+
+def _has_ended(pid: int) -> int | None:
+    try:
+        found, status = os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return None  # not ours yet: its parent is about to go
+    return status if found else None
