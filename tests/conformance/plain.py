@@ -31,6 +31,7 @@ FLAWS = {
     "fails a second unprepare": "unprepare may be repeated",
     "wants a claim to be prepared before it is unprepared": "unprepare without prepare",
     "looks for the claim when it unprepares": "unprepare of unknown claims",
+    "reads the claim to unprepare it": "unprepare after deletion",
     "prepares only once in a lifetime": "prepare again after unprepare",
     "takes any claim": "refuses unknown claims",
     "does not look at uids": "refuses other uids",
@@ -50,6 +51,7 @@ FLAWS = {
     "writes CDI files once": "lost cdi files come back",
     "forgets what it did": "a restarted driver knows its claims",
     "trips over what it began": "a restart between prepare and answer",
+    "believes that files of an earlier life are there": "a reboot is survived",
     "announces more slices than it publishes": "pools are complete",
     "publishes once": "deleted slices come back",
     "reports devices without names": "health reports can be read",
@@ -67,6 +69,7 @@ class Plain:
         self.files = cdi.SpecDirectory(folder / "cdi")
         self._path = folder / "state.json"
         self._state: dict[str, Any] = json.loads(self._path.read_text()) if self._path.exists() else {}
+        self._earlier = frozenset(self._state)  # claims that a process before this one has prepared
         self._turn = asyncio.Lock()
         self._serial = 0
         self._seen: set[str] = set()
@@ -178,7 +181,7 @@ class Plain:
             return dra.NodePrepareResourceResponse(error="it is being prepared already")
         if isinstance(known, list) and not self.has("prepares anew each time"):
             devices = tuple(_device(one) for one in known)
-            if not self.has("writes CDI files once"):
+            if not self._trusts_its_files(claim.uid):
                 self._write(claim.uid, devices)
             return dra.NodePrepareResourceResponse(devices)
         if claim.uid in self._seen and self.has("prepares only once in a lifetime"):
@@ -193,6 +196,10 @@ class Plain:
         self._write(claim.uid, devices)
         self._save(claim.uid, [_saved(one) for one in devices])
         return dra.NodePrepareResourceResponse(devices)
+
+    def _trusts_its_files(self, uid: str) -> bool:
+        believes = self.has("believes that files of an earlier life are there") and uid in self._earlier
+        return believes or self.has("writes CDI files once")
 
     async def _devices(self, claim: dra.Claim) -> tuple[dra.Device, ...]:
         claims = self.client.resource("resource.k8s.io", "v1", "resourceclaims")
@@ -260,6 +267,8 @@ class Plain:
             refused = "not prepared"
         if not known and self.has("wants a claim to be prepared before it is unprepared"):
             refused = "" if claim.uid in self._seen or not await self._is_there(claim) else "not prepared"
+        if known and self.has("reads the claim to unprepare it"):
+            refused = "" if await self._is_there(claim) else "no such claim"
         if self.has("looks for the claim when it unprepares") and not known:
             refused = "" if await self._is_there(claim) else "no such claim"
         if refused:

@@ -38,8 +38,8 @@ def judged(flaw, **more):
                 client=client,
                 cdi=folder / "cdi",
                 restart=restart,
-                call_s=3,
-                come_back_s=3,
+                call_s=10,
+                come_back_s=10,
                 **more,
             )
             try:
@@ -93,8 +93,5 @@ def test_a_wrong_driver_fails_for_its_own_reason(flaw):
     assert list(left) == []
 
 
-def test_there_is_a_wrong_driver_for_nearly_every_case():
-    """Those without one need what a mistake in a hundred lines cannot easily be."""
-    assert set(FLAWS.values()) <= {case.name for case in CASES}
-    without = {case.name for case in CASES} - set(FLAWS.values())
-    assert without <= {"unprepare after deletion", "a reboot is survived"}
+def test_there_is_a_wrong_driver_for_every_case():
+    assert set(FLAWS.values()) == {case.name for case in CASES}

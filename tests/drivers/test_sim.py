@@ -46,6 +46,27 @@ def test_a_node_gets_the_machine_of_its_name_or_the_one_that_was_asked_for():
         names("nope", "a")
 
 
+def test_what_a_machine_has_counted_is_served_by_a_device_plugin_with_the_same_faults():
+    class Clock:
+        def monotonic_s(self):
+            return now_s
+
+    async def listed(plugin):
+        return await anext(plugin.devices(Node("plugin-0")))
+
+    (plugin,) = sim.plugins("plugin", "plugin-0", faults=sim.Faults(lose_s=10, flap_s=15), clock=Clock())
+    assert plugin.name == "example.com/gpu"
+    assert sim.plugins("gpu", "gpu-0") == []
+    now_s = 0.0
+    assert [(one.id, one.is_healthy) for one in asyncio.run(listed(plugin))] == [
+        (f"gpu-{number}", True) for number in range(8)
+    ]
+    now_s = 16.0
+    assert [one.id for one in asyncio.run(listed(plugin))] == [f"gpu-{number}" for number in range(1, 8)]
+    now_s = 45.0
+    assert [one.id for one in asyncio.run(listed(plugin)) if not one.is_healthy] == ["gpu-1"]
+
+
 def test_devices_take_turns_in_being_lost_or_sick():
     faults = sim.Faults(lose_s=10, flap_s=5)
     assert [faults.lost(["a", "b"], at) for at in (0, 9, 10, 19, 20, 30, 39, 40, 50)] == [
@@ -85,7 +106,7 @@ def test_a_container_is_told_its_devices_by_a_variable_and_by_a_file():
                 "/run/allot/devices/gpu-0",
                 "/run/allot/devices/gpu-1",
             ]
-            file = files / claim.uid / "gpu-1"
+            file = files / f"{claim.uid}-gpu-1"
             assert edits.mounts[1].host_path == str(file)
             assert file.read_text() == f"gpu.example.com/{NODE}/gpu-1\n"
             await dra.unprepare(channel, dra.V1, [claim], timeout_s=60)

@@ -2,17 +2,17 @@
 
 import asyncio
 import random
-import shutil
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from allot.base import Clock, SystemClock, write_file
+from allot.base import Clock, Files, MachineFiles, SystemClock
 from allot.driver import (
     Allocated,
     Claim,
     DeviceHealth,
+    DevicePlugin,
     Driver,
     Edits,
     Entry,
@@ -24,6 +24,7 @@ from allot.driver import (
 )
 from allot.fleet import CATALOGUE, Build, fleet
 
+from .counted import counted
 from .declared import pool
 from .faults import Faults
 
@@ -54,11 +55,38 @@ def drivers(
     by_driver: dict[str, list[Pool]] = {}
     for given in _machine(name, node, build).pools(node):
         by_driver.setdefault(given.driver, []).append(pool(given))
-    made = [
-        _Simulated(driver, tuple(own), faults or Faults(), files, random.Random(seed), clock or SystemClock())
-        for driver, own in by_driver.items()
+    kept = Kept(files) if files is not None else None
+    return [
+        simulated(one, own, faults or Faults(), kept, random.Random(seed), clock or SystemClock())
+        for one, own in by_driver.items()
     ]
-    return [Driver(one.driver, one.follow, one.prepare, one.unprepare, health=one.reports) for one in made]
+
+
+def plugins(
+    name: str, node: str, build: str = "", faults: Faults | None = None, *, clock: Clock | None = None
+) -> list[DevicePlugin]:
+    """Of what the node's machine in fleet `name` has counted. Raises UnknownFleet, UnknownBuild."""
+    machine = _machine(name, node, build).machine
+    return [
+        counted(resource, count, faults or Faults(), clock or SystemClock())
+        for resource, count in machine.plugins.items()
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Where prepared devices are files."""
+
+    directory: Path
+    files: Files = field(default_factory=MachineFiles)
+
+
+def simulated(
+    name: str, pools: Sequence[Pool], faults: Faults, kept: Kept | None, rng: random.Random, clock: Clock
+) -> Driver:
+    """A driver of these devices, which are not there."""
+    one = _Simulated(name, tuple(pools), faults, kept, rng, clock)
+    return Driver(name, one.follow, one.prepare, one.unprepare, health=one.reports)
 
 
 def offers(name: str) -> list[dict[str, Any]]:
@@ -81,7 +109,7 @@ class _Simulated:
     driver: str
     pools: tuple[Pool, ...]
     faults: Faults
-    files: Path | None
+    kept: Kept | None
     rng: random.Random
     clock: Clock
 
@@ -118,18 +146,22 @@ class _Simulated:
         return {one: await asyncio.to_thread(self._given, claim, one) for one in claim.devices}
 
     def unprepare(self, entry: Entry) -> None:
-        if self.files is not None:
-            shutil.rmtree(self.files / entry.uid, ignore_errors=True)
+        if self.kept is not None:
+            for held in entry.devices:
+                self.kept.files.remove(self._file(self.kept, entry.uid, held.device))
 
     def _given(self, claim: Claim, one: Allocated) -> Edits:
         edits = Edits(env=(variable(claim, one),))
-        if self.files is None:
+        if self.kept is None:
             return edits
-        path = self.files / claim.uid / one.device
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_file(path, f"{claim.driver}/{one.pool}/{one.device}\n".encode())
+        path = self._file(self.kept, claim.uid, one.device)
+        self.kept.files.make_directory(path.parent)
+        self.kept.files.write(path, f"{claim.driver}/{one.pool}/{one.device}\n".encode())
         mount = Mount(str(path), f"{IN_CONTAINER}/{one.device}", ("ro", "bind"))
         return Edits(env=edits.env, mounts=(mount,))
+
+    def _file(self, kept: Kept, claim: str, device: str) -> Path:
+        return kept.directory / f"{claim}-{device}"
 
     def _without_lost(self, one: Pool) -> Pool:
         lost = self.faults.lost(_names(one), self.clock.monotonic_s())
