@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from allot.api import Kind, Version, custom, kinds, rbac, resource
+from allot.api import Gates, Kind, Version, classic, custom, kinds, rbac
 from allot.api.schema import Schema, Type
 from allot.apiserver import ApiServer
 
@@ -45,7 +45,7 @@ OWN: dict[Type, tuple[Any, ...]] = {
 }
 
 Place = tuple[str | int, ...]
-BUILT_IN: tuple[Kind, ...] = (*kinds.ALL, *rbac.KINDS, *resource.KINDS, *custom.KINDS)
+BUILT_IN: tuple[Kind, ...] = (*kinds.ALL, *rbac.KINDS, *classic.served(Gates()), *custom.KINDS)
 SERVED = [(kind, version) for kind in BUILT_IN for version in kind.versions]
 
 
@@ -108,6 +108,8 @@ SOUND: dict[str, dict[str, Any]] = {
     },
     "ResourceClaim": {"spec": {"devices": REQUEST}},
     "ResourceClaimTemplate": {"spec": {"spec": {"devices": REQUEST}}},
+    "ResourceClass": {"driverName": "a.b"},
+    "PodScheduling": {"spec": {"potentialNodes": ["n"]}},
     "ResourceSlice": {"spec": {"driver": "a.b", "nodeName": "n", "pool": POOL, "devices": [{"name": "d"}]}},
     "DeviceTaintRule": {"spec": {"taint": {"key": "k", "effect": "NoSchedule"}}},
     "CustomResourceDefinition": {
@@ -127,9 +129,15 @@ FLAT = {
 }
 
 
+CLASSIC = {
+    "ResourceClaim": {"spec": {"resourceClassName": "gpu"}},
+    "ResourceClaimTemplate": {"spec": {"spec": {"resourceClassName": "gpu"}}},
+}
+OTHERWISE = {"v1beta1": FLAT, "v1alpha1": CLASSIC}
+
+
 def sound(kind: Kind, version: Version) -> dict[str, Any]:
-    flat = FLAT.get(kind.kind) if version.name == "v1beta1" else None
-    return flat or SOUND.get(kind.kind, {})
+    return OTHERWISE.get(version.name, {}).get(kind.kind) or SOUND.get(kind.kind, {})
 
 
 def address(kind: Kind, version: Version) -> str:

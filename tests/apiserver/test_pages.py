@@ -72,7 +72,7 @@ def test_plain_and_aggregated_discovery_agree(api):
 
 def test_the_best_version_comes_first(api):
     versions = api("GET", "/apis/resource.k8s.io").body["versions"]
-    assert [version["version"] for version in versions] == ["v1", "v1beta2", "v1beta1"]
+    assert [version["version"] for version in versions] == ["v1", "v1beta2", "v1beta1", "v1alpha1"]
 
 
 def test_every_served_kind_is_in_the_openapi_documents(api):

@@ -13,7 +13,7 @@ Each sub-package names its modules. In the order in which a request travels:
     admission/      what else may change or refuse a write
     apply/, patch/  the arithmetic of server-side apply and of the other patches
     transactions/   several requests, carried out together or not at all
-    subresources/   binding, eviction, scale, log, token, finalize
+    subresources/   binding, eviction, scale, log, exec, token, finalize
     storing/        where objects lie in the store, and in which form
     audit/          who did what, one line a request
     openapi/        documents of everything that is served
@@ -26,6 +26,7 @@ Beside them:
     lookups       objects that decide on others    observing     what decides about callers
     health        what /readyz looks at            housekeeping  what is done unasked
     seeding       what must be there at the start  assembly      all of it put together
+    metering      what nodes and pods use
 
     options       what may be told before a server starts
 
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from .options import Encryption, Options, ServingOptions
     from .security import Authority, identities
     from .serving.process import SOCKET_NAME, Serving, serve
-    from .subresources.logs import Forward, NodeAddress
+    from .subresources.reaching import Forward, NodeAddress
 
 __all__ = [
     "SOCKET_NAME",
@@ -65,9 +66,9 @@ _BEHIND = {
     "AuditSettings": "audit",
     "Authority": "security",
     "Encryption": "options",
-    "Forward": "subresources.logs",
+    "Forward": "subresources.reaching",
     "Level": "audit",
-    "NodeAddress": "subresources.logs",
+    "NodeAddress": "subresources.reaching",
     "Options": "options",
     "SOCKET_NAME": "serving.process",
     "Serving": "serving.process",

@@ -8,6 +8,7 @@ from allot.api import (
     Request,
     Response,
     User,
+    classic,
     custom,
     encode,
     kinds,
@@ -21,6 +22,7 @@ from allot.store import Store
 from .admission import Admission, Plugin, podsecurity, policies
 from .admission import pods as pod_rules
 from .admission.accounts import born_with_account, service_account
+from .admission.claimnames import names_of_classic_claims
 from .admission.limitranges import LimitRanges
 from .admission.limits import limits_of_pods, limits_of_volume_claims
 from .admission.policies import Policies
@@ -34,6 +36,7 @@ from .fairness.traffic import Traffic
 from .health import checks
 from .housekeeping import keep_house
 from .lookups import Lookups
+from .metering import METERED, Metering
 from .observing import observed, revocation_observer, rights_observer, until_known
 from .openapi import OpenApi
 from .options import Options
@@ -55,14 +58,16 @@ from .security import (
 )
 from .security.openid import PATHS as OPENID_PATHS
 from .seeding import SERVER, Seeder, accounts, namespaces, priority_classes
-from .server import Page, Server, Verb
+from .server import Page, Server, Show, Verb
 from .storing.pending import FrontStore
 from .storing.repository import Repository, prefix_of
+from .subresources.debugging import ephemeral_containers
 from .subresources.finalizing import Finalizer
 from .subresources.inside import Inside
-from .subresources.logs import Forward, Logs
+from .subresources.logs import Logs
 from .subresources.minting import Minter
 from .subresources.podverbs import Binder, Evictor
+from .subresources.reaching import Forward, Reaching
 from .subresources.scaling import Scaling
 from .telemetry import Telemetry
 from .transactions import Transactions
@@ -92,7 +97,7 @@ class ApiServer:
         self._forward = forward
         self.store = store
         self.clock = self.options.clock
-        devices = resource.served(self.options.gates)
+        devices = classic.served(self.options.gates)
         own = (transaction.TRANSACTION,) if self.options.transactions else ()
         self.registry = Registry((*kinds.ALL, *rbac.KINDS, *devices, *custom.KINDS, *own))
         self.caches = Caches(store)
@@ -123,6 +128,7 @@ class ApiServer:
             self.options.gates,
             self.authorizer.authorize,
             CelExpressions(self.options.gates),
+            self.lookups.resource_class,
         )
         admission = self._admission()
         self._ownership = Ownership(self.registry)
@@ -140,6 +146,7 @@ class ApiServer:
             self._verbs(),
             self._subresources(),
             reviews(self.authorizer, self.tokens, self.clock),
+            self._shown(),
             self._pages(),
             Telemetry(self.metrics, self.laggards, self._loop_watch),
             self.aside,
@@ -165,12 +172,15 @@ class ApiServer:
         self.caches.made(custom.DEFINITION).listeners.append(definitions.observe)
         revoked = kinds.CREDENTIAL_REVOCATION
         self.caches.made(revoked).listeners.append(revocation_observer(self.revocations))
-        await asyncio.gather(*(self.caches.of(kind) for kind in (*followed, custom.DEFINITION, revoked)))
+        loaded = (*followed, custom.DEFINITION, revoked, *self.lookups.classes)
+        await asyncio.gather(*(self.caches.of(kind) for kind in loaded))
         self._definitions = definitions
         rights = bootstrap_objects()
         await self._seeder.plant(rights)
         await until_known(rights, self.registry, self.caches)
-        self._tasks.append(asyncio.create_task(keep_house(self.store, self.laggards), name="housekeeping"))
+        policy = self.authorizer.policy
+        house = keep_house(self.store, self.laggards, lambda: policy.revision, self.options.housekeeping_s)
+        self._tasks.append(asyncio.create_task(house, name="housekeeping"))
         if self.options.watch_loop:
             self._tasks.append(asyncio.create_task(self._loop_watch.run(), name="loop watch"))
         self.ready = True
@@ -220,6 +230,7 @@ class ApiServer:
             pod_rules.tolerations,
             pod_rules.priority(self.lookups.default_priority_class, self.lookups.priority_class),
             limits_of_pods(ranges.are_none, ranges.of),
+            names_of_classic_claims(self.lookups.claim_template),
             podsecurity.pod_security,
         ]
         for_kind["", "persistentvolumeclaims"] = [limits_of_volume_claims(ranges.of)]
@@ -257,21 +268,32 @@ class ApiServer:
         scaling = Scaling(self._repository, self.writer)
         budgets = self.registry.kind("policy", "poddisruptionbudgets")
         evictor = Evictor(self._repository, self.deleter, budgets, self.clock)
+        reaching = self._reaching()
+        unserved = classic.unserved(self.options.gates)
         return {
             "status": {"get": get, "update": self._update, "patch": self._patcher.patch},
             "scale": {"get": scaling.get, "update": scaling.update, "patch": scaling.patch},
             "binding": {"create": binder.bind},
             "eviction": {"create": evictor.evict},
-            "log": {"get": Logs(self._repository, self.lookups.kind("", "nodes"), self._forward).get},
-            **Inside(self._repository, self.lookups.kind("", "nodes")).verbs(),
-            "finalize": {"update": Finalizer(self.writer).finalize},
+            "log": {"get": Logs(reaching).get},
+            **Inside(reaching, self.authorizer.authorize, self.metrics).verbs(),
+            "ephemeralcontainers": ephemeral_containers(reaching, get, self._update, self._patcher.patch),
+            "finalize": {"update": Finalizer(self.writer, self._repository, unserved).finalize},
             "token": {"create": Minter(self.tokens, self.lookups.core, self.clock, self.options.ids).mint},
         }
+
+    def _reaching(self) -> Reaching:
+        return Reaching(self._repository, self.lookups.kind("", "nodes"), self._forward)
+
+    def _shown(self) -> Mapping[tuple[str, str, str], Show]:
+        nodes, pods = self.lookups.kind("", "nodes"), self.lookups.kind("", "pods")
+        metering = Metering(self.caches, nodes, pods, self._reaching().ask, self.clock)
+        return {(group, version, plural): metering.answer for group, version, plural, _, _ in METERED}
 
     def _pages(self) -> Page:
         openapi = OpenApi(self.registry, REVIEWS, KUBERNETES_VERSION)
         health = checks(self.store, self.caches, lambda: self.ready)
-        pages = Pages(Discovery(self.registry, REVIEWS), self._shown_metrics, health, openapi.answer)
+        pages = Pages(Discovery(self.registry, REVIEWS, METERED), self._shown_metrics, health, openapi.answer)
 
         async def answer(request: Request) -> Response | None:
             wanted = request.path in OPENID_PATHS and request.method in ("GET", "HEAD")

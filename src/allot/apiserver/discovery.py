@@ -1,11 +1,15 @@
 """What is served: /api, /apis and their documents, plain and aggregated."""
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from allot.api import Kind, Request, Response, Version, encode, errors
 
 from .registry import Registry
+
+Unstored = tuple[str, str, str, str, bool]
+"""(group, version, plural, kind, namespaced) of what is answered and not kept."""
 
 _AGGREGATED_VERSIONS = ("v2", "v2beta1")
 _GROUP_ORDER = (
@@ -36,10 +40,12 @@ def _aggregated_version(accept: str) -> str:
 
 
 class Discovery:
-    def __init__(self, registry: Registry, reviews: tuple[tuple[str, str, str, str, bool], ...]) -> None:
-        """`reviews` are (group, version, plural, kind, namespaced) of what can only be created."""
+    def __init__(
+        self, registry: Registry, reviews: Iterable[Unstored], shown: Iterable[Unstored] = ()
+    ) -> None:
+        """`reviews` can only be created, `shown` only be read."""
         self._registry = registry
-        self._reviews = reviews
+        self._unstored = [*((one, ["create"]) for one in reviews), *((one, ["get", "list"]) for one in shown)]
         self._revision = -1
         self._documents: dict[str, bytes] = {}
 
@@ -78,14 +84,14 @@ class Discovery:
         versions = []
         for version in self._group_versions(group):
             resources = [_aggregated_resource(kind, version) for kind in self._kinds_in(group, version)]
-            for _, _, plural, name, namespaced in self._reviews_in(group, version):
+            for (_, _, plural, name, namespaced), verbs in self._unstored_in(group, version):
                 resources.append(
                     {
                         "resource": plural,
                         "responseKind": {"group": group, "version": version, "kind": name},
                         "scope": "Namespaced" if namespaced else "Cluster",
                         "singularResource": name.lower(),
-                        "verbs": ["create"],
+                        "verbs": verbs,
                     }
                 )
             versions.append({"version": version, "resources": resources, "freshness": "Current"})
@@ -114,7 +120,7 @@ class Discovery:
 
     def _groups(self) -> list[str]:
         found = {kind.group: None for kind in self._registry.kinds()}
-        found.update({review[0]: None for review in self._reviews})
+        found.update({one[0]: None for one, _ in self._unstored})
         known = [group for group in _GROUP_ORDER if group in found]
         return known + sorted(group for group in found if group not in _GROUP_ORDER)
 
@@ -122,15 +128,15 @@ class Discovery:
         found = {
             v.name: None for kind in self._registry.kinds() if kind.group == group for v in kind.versions
         }
-        found.update({review[1]: None for review in self._reviews if review[0] == group})
+        found.update({one[1]: None for one, _ in self._unstored if one[0] == group})
         return sorted(found, key=version_priority)
 
     def _kinds_in(self, group: str, version: str) -> list[Kind]:
         kinds = [k for k in self._registry.kinds() if k.group == group and k.version(version)]
         return sorted(kinds, key=lambda kind: kind.plural)
 
-    def _reviews_in(self, group: str, version: str) -> list[tuple[str, str, str, str, bool]]:
-        return [review for review in self._reviews if review[:2] == (group, version)]
+    def _unstored_in(self, group: str, version: str) -> list[tuple[Unstored, list[str]]]:
+        return [(one, verbs) for one, verbs in self._unstored if one[:2] == (group, version)]
 
     def _group(self, group: str) -> dict[str, Any]:
         versions = [
@@ -165,14 +171,14 @@ class Discovery:
                         **({} if same else {"group": sub["group"], "version": sub["version"]}),
                     }
                 )
-        for _, _, plural, name, namespaced in self._reviews_in(group, version):
+        for (_, _, plural, name, namespaced), verbs in self._unstored_in(group, version):
             resources.append(
                 {
                     "name": plural,
                     "singularName": name.lower(),
                     "namespaced": namespaced,
                     "kind": name,
-                    "verbs": ["create"],
+                    "verbs": verbs,
                 }
             )
         shown = f"{group}/{version}" if group else version
@@ -180,8 +186,11 @@ class Discovery:
 
 
 _OTHER_SUBRESOURCES: dict[str, tuple[str, str, str, list[str]]] = {
+    "attach": ("", "v1", "PodAttachOptions", ["create", "get"]),
     "binding": ("", "v1", "Binding", ["create"]),
     "eviction": ("policy", "v1", "Eviction", ["create"]),
+    "exec": ("", "v1", "PodExecOptions", ["create", "get"]),
+    "portforward": ("", "v1", "PodPortForwardOptions", ["create", "get"]),
     "token": ("authentication.k8s.io", "v1", "TokenRequest", ["create"]),
 }
 

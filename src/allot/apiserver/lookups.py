@@ -7,14 +7,14 @@ cache yet. So the store is asked before anybody is refused for want of it.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from allot.api import Kind
+from allot.api import Kind, classic, resource
 from allot.store import Store
 
 from .admission import pods
 from .reading.cache import Caches
 from .reading.history import Change
 from .registry import Registry
-from .storing.repository import key_of, prefix_of
+from .storing.repository import Found, key_of, prefix_of
 from .storing.stored import object_of
 
 
@@ -24,7 +24,10 @@ class Lookups:
         self._caches = caches
         self._registry = registry
         self._accounts = self.kind("", "serviceaccounts")
+        self._templates = self.kind(*resource.RESOURCE_CLAIM_TEMPLATE.storage)
         self._priority_classes = self.kind("scheduling.k8s.io", "priorityclasses")
+        classes = registry.kind(classic.RESOURCE_CLASS.group, classic.RESOURCE_CLASS.plural)
+        self.classes = (classes,) if classes is not None else ()  # none where their gate is off
         self._default_class: tuple[Mapping[str, Any] | None] | None = None  # None: not known since a change
         caches.made(self._priority_classes).listeners.append(self._class_changed)
 
@@ -42,6 +45,13 @@ class Lookups:
         found = object_of(entry, kind) if entry else self._caches.made(kind).objects.get(key)
         return found.fields if found else None
 
+    def resource_class(self, name: str) -> Found:
+        """At once, as `core` does it. Whoever decides by it compares it in the commit."""
+        kind = classic.RESOURCE_CLASS
+        key = key_of(kind, "", name)
+        entry = self._store.peek(key) if self.classes else None
+        return Found(key, object_of(entry, kind) if entry else self._caches.made(kind).objects.get(key))
+
     def known_account(self, namespace: str, name: str) -> Mapping[str, Any] | None:
         """The service account, if the cache has it."""
         found = self._caches.made(self._accounts).objects.get(key_of(self._accounts, namespace, name))
@@ -49,6 +59,9 @@ class Lookups:
 
     async def service_account(self, namespace: str, name: str) -> Mapping[str, Any] | None:
         return await self._known(self._accounts, namespace, name)
+
+    async def claim_template(self, namespace: str, name: str) -> Mapping[str, Any] | None:
+        return await self._known(self._templates, namespace, name)
 
     def default_priority_class(self) -> Mapping[str, Any] | None:
         """The one for pods that name none."""

@@ -11,7 +11,7 @@ from allot.base import Clock, Ids, RandomIds, SystemClock
 if TYPE_CHECKING:
     from .audit import AuditSettings
     from .security import Authority
-    from .subresources.logs import Forward
+    from .subresources.reaching import Forward
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,7 @@ class Options:
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=RandomIds)
     anonymous_health: bool = False  # let strangers see /healthz, /livez and /readyz
+    housekeeping_s: float = 1.0  # how often slow watchers, lost rights and old history are looked for
     watch_loop: bool = True  # measure how long the event loop is held
     threads: bool = True  # work on large requests aside
     transactions: bool = True  # take several requests as one, which no other Kubernetes does

@@ -26,7 +26,7 @@ from .security.impersonation import read_impersonation
 from .storing import trouble
 from .storing.pending import MemberRefused, Moved
 from .telemetry import Telemetry
-from .transactions import CarriedOut, Transactions
+from .transactions import Asked, CarriedOut, Transactions
 from .transactions.rendering import Lateness
 
 log = logging.getLogger(__name__)
@@ -36,6 +36,7 @@ _READS = frozenset(("get", "list", "watch"))
 Verb = Callable[[Call], Awaitable[Response]]
 Review = Callable[[Target, Request, User, Seat], Awaitable[Response]]
 Page = Callable[[Request], Awaitable[Response | None]]
+Show = Callable[[Target, Request], Awaitable[Response]]
 RendererOf = Callable[[Served, Request, Clock], Renderer]
 
 
@@ -49,14 +50,15 @@ class Server:
         verbs: Mapping[str, Verb],
         subresources: Mapping[str, Mapping[str, Verb]],
         reviews: Mapping[tuple[str, str, str], Review],
+        shown: Mapping[tuple[str, str, str], Show],
         page: Page,
         telemetry: Telemetry,
         aside: Aside,
         audit: Auditor | None,
         transactions: Transactions,
     ) -> None:
-        """`verbs` write objects; `subresources` are verbs by subresource and method;
-        `page` answers paths that are no resource."""
+        """`verbs` write objects; `subresources` are verbs by subresource and method; `shown` are resources
+        that can be read and are not stored; `page` answers paths that are no resource."""
         self._registry = registry
         self._authorizer = authorizer
         self._reader = reader
@@ -64,6 +66,7 @@ class Server:
         self._verbs = verbs
         self._subresources = subresources
         self._reviews = reviews
+        self._shown = shown
         self._page = page
         self._telemetry = telemetry
         self._aside = aside
@@ -92,12 +95,11 @@ class Server:
             return response
         return self._audit.answered(Answered(request, user, acting, target, seconds), response)
 
-    async def carry_out(self, request: Request, call: Call, lateness: Lateness) -> CarriedOut:
+    async def carry_out(self, asked: Asked, call: Call, lateness: Lateness) -> CarriedOut:
         """A member of the transaction that `call` is: a request of the same caller, for the same user."""
+        request, target = asked
         started = self._clock.monotonic_s()
-        target = None
         try:
-            target = find_target(request, self._registry)
             response = await self._answer(request, call.user, target, [], lateness.renderer_of, call.caller)
         except (Moved, MemberRefused):
             raise
@@ -133,6 +135,8 @@ class Server:
             if review is not None:
                 return await self._review(review, target, request, user)
         served = target.served
+        if served is None and (show := self._shown.get((target.group, target.version, target.plural))):
+            return await show(target, request)
         if served is None or (served.kind.namespaced and not target.namespace and target.name):
             raise _no_such_page()
         renderer = renderer_of(served, request, self._clock)

@@ -4,7 +4,7 @@ from . import logs
 from .clock import Clock, SystemClock
 from .exposing import CannotListen, Page, exposed
 from .filelock import FileLock, HeldByAnother
-from .files import write_file
+from .files import FileKind, Files, Lock, MachineFiles, write_file
 from .ids import Ids, RandomIds
 from .invariants import InvariantBroken, require
 from .journal import Journal
@@ -21,14 +21,18 @@ __all__ = [
     "CannotListen",
     "Clock",
     "Counter",
+    "FileKind",
     "FileLock",
+    "Files",
     "Gauge",
     "HeldByAnother",
     "Histogram",
     "Ids",
     "InvariantBroken",
     "Journal",
+    "Lock",
     "LoopWatch",
+    "MachineFiles",
     "Metrics",
     "Outage",
     "Overlay",

@@ -9,15 +9,15 @@ and `HttpsTransport` goes where a kubeconfig says, which may be a real Kubernete
     claims = client.resource("resource.k8s.io", "v1", "resourceclaims")
 
 Reading order: `client`, `resource` and `writes` are what callers see; `together` sends
-several writes at once; `listing`, `watch` and `options` are what goes over the wire;
-`inprocess`, `socket` (over `link`) and `https` (over `connection`) carry it, `reach` says
-when the server is away, and `measured` counts what goes over any; `kubeconfig`, `access`,
-`tokenfile` and `execplugin` say where to and as whom; `election` decides who leads, and
-`lease` does it.
+several writes at once, `gathering` those of several callers; `listing`, `watch` and `options`
+are what goes over the wire; `inprocess`, `socket` (over `link`) and `https` (over
+`connection`) carry it, `reach` says when the server is away, and `measured` counts what goes
+over any; `kubeconfig`, `access`, `tokenfile` and `execplugin` say where to and as whom;
+`election` decides who leads, and `lease` does it.
 """
 
 from . import kubeconfig
-from .access import Access, BadAccess, Credential, Credentials, Fixed, Server, load_certificate
+from .access import Access, BadAccess, Credential, Credentials, Fixed, Server, load_certificate, tls_context
 from .client import Client
 from .election import Settings as LeaseSettings
 from .https import HttpsTransport, Limits
@@ -67,4 +67,5 @@ __all__ = [
     "load_certificate",
     "member_of",
     "retry_on_conflict",
+    "tls_context",
 ]

@@ -15,7 +15,7 @@ failure is the caller's to judge. Warnings that come with an answer go to `warn`
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -23,6 +23,7 @@ import msgspec
 from allot.api import Kind, Object, Request, Response, Transport, encode, errors, transaction
 
 from . import together
+from .gathering import Gathering
 from .resource import Resource
 from .retry import Sleep
 from .writes import Write
@@ -48,6 +49,7 @@ class Client:
         self._sleep = sleep
         self._user_agent = user_agent
         self.has_transactions = True  # as long as the server has not said otherwise
+        self._gathering = Gathering(self.together)
 
     def resource(self, group: str, version: str, plural: str, *, namespaced: bool = True) -> Resource:
         return Resource(self.send, group, version, plural, namespaced)
@@ -82,6 +84,10 @@ class Client:
                 self.has_transactions = False
             raise
         return together.results(response.body)
+
+    def gathered(self, writes: Sequence[Write]) -> Awaitable[list[Object]]:
+        """As `together`; while others are under way it may be sent as one with those of other tasks."""
+        return self._gathering.together(writes)
 
     async def send(
         self,

@@ -283,12 +283,25 @@ class Resource:
         await self.create_subresource(name, "eviction", eviction, namespace)
 
     async def token(
-        self, name: str, namespace: str, *, audiences: Sequence[str] = (), expires_s: int | None = None
+        self,
+        name: str,
+        namespace: str,
+        *,
+        audiences: Sequence[str] = (),
+        expires_s: int | None = None,
+        bound_to: Object | None = None,
     ) -> Object:
-        """A token for a service account, in `status.token` of the answer."""
+        """A token for a service account, in `status.token` of the answer; good while `bound_to` is there."""
         spec: dict[str, Any] = {"audiences": [*audiences]}
         if expires_s is not None:
             spec["expirationSeconds"] = expires_s
+        if bound_to is not None:
+            spec["boundObjectRef"] = {
+                "apiVersion": bound_to.api_version or "v1",
+                "kind": bound_to.kind or "Pod",
+                "name": bound_to.name,
+                "uid": bound_to.uid,
+            }
         request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
         return await self.create_subresource(name, "token", request, namespace)
 

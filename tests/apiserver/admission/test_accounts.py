@@ -114,3 +114,17 @@ def test_a_pod_pulls_images_with_the_secrets_of_its_account(allot_server, core):
         assert made.fields["spec"]["imagePullSecrets"] == own
 
     allot_server.run(story())
+
+
+def test_an_account_may_want_no_token_in_its_pods_and_a_pod_may_all_the_same(allot_server, core):
+    async def story():
+        account = {"metadata": {"name": "robot", "namespace": "default"}}
+        await core("serviceaccounts").create({**account, "automountServiceAccountToken": False})
+        made = await core("pods").create(pod("p", serviceAccountName="robot"))
+        assert made.fields["spec"]["automountServiceAccountToken"] is False
+        own = pod("q", serviceAccountName="robot", automountServiceAccountToken=True)
+        assert (await core("pods").create(own)).fields["spec"]["automountServiceAccountToken"] is True
+        plain = await core("pods").create(pod("r"))
+        assert "automountServiceAccountToken" not in plain.fields["spec"]
+
+    allot_server.run(story())

@@ -88,6 +88,18 @@ def test_a_node_reads_the_claims_of_its_pods_and_never_writes_them(name):
     assert not may(found, N1, "get", "resourceclaims", name="other", group=RESOURCE)
 
 
+def test_a_node_reads_classic_claims_and_their_classes_and_writes_nothing_of_them():
+    """3063-RISK-03, 3063-KCM-09: nor what scheduler and drivers tell each other, which it has no use for."""
+    found = nodes(WANTS)
+    assert may(found, N1, "get", "resourceclaims", name="generated", group=RESOURCE)
+    assert may(found, N1, "get", "resourceclasses", namespace="", name="gpu", group=RESOURCE)
+    for resource in ("resourceclasses", "resourceclaims", "resourceclaimtemplates", "podschedulings"):
+        for verb in ("create", "update", "patch", "delete", "deletecollection"):
+            for subresource in ("", "status", "driver", "binding"):
+                asked = {"name": "generated", "group": RESOURCE, "subresource": subresource}
+                assert not may(found, N1, verb, resource, **asked), (verb, resource, subresource)
+
+
 def test_when_the_last_pod_goes_so_do_the_paths_through_it():
     found = nodes(WANTS, pod("second", spec={"serviceAccountName": "bot"}))
     found.observe("", "pods", "dev", "web", None)

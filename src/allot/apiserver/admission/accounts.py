@@ -40,7 +40,7 @@ def service_account(known: KnownAccount, find: FindAccount) -> Plugin:
         account = known(attempt.namespace, name)
         if account is None:
             return looked_up(attempt, spec)
-        _give_secrets(spec, account)
+        _give(spec, account)
         return None
 
     async def looked_up(attempt: Attempt, spec: Fields) -> None:
@@ -53,12 +53,15 @@ def service_account(known: KnownAccount, find: FindAccount) -> Plugin:
                 kind="pods",
                 name=attempt.name,
             )
-        _give_secrets(spec, account)
+        _give(spec, account)
 
     return admit
 
 
-def _give_secrets(spec: Fields, account: Mapping[str, Any]) -> None:
+def _give(spec: Fields, account: Mapping[str, Any]) -> None:
+    """What the account says for its pods, where they say nothing."""
+    if account.get("automountServiceAccountToken") is False:
+        spec.setdefault("automountServiceAccountToken", False)
     if account.get("imagePullSecrets") and not spec.get("imagePullSecrets"):
         spec["imagePullSecrets"] = [{"name": one.get("name", "")} for one in account["imagePullSecrets"]]
 

@@ -41,6 +41,7 @@ class ServerWriteContext(msgspec.Struct):
     version: str
     authorizer: Callable[[User, Action], Decision]
     judging: Judging
+    find_class: Callable[[str], Found]
     namespace_found: Found | None = None
     namespace_joined: bool = False
     warnings: list[str] = []  # each context its own: structs copy empty defaults
@@ -55,6 +56,10 @@ class ServerWriteContext(msgspec.Struct):
             self.join(found)
             self.namespace_joined = True
         return found.object.fields  # type: ignore[return-value]
+
+    def resource_class(self, name: str) -> Fields | None:
+        found = self.join(self.find_class(name))
+        return found.fields if found is not None else None  # type: ignore[return-value]
 
     def join(self, found: Found) -> Object | None:
         """Make what was read part of the transaction."""

@@ -12,6 +12,8 @@ from .context import ServerWriteContext
 from .expressions import CelExpressions, Judging
 
 Authorize = Callable[[User, Action], Decision]
+FindClass = Callable[[str], Found]
+"""A resource class by name, at once."""
 
 
 class WriteContexts:
@@ -25,6 +27,7 @@ class WriteContexts:
         gates: Gates,
         authorize: Authorize,
         expressions: CelExpressions,
+        find_class: FindClass,
     ) -> None:
         self.clock = clock
         self.ids = ids
@@ -36,6 +39,7 @@ class WriteContexts:
         self._folder = prefix_of(namespaces)
         self._authorize = authorize
         self._expressions = expressions
+        self._find_class = find_class
 
     async def open(self, call: Call, warnings: list[str], *, fresh: bool) -> ServerWriteContext:
         """A first attempt trusts the cache, since the commit compares, and `is_outdated` is asked
@@ -62,6 +66,7 @@ class WriteContexts:
             version=call.served.version.name,
             authorizer=call.seat.on_loop(self._authorize),
             judging=Judging(self._expressions),
+            find_class=call.seat.on_loop(self._find_class),
             namespace_found=namespace,
             warnings=list(warnings),
         )

@@ -6,6 +6,7 @@
     components     shapes as schemas
     descriptions   what people read in `kubectl explain`
     texts          what each field of resource.k8s.io means, in a sentence
+    classic_texts  likewise, of classic claims
 
 Documents are made when they are first asked for, and kept until the registry changes.
 """

@@ -1,6 +1,6 @@
 """What people read in `kubectl explain`.
 
-Our own sentences for resource.k8s.io are in `texts`. For every other type the
+Our own sentences for resource.k8s.io are in `texts` and `classic_texts`. For every other type the
 installed `lightkube-models`, where there is one, is asked: its files carry the
 documentation of each field. They are read as text and never imported.
 """
@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from .texts import TYPES
+from . import classic_texts, texts
 
 
 class Description(NamedTuple):
@@ -31,10 +31,14 @@ def describe(name: str) -> Description:
     """What is known about a type, e.g. io.k8s.api.core.v1.Pod. Unknown types have no text."""
     ours = _RESOURCE.match(name)
     if ours:
-        text, fields = TYPES.get(ours[1], ("", {}))
-        return Description(text, fields)
+        return _of_resource(ours[1])
     *prefix, version, kind = name.split(".")
     return _parsed(_module(f"{prefix[-1]}_{version}").get(kind, ""))
+
+
+def _of_resource(kind: str) -> Description:
+    text, fields = texts.TYPES.get(kind) or classic_texts.TYPES.get(kind) or ("", {})
+    return Description(text, {**fields, **classic_texts.MEMBERS.get(kind, {})})
 
 
 def _parsed(text: str) -> Description:

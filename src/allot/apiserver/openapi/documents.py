@@ -138,6 +138,8 @@ def _resource(root: str, kind: Kind, version: Version, components: Components) -
 
 def _speaks(group: str, version: str, kind: str, components: Components) -> Speaks:
     name = f"io.k8s.api.{_package(group)}.{version}.{kind}"
+    if name not in shapes.names():  # of what becomes a stream no more is said than that
+        return Speaks(group, version, kind, {"type": "string"})
     reference = components.refer(name)
     components.mark(name, group, version, kind)
     return Speaks(group, version, kind, reference)

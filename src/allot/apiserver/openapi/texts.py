@@ -5,13 +5,13 @@ By type and field; the versions of the group share their words.
 
 from collections.abc import Mapping
 
-_OBJECT = {
+OBJECT = {
     "apiVersion": "The group and version that this object is written in.",
     "kind": "What kind of object this is.",
     "metadata": "Name, labels, owners and everything else that every object has.",
 }
 
-_LIST = {**_OBJECT, "items": "The objects.", "metadata": "The revision of the list, and where it continues."}
+LIST = {**OBJECT, "items": "The objects.", "metadata": "The revision of the list, and where it continues."}
 
 _NODES = {
     "nodeName": "Only this node can reach the devices.",
@@ -68,12 +68,12 @@ TYPES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "ResourceClaim": (
         "A wish for devices, and what was granted. Pods refer to claims; a claim may serve several pods.",
         {
-            **_OBJECT,
+            **OBJECT,
             "spec": "What is wanted. Cannot be changed once the claim exists.",
             "status": "What was allocated, and who may use it.",
         },
     ),
-    "ResourceClaimList": ("Several claims.", _LIST),
+    "ResourceClaimList": ("Several claims.", LIST),
     "ResourceClaimSpec": (
         "What a claim asks for.",
         {"devices": "The devices that are wanted, and how they belong together."},
@@ -99,18 +99,18 @@ TYPES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     ),
     "ResourceClaimTemplate": (
         "From which a claim is made for each pod that refers to it, and goes with that pod.",
-        {**_OBJECT, "spec": "The claim to make. Cannot be changed; existing claims would not follow."},
+        {**OBJECT, "spec": "The claim to make. Cannot be changed; existing claims would not follow."},
     ),
-    "ResourceClaimTemplateList": ("Several templates.", _LIST),
+    "ResourceClaimTemplateList": ("Several templates.", LIST),
     "ResourceClaimTemplateSpec": (
         "A claim to be made.",
         {"metadata": "Labels and annotations for the claim; nothing else.", "spec": "The spec of the claim."},
     ),
     "DeviceClass": (
         "A name for a sort of devices, made by whoever runs the cluster: selectors and configuration.",
-        {**_OBJECT, "spec": "Which devices belong to the class, and how they are set up."},
+        {**OBJECT, "spec": "Which devices belong to the class, and how they are set up."},
     ),
-    "DeviceClassList": ("Several classes.", _LIST),
+    "DeviceClassList": ("Several classes.", LIST),
     "DeviceClassSpec": (
         "Which devices belong to a class.",
         {
@@ -258,9 +258,9 @@ TYPES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     ),
     "ResourceSlice": (
         "Devices that a driver offers, or counters that they share. A pool is one slice or several.",
-        {**_OBJECT, "spec": "What is offered, by whom, and from where it can be reached."},
+        {**OBJECT, "spec": "What is offered, by whom, and from where it can be reached."},
     ),
-    "ResourceSliceList": ("Several slices.", _LIST),
+    "ResourceSliceList": ("Several slices.", LIST),
     "ResourceSliceSpec": (
         "A part of a pool. Exactly one of nodeName, nodeSelector, allNodes and perDeviceNodeSelection.",
         {
@@ -359,9 +359,9 @@ TYPES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     ),
     "DeviceTaintRule": (
         "Taints every device that it selects, whoever published it.",
-        {**_OBJECT, "spec": "Which devices, and the taint.", "status": "What came of it."},
+        {**OBJECT, "spec": "Which devices, and the taint.", "status": "What came of it."},
     ),
-    "DeviceTaintRuleList": ("Several rules.", _LIST),
+    "DeviceTaintRuleList": ("Several rules.", LIST),
     "DeviceTaintRuleSpec": (
         "Which devices are tainted, and how.",
         {

@@ -110,6 +110,7 @@ class Laggards:
         self._streams: dict[Cache, dict[object, _Stream]] = {}
         self._starts: dict[Cache, int] = {}  # of the windows, when they were looked at last
         self._look_again_at = 0.0
+        self._policy_revision = -1  # at which all were looked at
         self.cut = 0
 
     def enter(self, cache: Cache, position: Callable[[], int], rights: WatchRights) -> object:
@@ -147,11 +148,17 @@ class Laggards:
                     self.cut += 1
                     task.cancel()
 
-    async def show_out(self, now: float) -> None:
-        """End the streams of those who may no longer watch, though nothing happens on them."""
+    async def show_out(self, now: float, policy_revision: int) -> None:
+        """End the streams of those who may no longer watch, though nothing happens on them.
+
+        While roles and bindings stay as they are, nobody is looked at more often than every now and then.
+        """
         everything = now >= self._look_again_at
         if everything:
             self._look_again_at = now + _LOOK_AGAIN_S
+        elif policy_revision == self._policy_revision:
+            return
+        self._policy_revision = policy_revision
         for cache, streams in list(self._streams.items()):
             lost = False
             for number, (_, _, rights) in enumerate(list(streams.values())):

@@ -6,6 +6,7 @@
     connection       one HTTPS connection
     arriving         how much a client may send before its request is complete
     sending          answers on their way to the client
+    upgrading        connections that stop being HTTP: exec, attach, port-forward
     renewal          keeps the server's certificate from running out
     process          an API server as a process: data directory, store, keys, sockets, kubeconfig
 

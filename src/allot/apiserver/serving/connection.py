@@ -77,6 +77,7 @@ class Connection(HttpToolsProtocol):
         self._arrival = Arrival()
         self._held = 0
         self._is_over = False
+        self._early = b""
 
     # -- what the event loop calls --------------------------------------------------------------
 
@@ -108,8 +109,10 @@ class Connection(HttpToolsProtocol):
             self._refuse(excess.status if excess else 400, excess.text if excess else "this is not HTTP")
         except httptools.HttpParserError:
             self._refuse(400, "this is not HTTP")
-        except httptools.HttpParserUpgrade:
-            pass  # nothing else is spoken here; the request is answered as it is
+        except httptools.HttpParserUpgrade as upgrade:
+            # Perhaps something else is spoken from here on. Until the answer says so, nothing is read.
+            self._early = data[upgrade.args[0] :]
+            self.flow.pause_reading()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -186,6 +189,11 @@ class Connection(HttpToolsProtocol):
     def let_go(self, size: int) -> None:
         """So many of them have been written, or will not be."""
         self._held -= size
+
+    def take_early(self) -> bytes:
+        """What came together with a request to speak something else."""
+        early, self._early = self._early, b""
+        return early
 
     def abort(self) -> None:
         with suppress(AttributeError):  # early 3.11: asyncio's TLS cannot abort what is closed

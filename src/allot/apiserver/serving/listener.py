@@ -6,13 +6,13 @@ are the requests on them: the ASGI application, and the listener that puts all o
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 from urllib.parse import parse_qsl
 
 import uvicorn
 
-from allot.api import Request, Response, User, errors
+from allot.api import Request, Response, User, errors, repeated
 
 from ..fairness.shares import Room, Shares
 from ..fairness.traffic import Traffic
@@ -22,6 +22,7 @@ from ..server import error_response
 from .accepting import Accepting
 from .connection import Connection, Connections, Peer
 from .sending import Receive, Scope, Send, send_stream, send_whole
+from .upgrading import send_upgraded
 
 _KEEP_ALIVE_S = 300
 _LINGER_S = 0.5
@@ -29,6 +30,8 @@ LOOK_AGAIN_S = 5.0
 """How often those who read streams are asked again who they are."""
 
 BODY_BYTES_MAX = 3 * 1024 * 1024
+QUERY_FIELDS_MAX = 1000
+"""Each word of a command that is to be run in a container is one."""
 
 Authenticate = Callable[[Request, Peer], User]
 """Who is calling, by certificate or by token; raises Unauthorized."""
@@ -49,14 +52,17 @@ class Application:
         if scope["type"] != "http":
             return
         response, request = await self._respond(scope, receive)
-        if response.stream is None:
+        if response.stream is None and response.talk is None:
             await send_whole(response, send, scope)
         else:
             task = asyncio.current_task()
             assert task is not None and request is not None
             self._streams[task] = (request, scope["extensions"]["allot.peer"])
             try:
-                await send_stream(response, receive, send, scope)
+                if response.talk is None:
+                    await send_stream(response, receive, send, scope)
+                else:
+                    await send_upgraded(response, send, scope)
             finally:
                 del self._streams[task]
 
@@ -78,8 +84,8 @@ class Application:
         try:
             method, headers = scope["method"], _request_headers(scope["headers"])
             peer: Peer = scope["extensions"]["allot.peer"]
-            query = _query(scope["query_string"])
-            request = Request(method, scope["path"], query, headers, source=peer.address)
+            query, several = _query(scope["query_string"])
+            request = Request(method, scope["path"], query, headers, source=peer.address, repeated=several)
             # Strangers are turned away before their body is read.
             user = self._authenticate(request, peer)
             peer.is_known()
@@ -90,7 +96,7 @@ class Application:
         try:
             if method not in ("GET", "HEAD"):
                 body = await _read_body(receive, headers, room)
-                request = Request(method, request.path, query, headers, body, peer.address)
+                request = Request(method, request.path, query, headers, body, peer.address, several)
             return await self._handle(request, user), request
         except errors.ApiError as error:
             return error_response(error), None
@@ -109,13 +115,16 @@ def _request_headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     return headers
 
 
-def _query(raw: bytes) -> dict[str, str]:
+def _query(raw: bytes) -> tuple[Mapping[str, str], Mapping[str, Sequence[str]]]:
+    """With the last value of each option, and all of those that are there several times."""
     if not raw:
-        return {}
+        return {}, {}
     try:
-        return dict(parse_qsl(raw.decode("latin-1"), keep_blank_values=True, max_num_fields=100))
+        pairs = parse_qsl(raw.decode("latin-1"), keep_blank_values=True, max_num_fields=QUERY_FIELDS_MAX)
     except ValueError:
         raise errors.BadRequest("the query of the request cannot be read") from None
+    query = dict(pairs)
+    return query, repeated(pairs, query)
 
 
 async def _read_body(receive: Receive, headers: dict[str, str], room: Room) -> bytes:

@@ -9,5 +9,6 @@ guarded by the same code, which reads and writes through a `storing.pending`.
 """
 
 from .carrying import CarriedOut, Transactions
+from .reading import Asked
 
-__all__ = ["CarriedOut", "Transactions"]
+__all__ = ["Asked", "CarriedOut", "Transactions"]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from allot.api import Object, Request, Response, encode, errors, transaction
+from allot.api import Object, Response, encode, errors, transaction
 from allot.base import require
 from allot.store import Refused
 
@@ -27,7 +27,7 @@ from ..storing.pending import FIRST_REVISION, FrontStore, MemberRefused, Moved, 
 from ..storing.repository import Repository
 from ..writing.guard import Guards
 from ..writing.writer import ATTEMPTS
-from .reading import place_of, requests_of
+from .reading import Asked, members_of, place_of
 from .rendering import Lateness
 
 NOT_CARRIED_OUT = 424
@@ -45,7 +45,7 @@ class CarriedOut(NamedTuple):
 class Carrier(Protocol):
     """What the server does with any request, in two steps."""
 
-    async def carry_out(self, request: Request, call: Call, lateness: Lateness) -> CarriedOut:
+    async def carry_out(self, asked: Asked, call: Call, lateness: Lateness) -> CarriedOut:
         """Answer a request for the caller of the transaction. Raises Moved and MemberRefused."""
         ...
 
@@ -79,7 +79,7 @@ class Transactions:
         self._guards = guards
 
     async def create(self, call: Call, carrier: Carrier) -> Response:
-        requests = await call.read(lambda: requests_of(call.request, self._registry))
+        asked = await call.read(lambda: members_of(call.request, self._registry))
         call.seat.leave()  # each member takes its own; with this one kept, a large member would wait for ever
         members: list[CarriedOut] = []
         for number in range(ATTEMPTS):
@@ -88,7 +88,7 @@ class Transactions:
                 attempt = _Attempt(put)
                 members = attempt.members
                 try:
-                    await self._run(requests, call, carrier, attempt)
+                    await self._run(asked, call, carrier, attempt)
                     outcome = await self._stored(put, call.dry_run)
                 except Moved:
                     continue
@@ -108,14 +108,12 @@ class Transactions:
         busy = errors.TooManyRequests("too many writers are busy with the same objects", retry_after_s=1)
         return _refused(members, carrier, _failed(0, busy))
 
-    async def _run(
-        self, requests: Sequence[Request], call: Call, carrier: Carrier, attempt: _Attempt
-    ) -> None:
-        for index, request in enumerate(requests):
+    async def _run(self, asked: Sequence[Asked], call: Call, carrier: Carrier, attempt: _Attempt) -> None:
+        for index, one in enumerate(asked):
             attempt.put.member = index
             require(pending() is attempt.put, "PEND1: a transaction stays in its task")
             lateness = Lateness()
-            member = await carrier.carry_out(request, call, lateness)
+            member = await carrier.carry_out(one, call, lateness)
             attempt.members.append(member)
             attempt.latenesses.append(lateness)
             response = member.response

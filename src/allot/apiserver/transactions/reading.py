@@ -1,6 +1,7 @@
 """From the body of a transaction to the requests in it."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -9,7 +10,7 @@ from allot.api import Request, errors, transaction
 
 from ..registry import Registry
 from ..requests.negotiate import JSON, body_type
-from ..requests.target import find_target
+from ..requests.target import Target, find_target
 
 KIND = transaction.TRANSACTION
 _VERBS = ("create", "update", "patch", "delete")
@@ -17,7 +18,14 @@ _SUBRESOURCES = ("", "status", "scale", "binding", "eviction", "finalize")
 _decoder = msgspec.json.Decoder(transaction.Sent)
 
 
-def requests_of(request: Request, registry: Registry) -> list[Request]:
+class Asked(NamedTuple):
+    """A member: a request, and what it is about."""
+
+    request: Request
+    target: Target
+
+
+def members_of(request: Request, registry: Registry) -> list[Asked]:
     """Raises BadRequest, or what says which member makes no sense."""
     if body_type(request) != JSON:
         raise errors.UnsupportedMedia(f"a transaction is sent as {JSON}")
@@ -39,7 +47,7 @@ def requests_of(request: Request, registry: Registry) -> list[Request]:
     found = []
     for index, member in enumerate(members):
         try:
-            found.append(_request(request, member, registry))
+            found.append(_asked(request, member, registry))
         except errors.ApiError as wrong:
             raise errors.BadRequest(f"{place_of(index)}: {wrong}") from None
     return found
@@ -50,7 +58,7 @@ def place_of(index: int) -> str:
     return f"spec.requests[{index}]"
 
 
-def _request(request: Request, member: transaction.Member, registry: Registry) -> Request:
+def _asked(request: Request, member: transaction.Member, registry: Registry) -> Asked:
     path, _, query = member.path.partition("?")
     if not path.startswith("/") or "%" in path or not path.isprintable():
         raise errors.BadRequest("path: that of a request is wanted, from its first / and without any %")
@@ -67,10 +75,12 @@ def _request(request: Request, member: transaction.Member, registry: Registry) -
         raise errors.BadRequest(f"{what[:200]} cannot be part of a transaction: it does not write one object")
     if "dryRun" in made.query:
         raise errors.BadRequest("dryRun: said for the whole transaction, not for one of its requests")
-    return made
+    return Asked(made, target)
 
 
 def _query(text: str) -> Mapping[str, str]:
+    if not text:
+        return {}
     try:
         return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=100))
     except ValueError:

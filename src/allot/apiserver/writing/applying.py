@@ -13,7 +13,17 @@ from ..apply import Author, Conflicts, apply
 from ..deciding.context import ServerWriteContext
 from ..requests.call import Call
 from ..requests.render import in_version
-from .body import Body, completed, converted, notes_of, refuse_mistyped, settle_type, unknown_notes, warned
+from .body import (
+    Body,
+    completed,
+    converted,
+    notes_of,
+    refuse_mistyped,
+    respell,
+    settle_type,
+    unknown_notes,
+    warned,
+)
 from .ownership import Ownership
 from .writer import Writer
 
@@ -87,6 +97,7 @@ def _configuration(call: Call) -> tuple[Fields, list[str]]:
     config = decoded.fields
     if not config.get("apiVersion") or not config.get("kind"):
         raise errors.BadRequest("an applied configuration must say its apiVersion and kind")
+    respell(call, config)
     settle_type(call.served, config)
     metadata = config.setdefault("metadata", {})
     if not isinstance(metadata, dict):

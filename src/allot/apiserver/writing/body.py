@@ -38,6 +38,7 @@ class Body(msgspec.Struct):
 def read_body(call: Call, now: datetime, stored: Stored | None = None) -> Body:
     """The body of a create, or of an update of what is `stored`."""
     decoded = decode_body(call.request, find_duplicates=call.field_validation != "Ignore")
+    respell(call, decoded.fields)
     settle_type(call.served, decoded.fields)
     body = settled(call, decoded.fields, now, notes_of(decoded), stored)
     body.conditional = (body.hub.get("metadata") or {}).get("resourceVersion") not in (None, "", "0")
@@ -114,6 +115,12 @@ def _message_name(api_version: str, kind: str) -> str | None:
     return f"io.k8s.api.{group.partition('.')[0] or 'core'}.{version}.{kind}"
 
 
+def respell(call: Call, fields: Fields) -> None:
+    """Older spellings become today's, in place: of a body, and of a patch as well."""
+    if call.served.version.respell is not None:
+        call.served.version.respell(fields)
+
+
 def settle_type(served: Served, fields: Fields) -> None:
     """The body may leave out apiVersion and kind, but not say others than the path."""
     said = (fields.setdefault("apiVersion", served.api_version), fields.setdefault("kind", served.kind.kind))
@@ -140,6 +147,7 @@ def settled(
 def completed(call: Call, fields: Fields, now: datetime, stored: Stored | None) -> list[str]:
     """Check and default, in place. What the kind does not know, as notes for the client."""
     version, shape = call.served.version, call.served.version.shape()
+    kept = _kept(call.served, fields, stored) if stored is not None else {}
     problems = schema.check(fields, shape)
     if problems.malformed:
         raise errors.BadRequest(_unreadable(call.served, problems.malformed))
@@ -148,7 +156,16 @@ def completed(call: Call, fields: Fields, now: datetime, stored: Stored | None) 
     schema.apply_defaults(fields, shape)
     version.default(fields, now)
     fields.update(again)
+    fields.update(kept)
     return unknown_notes(problems)
+
+
+def _kept(served: Served, fields: Fields, stored: Stored) -> Fields:
+    """Takes out of `fields` the parts that a patch left as they are stored: they were checked then."""
+    if not served.is_hub or not served.version.defaults_by_part:
+        return {}
+    same = [name for name in ("spec", "status") if name in fields and fields[name] is stored.get(name)]
+    return {name: fields.pop(name) for name in same}
 
 
 def _said_again(served: Served, fields: Fields, stored: Stored) -> Fields:

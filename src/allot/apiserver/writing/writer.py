@@ -328,6 +328,8 @@ def _wrong_with_new(this: Attempt) -> list[field.FieldError]:
 def _wrong_with_change(this: Attempt) -> list[field.FieldError]:
     new, old, rules = cast(Fields, this.new), cast(Fields, this.old), this.kind.rules
     validate = rules.validate_status if this.subresource == "status" else rules.validate_update
+    if this.subresource in rules.parts:
+        validate = rules.parts[this.subresource].validate
     return [*check_metadata(this.kind, new, old), *validate(new, old, this.context)]
 
 
@@ -350,9 +352,12 @@ def _prepare(this: Attempt) -> None:
         _keep_all_but_status(kind, new, old)
         kind.rules.prepare_status(new, old, context)
         return
-    if kind.has_status:
-        _keep(new, old, "status")
-    kind.rules.prepare_update(new, old, context)
+    if this.subresource in kind.rules.parts:
+        kind.rules.parts[this.subresource].prepare(new, old, context)
+    else:
+        if kind.has_status:
+            _keep(new, old, "status")
+        kind.rules.prepare_update(new, old, context)
     if kind.counts_generation and _spec_changed(new, old):
         metadata_of(new)["generation"] = old["metadata"].get("generation", 0) + 1
 

@@ -81,7 +81,7 @@ _DEVICES: Mapping[str, tuple[Rule, ...]] = {
         may("update", "pods/finalizers"),
         may(f"create delete patch update {READ}", "resourceclaims", RESOURCE),
         may("patch update", "resourceclaims/status resourceclaims/binding", RESOURCE),
-        may(READ, "resourceclaimtemplates", RESOURCE),
+        may(READ, "resourceclaimtemplates resourceclasses", RESOURCE),
         may(READ, "podschedulings", RESOURCE),
         may("patch update", "pods/status"),
         may(READ, "podgroups", SCHEDULING),

@@ -89,7 +89,7 @@ _VIEWED = (
     may(READ, "cronjobs cronjobs/status jobs jobs/status", BATCH),
     may(READ, "poddisruptionbudgets poddisruptionbudgets/status", POLICY),
     may(READ, "ingresses ingresses/status networkpolicies", "networking.k8s.io"),
-    may(READ, "resourceclaims resourceclaims/status resourceclaimtemplates", RESOURCE),
+    may(READ, "podschedulings resourceclaims resourceclaims/status resourceclaimtemplates", RESOURCE),
     may(READ, "events", "events.k8s.io"),
 )
 
@@ -103,6 +103,7 @@ PARTS: Mapping[str, tuple[str, tuple[Rule, ...]]] = {
     ),
     "system:aggregate-to-edit": ("edit", _EDITED),
     "system:aggregate-to-view": ("view", _VIEWED),
+    "system:aggregated-metrics-reader": ("view", (may(READ, "nodes pods", "metrics.k8s.io"),)),
 }
 """Role -> the aggregate that gathers it, and its rules."""
 
@@ -129,7 +130,7 @@ NODE_RULES = (
     may(READ, "csidrivers", STORAGE),
     may("create delete get patch update", "csinodes", STORAGE),
     may(READ, "runtimeclasses", "node.k8s.io"),
-    may("get", "resourceclaims", RESOURCE),
+    may("get", "resourceclaims resourceclasses", RESOURCE),
     may(
         f"create delete deletecollection patch update {READ}",
         "noderesourcecapacities resourceslices",
@@ -236,7 +237,8 @@ _CLASSIC_DRIVER = (
     may(READ, "nodes pods"),
     may(READ, "resourceclasses", RESOURCE),
     may(f"patch update {READ}", "resourceclaims", RESOURCE),
-    may("patch update", "resourceclaims/status resourceclaims/binding", RESOURCE),
+    # Not resourceclaims/binding: with it a driver could allocate structured claims as well.
+    may("patch update", "resourceclaims/status resourceclaims/driver", RESOURCE),
     may("patch update", "podschedulings/status", RESOURCE),
     may(READ, "podschedulings", RESOURCE),
 )
