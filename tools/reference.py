@@ -16,7 +16,13 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 TARGET = ROOT / "docs" / "python-api.md"
-PACKAGES = ("allot.allocation", "allot.client", "allot.driver", "allot.testing")
+PACKAGES = (
+    "allot.allocation",
+    "allot.client",
+    "allot.driver",
+    "allot.driver.controller",
+    "allot.testing",
+)
 HEAD = """# The Python API
 
 What programs of users may import. Made from docstrings by `make reference`: change them, not this page.

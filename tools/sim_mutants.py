@@ -27,7 +27,11 @@ COLLECTOR = f"{CONTROLLERS}/garbagecollection"
 INFORMERS = "src/allot/informers"
 SCHEDULER = "src/allot/scheduler"
 NODE = "src/allot/node"
+AGENT = "src/allot/nodeagent"
+KIT = "src/allot/driver"
 SANE_SEEDS = 2
+PODS, PODS_BESIDE = 50, 10
+"""In a world, and in one that is about classic claims: those have pods of their own."""
 NOTHING = "no seed found anything"
 
 
@@ -38,7 +42,255 @@ class Mutant:
     old: str
     new: str
     scheduler: str = "simple"  # which one the worlds have
+    agents: bool = False  # whether they have real agents and drivers
+    classic: bool = False  # whether they have classic claims
 
+
+ON_MACHINES = (
+    Mutant(
+        "an agent prepares claims that are not reserved for the pod",
+        f"{NODE}/claims.py",
+        "    if not is_reserved:",
+        "    if False:",
+    ),
+    Mutant(
+        "an agent does not write down what it tells drivers",
+        f"{AGENT}/preparing.py",
+        """            return
+        await self._keep()
+        failures""",
+        """            return
+        failures""",
+    ),
+    Mutant(
+        "what agents and drivers write is not synced",
+        "src/allot/base/files.py",
+        "                    self._sync(temporary)\n",
+        "                    pass\n",
+    ),
+    Mutant(
+        "the names of files that agents and drivers write are not synced",
+        "src/allot/base/files.py",
+        "                self._sync(path.parent)\n",
+        "                pass\n",
+    ),
+    Mutant(
+        "the end of a pod is told before its devices are given back",
+        f"{NODE}/plan.py",
+        "        if state.devices is not None or state.is_told:\n            return Stage.ENDED\n",
+        """        if not (state.is_gone or pod.is_finished):
+            return Stage.UNLISTED
+        if state.devices is not None or state.is_told:
+            return Stage.ENDED
+""",
+    ),
+    Mutant(
+        "a node says that it has let go before it has",
+        f"{NODE}/plan.py",
+        "        case Stage.ENDED:\n            return Unprepare()",
+        "        case Stage.ENDED:\n            return Unprepare() if state.is_unlisted else Unlist()",
+    ),
+    Mutant(
+        "devices are given back while containers run",
+        f"{NODE}/plan.py",
+        "has_ended = _must_go(pod, state) and not (has_containers and state.observed.runs)",
+        "has_ended = _must_go(pod, state)",
+    ),
+    Mutant(
+        "a claim that several pods share is given back with the first of them",
+        f"{AGENT}/told.py",
+        "if entry.pods != {pod}:",
+        "if False:",
+    ),
+    Mutant(
+        "what a driver could not give back counts as given back",
+        f"{AGENT}/preparing.py",
+        "_require_none(failures, NotReady)",
+        "pass",
+    ),
+    Mutant(
+        "an agent that begins anew does not tell drivers again",
+        f"{AGENT}/machine.py",
+        "await self._preparing.prepare_again(pod.uid)",
+        "pass",
+    ),
+    Mutant(
+        "an agent that begins anew does not look what pods there were",
+        f"{AGENT}/machine.py",
+        "return [Object(content) for content in found if content is not None]",
+        "return []",
+    ),
+    Mutant(
+        "a container gets all devices of its pod",
+        f"{AGENT}/giving.py",
+        """        for asked in _asked(pod, container)
+        if asked.claim in by_name
+        for device in _devices(by_name[asked.claim], asked.request)
+    ]
+    return tuple""",
+        """        for entry in by_name.values()
+        for device in _devices(entry, "")
+    ]
+    return tuple""",
+    ),
+    Mutant(
+        "slices of a driver that is away stay",
+        f"{AGENT}/loop.py",
+        "await self._slices().delete_collection(field_selector=selector)",
+        "pass",
+    ),
+    Mutant(
+        "a driver prepares again what it has prepared",
+        f"{KIT}/plugin.py",
+        "ready = {uid: entry for uid, entry in known.items() if self._state.is_prepared(entry)}",
+        "ready = {uid: entry for uid, entry in known.items() if False}",
+    ),
+    Mutant(
+        "a driver begins before it has written down that it does",
+        f"{KIT}/plugin.py",
+        "await self._state.put(map(begun, usable))  # STATE1",
+        "pass",
+    ),
+    Mutant(
+        "a driver answers before that is on disk",
+        f"{KIT}/plugin.py",
+        "await self._state.put(entries.values())  # STATE2",
+        "pass",
+    ),
+    Mutant(
+        "what was prepared before a reboot counts as prepared",
+        f"{KIT}/state.py",
+        "return entry.boot == self.boot",
+        "return bool(entry.boot)",
+    ),
+    Mutant(
+        "a driver forgets a claim and leaves its device as it is",
+        f"{KIT}/plugin.py",
+        "                await done(self._deeds.unprepare, entry)\n",
+        "",
+    ),
+    Mutant(
+        "the CDI file of a claim that was given back stays",
+        f"{KIT}/plugin.py",
+        "                await asyncio.to_thread(self._files.remove, entry.uid)\n",
+        "",
+    ),
+)
+"""Of agents and the kit for drivers: found where there are some."""
+
+OF_CLASSIC = (
+    Mutant(
+        "a node is selected before every driver has answered",
+        f"{SCHEDULER}/negotiating.py",
+        "return tuple(one for one in wants if one.entry not in answers)",
+        "return ()",
+    ),
+    Mutant(
+        "a pod is bound where a claim of it cannot be used",
+        f"{SCHEDULER}/negotiating.py",
+        'return "" if is_reachable(claim, node) else f"{name} was allocated, and not for node {node.name}"',
+        'return ""',
+    ),
+    Mutant(
+        "a claim that a driver allocated is not reserved",
+        f"{SCHEDULER}/negotiation.py",
+        "(*reserved, *map(ReserveClaim, claims))",
+        "reserved",
+    ),
+    Mutant(
+        "drivers are asked and not waited for",
+        f"{SCHEDULER}/negotiation.py",
+        "        if asked is None:\n",
+        "        if True:\n",
+    ),
+    Mutant(
+        "beside a classic claim the structured ones are forgotten",
+        f"{SCHEDULER}/negotiation.py",
+        "writes=(*ordered, *rest, EndTalk(talk))",
+        "writes=(*ordered, EndTalk(talk))",
+    ),
+    Mutant(
+        "the node that was chosen is not written",
+        f"{SCHEDULER}/negotiation_writes.py",
+        '{"selectedNode": selected} if selected else {}',
+        "{}",
+    ),
+    Mutant(
+        "a talk that a dead scheduler left stays",
+        f"{SCHEDULER}/sweeping.py",
+        "if pod.spec.node_name or pod.view.is_finished:",
+        "if False:",
+    ),
+    Mutant(
+        "nobody listens to drivers",
+        f"{SCHEDULER}/mirror.py",
+        "    snapshot.put_talk(talk)\n",
+        "",
+    ),
+    Mutant(
+        "classes of classic claims are not seen",
+        f"{SCHEDULER}/mirror.py",
+        "    mirror.snapshot.resource_classes.put(change.object.view(classic.ResourceClass))\n",
+        "",
+    ),
+    Mutant(
+        "answers are looked for under the name of the claim",
+        f"{SCHEDULER}/plugins/classic/asking.py",
+        "Want(entries[claim.key.name], claim, found.driver_name)",
+        "Want(claim.key.name, claim, found.driver_name)",
+    ),
+    Mutant(
+        "nobody owns what is said about a pod",
+        f"{SCHEDULER}/negotiation_writes.py",
+        '"namespace": pod.key.namespace, "ownerReferences": [owner]}',
+        '"namespace": pod.key.namespace}',
+    ),
+    Mutant(
+        "the claim controller clears what drivers allocated",
+        "src/allot/api/resource/lifecycle.py",
+        "CLASSIC_DELAYED: Final = Lifecycle(None, Ending.KEEP, Ending.REQUEST)",
+        "CLASSIC_DELAYED: Final = Lifecycle(None, Ending.CLEAR, Ending.REQUEST)",
+    ),
+    Mutant(
+        "the scheduler allocates classic claims as if they were structured",
+        "src/allot/scheduler/plugins/claims/resolving.py",
+        "(classic if claim.is_classic else pending).append(claim)",
+        "pending.append(claim)",
+    ),
+)
+"""Of classic claims, with drivers that are not to be relied on: found where there are some."""
+
+OF_CLASSIC_ON_MACHINES = (
+    Mutant(
+        "a resource plugin is not told the handle",
+        f"{AGENT}/classic.py",
+        'handle = self._told.part(driver, claim.uid).handle or ""',
+        'handle = ""',
+    ),
+    Mutant(
+        "what a resource plugin answers does not come to containers",
+        f"{AGENT}/classic.py",
+        "if answer.cdi_devices else []",
+        "if False else []",
+    ),
+    Mutant(
+        "a resource plugin prepares before it has written down that it does",
+        f"{KIT}/handed.py",
+        "        await self._state.put([replace(begun(whole), handle=claim.handle)])  # STATE1\n",
+        "",
+    ),
+    Mutant(
+        "what a resource plugin could not give back counts as given back",
+        f"{AGENT}/classic.py",
+        """        except CallFailed as failed:
+            return [_failed(driver, claim, failed)]
+        self._told.unprepared""",
+        """        except CallFailed as failed:
+            pass
+        self._told.unprepared""",
+    ),
+)
+"""Of classic claims on machines with agents."""
 
 MUTANTS = (
     Mutant(
@@ -50,8 +302,8 @@ MUTANTS = (
     Mutant(
         "a node starts what the cache says, and asks nobody",
         f"{NODE}/claims.py",
-        "if not any(one.uid == pod.metadata.uid for one in view.status.reserved_for):",
-        "if False:",
+        "    if not is_reserved:",
+        "    if False:",
     ),
     Mutant(
         "a node never takes a claim off its list",
@@ -377,7 +629,12 @@ MUTANTS = (
         "pass",
         "real",
     ),
+    *(replace(mutant, scheduler="real", agents=True) for mutant in ON_MACHINES),
+    *(replace(mutant, scheduler="real", classic=True) for mutant in OF_CLASSIC),
+    *(replace(mutant, scheduler="real", agents=True, classic=True) for mutant in OF_CLASSIC_ON_MACHINES),
 )
+
+HEALTHY = Mutant("", "", "", "", scheduler="real", agents=True, classic=True)
 
 
 def main() -> int:
@@ -398,7 +655,7 @@ def main() -> int:
     ):
         original = Path(folder)
         shutil.copytree(ROOT / "src", original / "src", ignore=shutil.ignore_patterns("__pycache__"))
-        if (healthy := run(original, SANE_SEEDS, "real")).said != NOTHING:
+        if (healthy := run(original, SANE_SEEDS, HEALTHY)).said != NOTHING:
             print(f"the tree fails without a mutant: {healthy.said}")
             return 1
         for one in pool.map(lambda mutant: hunt(original, mutant, options.seeds), wanted):
@@ -428,13 +685,25 @@ def hunt(original: Path, mutant: Mutant, seeds: int) -> Found:
         if mutant.old not in text:
             return Found(mutant.name, None, "its text is no longer in the file")
         path.write_text(text.replace(mutant.old, mutant.new))
-        return replace(run(Path(folder), seeds, mutant.scheduler), mutant=mutant.name)
+        return replace(run(Path(folder), seeds, mutant), mutant=mutant.name)
 
 
-def run(folder: Path, seeds: int, scheduler: str) -> Found:
+def run(folder: Path, seeds: int, mutant: Mutant) -> Found:
     result = folder / "result.json"
     command = [sys.executable, "-B", "-m", "allot.cli", "sim", "--seeds", f"1-{seeds}"]
-    command += ["--until-broken", "--scheduler", scheduler, "--json", str(result)]
+    command += [
+        "--until-broken",
+        "--scheduler",
+        mutant.scheduler,
+        "--agents",
+        str(int(mutant.agents)),
+        "--classic",
+        str(int(mutant.classic)),
+        "--pods",
+        str(PODS_BESIDE if mutant.classic and not mutant.agents else PODS),
+        "--json",
+        str(result),
+    ]
     environment = {**os.environ, "PYTHONPATH": str(folder / "src")}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if not result.exists():

@@ -156,6 +156,27 @@ def test_a_node_that_comes_back_does_not_run_a_pod_that_was_given_up_on_meanwhil
     assert run(story()) == []
 
 
+def test_a_node_that_comes_back_takes_over_the_list_of_the_one_before():
+    """It said what it had prepared on a list of the Node that was gone. When that was collected, nothing
+    showed for a moment that its devices were in use (N6)."""
+
+    async def story():
+        async with cluster() as there:
+            await there.start_pod("pod", "gpu-0")
+            await asyncio.sleep(LONG_S)
+            before = await there.people.prepared.get(NODE)
+            await there.nodes.lose(NODE)
+            await there.nodes.join(NODE)
+            await there.start_pod("other", "gpu-1")
+            await asyncio.sleep(LONG_S)
+            node, listed = await there.people.nodes.get(NODE), await there.people.prepared.get(NODE)
+            assert listed.uid == before.uid, "nobody has collected it yet"
+            return node.uid, [one["uid"] for one in listed.fields["metadata"]["ownerReferences"]]
+
+    uid, owners = run(story())
+    assert owners == [uid]
+
+
 def test_a_pod_that_is_gone_before_its_node_looks_is_no_failure(caplog):
     async def story():
         async with cluster() as there:
@@ -182,4 +203,4 @@ def test_a_node_that_fails_is_found_out(caplog, words):
 
     run(story())
     wrong = [record for record in caplog.records if record.levelname == "ERROR"]
-    assert {record.name for record in wrong if "made up" in record.getMessage()} == {"allot.sim.nodes"}
+    assert {record.name for record in wrong if "made up" in record.getMessage()} == {"allot.sim.ways"}

@@ -25,6 +25,15 @@ def test_every_promise_holds_with_the_real_scheduler():
     assert report.pods >= PODS
 
 
+def test_every_promise_holds_with_classic_claims():
+    """With drivers that are not to be relied on, and a scheduler that remembers nothing."""
+    report = run_one(3, Scope(pods=10, real_scheduler=True, agents=0.0, classic=1.0))
+    assert report.good, report.wrong
+    talks = [one for one in report.history if one.resource == "podschedulings"]
+    assert any((one.fields.get("status") or {}).get("resourceClaims") for one in talks)
+    assert any((one.fields.get("spec") or {}).get("selectedNode") for one in talks)
+
+
 def test_so_many_steps_are_played_as_were_asked_for():
     report = run_one(4, SHORT, Cut(steps=12))
     assert report.good, report.wrong

@@ -5,6 +5,8 @@
     script      what people do and what befalls components, decided beforehand
     people, nodes, scheduling   who lives in the world, in a page each; things: what they write;
                 schedulers: or the real one
+    agents      machines with the real agent and drivers; machines: each of them, its disk (disk),
+                its containers (containers); ways: a node's way to the server
     component   something that can be killed at any moment and comes back
     faults      what goes wrong between a component and its server; trouble: and with itself
     unsteady    a store behind which requests meet in the middle
@@ -16,15 +18,17 @@
 Never imported by what it simulates.
 """
 
-from .running import FAULTS, Outcome, Total, run_many, run_one
+from .running import FAULTS, Outcome, Total, faults_of, run_many, run_one
 from .shrinking import Story, shrink
-from .step import HOUR_S, PODS, Scope
+from .step import HOUR_S, PODS, SHARE_WITH_AGENTS, SHARE_WITH_CLASSIC, Scope
 from .world import Cut, Report, World, simulate
 
 __all__ = [
     "FAULTS",
     "HOUR_S",
     "PODS",
+    "SHARE_WITH_AGENTS",
+    "SHARE_WITH_CLASSIC",
     "Cut",
     "Outcome",
     "Report",
@@ -32,6 +36,7 @@ __all__ = [
     "Story",
     "Total",
     "World",
+    "faults_of",
     "run_many",
     "run_one",
     "shrink",

@@ -3,7 +3,7 @@
 A kill fences the component's transports before anything else, so that what runs while its
 tasks unwind reaches nobody: a dead process writes nothing. Whom `doom` is said of dies a
 few steps of the event loop after one of its next requests: between any two awaits, while
-it works.
+it works. One that uses a machine's disk and sockets may die at any step of those as well.
 """
 
 import asyncio
@@ -39,22 +39,52 @@ class Component:
         self._task: asyncio.Task[None] | None = None
         self._killed = False
         self._doom: tuple[int, asyncio.Future[None]] | None = None
+        self._ends: list[Callable[[], None]] = []
+        self._held: set[str] = set()
+
+    @property
+    def runs(self) -> bool:
+        return self._task is not None
 
     def start(self) -> None:
+        """Unless it runs already, or something keeps it from running."""
+        if self.runs or self._held:
+            return
         self.starts += 1
         self._killed = False
-        self._transports = []
+        self._transports, self._ends = [], []
         context = contextvars.copy_context()
         context.run(OWNER.set, self.name)
         self._task = _loop().create_task(self._run(), name=f"{self.name} #{self.starts}", context=context)
 
+    def at_kill(self, end: Callable[[], None]) -> None:
+        """Called when this life of the component ends: what it uses beside the server."""
+        self._ends.append(end)
+
+    def unplug(self, why: str) -> None:
+        """At once, and it does not start again before that is over: its machine is off, say. Whoever does
+        this kills it then."""
+        self._held.add(why)
+        self._fence()
+
+    def release(self, why: str) -> None:
+        self._held.discard(why)
+        self.start()
+
     async def kill(self) -> None:
         """As kill -9 does it: nothing more is said, and everything in memory is gone."""
+        self._fence()
+        self.thaw()
+        await self.stop()
+
+    def _fence(self) -> None:
         self._killed = True
         for transport in self._transports:
             transport.fence()
-        self.thaw()
-        await self.stop()
+        for end in self._ends:
+            end()
+        if self._ends:
+            _loop().cancel_all(self.name)
 
     async def kill_at_work(self, requests: int, steps: int, within_s: float) -> None:
         """Kill it `steps` steps after its next-but-so-many request, or when the time is up."""
@@ -98,10 +128,18 @@ class Component:
         self._transports.append(transport)
         return transport
 
-    def _requested(self) -> None:
+    def touched(self) -> None:
+        """It is about to take a step at its machine: one that is doomed dies before that."""
+        if self._requested():
+            self._fence()
+
+    def _requested(self) -> bool:
+        """Whether this is the request after which it dies."""
         self.requests += 1
-        if self._doom is not None and self.requests >= self._doom[0] and not self._doom[1].done():
-            self._doom[1].set_result(None)
+        if self._doom is None or self.requests < self._doom[0] or self._doom[1].done():
+            return False
+        self._doom[1].set_result(None)
+        return True
 
 
 def _loop() -> VirtualLoop:

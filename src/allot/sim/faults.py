@@ -138,7 +138,7 @@ class Fenced(asyncio.CancelledError):
 class FaultyTransport:
     """A component's way to the server."""
 
-    def __init__(self, component: str, inner: Way, faults: Faults, sent: Callable[[], None]) -> None:
+    def __init__(self, component: str, inner: Way, faults: Faults, sent: Callable[[], object]) -> None:
         self._component = component
         self._inner = inner
         self._faults = faults

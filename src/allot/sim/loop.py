@@ -54,8 +54,9 @@ class NothingToDo(Exception):
 class NumberedTask(asyncio.Task[Any]):
     """A task that hashes to its number, so that sets of tasks have an order (VTIME2)."""
 
-    def __init__(self, coroutine: Any, *, number: int, **more: Any) -> None:
+    def __init__(self, coroutine: Any, *, number: int, owner: str, **more: Any) -> None:
         self._number = number  # before anything puts the task into a set
+        self.owner = owner
         super().__init__(coroutine, **more)
 
     def __hash__(self) -> int:
@@ -143,6 +144,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         if not self._held and "call_soon" in self.__dict__:
             del self.call_soon
 
+    def cancel_all(self, owner: str) -> None:
+        """Whatever a component left running, also what nobody waits for."""
+        tasks = [task for task in asyncio.all_tasks(self) if isinstance(task, NumberedTask)]
+        for task in sorted((one for one in tasks if one.owner == owner), key=hash):
+            task.cancel()
+
     def _call_soon_unless_frozen(
         self, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.Handle:
@@ -161,7 +168,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         **more: Any,
     ) -> asyncio.Future[Any]:
         self._tasks_made += 1
-        return NumberedTask(coroutine, number=self._tasks_made, loop=loop, **more)
+        context = more.get("context")
+        owner = context.get(OWNER, "") if context is not None else OWNER.get()
+        return NumberedTask(coroutine, number=self._tasks_made, owner=owner, loop=loop, **more)
 
 
 class VirtualClock:

@@ -7,7 +7,9 @@ drivers publish anew, devices fall ill, components die at work, hear nothing, or
 import random
 from collections.abc import Iterator
 
+from .naming import agent_of
 from .step import Scope, Step
+from .things import DRIVER, SHARING
 
 
 def nodes(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
@@ -80,6 +82,22 @@ def health(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
             yield Step(at, line, "lift taint", {"name": name})
     late = {"name": "unhealthy-late", "what": "device", "lot": rng.randrange(1000), "effect": "NoExecute"}
     yield Step(rng.uniform(scope.seconds * 0.9, scope.seconds * 0.95), line, "taint", late)
+
+
+def machines(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
+    """The power of a machine with an agent goes, and a driver is away, for a moment or for long."""
+    node = line.removeprefix("machine ")
+    for _ in range(rng.randint(1, 3)):
+        at = rng.uniform(scope.seconds * 0.05, scope.seconds * 0.9)
+        yield Step(at, line, "reboot", {"node": node, "down_s": round(rng.uniform(5, 90), 1)})
+    for _ in range(rng.randint(1, 3)):
+        at = rng.uniform(0, scope.seconds * 0.7)
+        away_s = rng.choice((rng.uniform(5, 60), rng.uniform(60, scope.seconds * 0.2)))
+        of = {"node": node, "driver": rng.choice((DRIVER, SHARING)), "seconds": round(away_s, 1)}
+        yield Step(at, line, "driver away", of)
+    if rng.random() < 0.5:
+        of = {"component": agent_of(node), "seconds": round(rng.uniform(-300, 300), 1)}
+        yield Step(rng.uniform(0, scope.seconds * 0.9), line, "skew", of)
 
 
 def trouble(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:

@@ -8,36 +8,28 @@ cannot do for them is somebody's bug.
 
 import asyncio
 import contextlib
-import logging
 import random
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from allot.api import Object, Request, Response, Transport, User, age, core, errors
+from allot.api import Object, Transport, User, age, core, errors
 from allot.apiserver import identities
 from allot.base import Clock, Metrics
 from allot.client import Client
 from allot.hollow import HollowMachine, Wishes
 from allot.informers import Informers, Pace, Telemetry
-from allot.node import FOLLOWED, Heard, Hosts, LeaseLoop, PodLoop, Renewing, lead
+from allot.node import FOLLOWED, Heard, Hosts, LeaseLoop, PodLoop, lead
 
 from . import things
+from .agents import RENEWING, Agents
 from .lots import Lots
 from .recording import Recorder
+from .step import NODES, name_of
 from .things import Fields, Things
+from .ways import NodeWay, tell_of_failure
 
-log = logging.getLogger(__name__)
-
-NODES = 5
 DEVICES_PER_NODE = 4
-RENEWING = Renewing(every_s=240.0, duration_s=480)
-"""A node that says so may be silent for ten minutes before it is given up on."""
 _PACE = Pace(first_s=0.2, longest_s=5.0, absent_s=60.0, watch_s=3600)
-_ABOUT_ITSELF = ("/leases/", "/nodes/")
-
-
-def name_of(number: int) -> str:
-    return f"node-{number % NODES}"
 
 
 class Nodes:
@@ -49,9 +41,14 @@ class Nodes:
         clock: Clock,
         *,
         shares: bool = False,
+        agents: Agents | None = None,
     ) -> None:
-        """With `shares` nodes have devices in parts as well, for a scheduler that knows how to."""
+        """With `shares` nodes have devices in parts as well, for a scheduler that knows how to.
+
+        `agents` are nodes that are more than a script.
+        """
         self._shares = shares
+        self._agents = agents if agents is not None else Agents()
         self._connect = connect
         self._things = Things(Client(connect(identities.ADMIN)))
         self._record = record
@@ -76,6 +73,9 @@ class Nodes:
 
     async def join(self, node: str) -> None:
         """A node comes, or comes back with nothing running."""
+        if node in self._agents:
+            self._agents.join(node)
+            return
         if node in self._up:
             return
         self._up.add(node)
@@ -88,6 +88,9 @@ class Nodes:
 
     async def lose(self, node: str) -> None:
         """The machine is gone, and so is its Node. What ran there runs no more."""
+        if node in self._agents:
+            await self._agents.lose(node, self._things.nodes)
+            return
         if node not in self._up:
             return
         self._up.discard(node)
@@ -104,6 +107,9 @@ class Nodes:
 
     async def publish(self, node: str, devices: int, generation: int = 0, pause_s: float = 0.0) -> None:
         """As a driver does: the new slices first, in parts perhaps, then the old ones go."""
+        if node in self._agents:
+            self._agents.publish(node, devices, generation if pause_s else 0)
+            return
         old = self.slices(node)
         least = max((one.fields["spec"]["pool"]["generation"] for one in old), default=0) + 1
         number = max(generation, least)
@@ -115,14 +121,24 @@ class Nodes:
             await _insist(self._things.resourceslices.delete(one.name))
 
     def is_up(self, node: str) -> bool:
-        return node in self._up
+        return node in self._up or node in self._agents
 
     def silence(self, node: str) -> None:
         """It runs, and nobody hears of it."""
         self._silent.add(node)
+        self._agents.silence(node, True)
 
     def hear(self, node: str) -> None:
         self._silent.discard(node)
+        self._agents.silence(node, False)
+
+    async def reboot(self, node: str, down_s: float) -> None:
+        if node in self._agents:
+            await self._agents.reboot(node, down_s)
+
+    async def take_driver_away(self, node: str, driver: str, seconds: float) -> None:
+        if node in self._agents:
+            await self._agents.take_away(node, driver, seconds)
 
     async def stop(self) -> None:
         if self._task is not None:
@@ -147,7 +163,7 @@ class Nodes:
     def _client(self, node: str) -> Client:
         if node not in self._clients:
             way = self._connect(identities.node(node))
-            self._clients[node] = Client(_Way(way, lambda: node in self._silent))
+            self._clients[node] = Client(NodeWay(way, lambda: node in self._silent))
         return self._clients[node]
 
     def _script(self, pod: core.Pod) -> Wishes:
@@ -156,29 +172,6 @@ class Nodes:
         lot = self._lots.draw(f"life of {metadata.namespace}/{metadata.name} {metadata.creation_timestamp}")
         lasts_s = None if pod.spec.restart_policy == "Always" else 5 + 600 * lot[1] ** 2
         return Wishes(1 + 9 * lot[0], lasts_s, 20 * lot[2], int(lot[3] < 0.15))
-
-
-class _Way:
-    """A node's way to the server; while it is silent, its word about itself reaches nobody."""
-
-    def __init__(self, inner: Transport, is_silent: Callable[[], bool]) -> None:
-        self._inner = inner
-        self._is_silent = is_silent
-
-    async def send(self, request: Request) -> Response:
-        if self._is_silent() and any(part in request.path for part in _ABOUT_ITSELF):
-            raise errors.Unavailable("nobody hears of this node")
-        try:
-            response = await self._inner.send(request)
-        except errors.Internal as failure:
-            _failed(f"{request.method} {request.path}", failure)
-            raise
-        if response.status == errors.Internal.code:
-            _failed(f"{request.method} {request.path}", response.body)
-        return response
-
-    async def close(self) -> None:
-        await self._inner.close()
 
 
 def _ready(clock: Clock) -> Fields:
@@ -201,9 +194,4 @@ async def _insist(done: Awaitable[Any]) -> None:
 
 def _tell_of_failure(task: "asyncio.Task[None]") -> None:
     if not task.cancelled() and (failure := task.exception()) is not None:
-        _failed(task.get_name(), failure)
-
-
-def _failed(what: str, failure: object) -> None:
-    """What a node did not finish would look like a promise that somebody else has broken."""
-    log.error("the nodes' part in %s failed: %r", what, failure)
+        tell_of_failure(task.get_name(), failure)

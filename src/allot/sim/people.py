@@ -13,12 +13,13 @@ from allot.api import Object, errors
 from allot.client import Client, Propagation
 from allot.informers import owner_uids
 
-from . import things
-from .nodes import Nodes, name_of
+from . import classic_things, things
+from .classic_things import ClassicThings
+from .nodes import Nodes
 from .recording import Recorder, Seen
 from .scheduling import allocation, give, results
 from .script import DEFAULT, HARDS, QUOTAS
-from .step import Step
+from .step import Step, name_of
 from .things import Fields, Things
 
 _ENTRY = "resource.kubernetes.io/pod-claim-name"
@@ -41,6 +42,7 @@ class People:
         """A client for each server there is."""
         self._ways = [Things(client) for client in clients]
         self._things = self._ways[0]
+        self._classic = ClassicThings(clients[0])
         self._record = record
         self._nodes = nodes
         self.misused: Counter[str] = Counter()  # claims for extended resources, by how and when
@@ -74,6 +76,12 @@ class People:
             "clear out": self._clear_out,
             "reserve for an outsider": self._reserve_for_an_outsider,
             "misuse claim": self._misuse_claim,
+            "create classic claim": self._create_classic_claim,
+            "delete classic claim": self._delete_claim,
+            "create resource class": self._create_resource_class,
+            "delete resource class": self._delete_resource_class,
+            "delete podscheduling": self._delete_podscheduling,
+            "leave podscheduling": self._leave_podscheduling,
             "lose node": self._lose_node,
             "return node": self._return_node,
             "silence node": self._silence_node,
@@ -94,6 +102,14 @@ class People:
             await self._things.resourceclaimtemplates.create(template, DEFAULT)
         await self._create_claim(name=things.SHARED)
 
+    async def furnish_classic(self) -> None:
+        for name in classic_things.CLASSES:
+            await self._create_resource_class(name)
+        for name in classic_things.TEMPLATES:
+            await self._classic.resourceclaimtemplates.create(classic_things.template(name), DEFAULT)
+        for name in classic_things.CLAIMS:
+            await self._create_classic_claim(name)
+
     async def do(self, step: Step) -> None:
         try:
             await self.deeds[step.deed](**step.of)
@@ -111,8 +127,11 @@ class People:
         scheduler: str = "",
         extended: int = 0,
         priority: str = "",
+        helper: bool = False,
     ) -> None:
         wanted = things.pod(name, claims, extended=extended)
+        if helper:
+            wanted["spec"]["containers"].append(things.helper())
         if priority:
             wanted["spec"]["priorityClassName"] = priority
         if node is not None:
@@ -285,6 +304,27 @@ class People:
             return None
         finally:
             stop()
+
+    async def _create_classic_claim(self, name: str) -> None:
+        await self._classic.resourceclaims.create(classic_things.claim(name), DEFAULT)
+
+    async def _create_resource_class(self, name: str) -> None:
+        await self._classic.resourceclasses.create(classic_things.resource_class(name))
+
+    async def _delete_resource_class(self, name: str) -> None:
+        await self._classic.resourceclasses.delete(name)
+
+    async def _delete_podscheduling(self, lot: int) -> None:
+        found = self._record.all("podschedulings")
+        if found:
+            one = found[lot % len(found)]
+            await self._classic.podschedulings.delete(one.name, one.namespace)
+
+    async def _leave_podscheduling(self, lot: int) -> None:
+        pods = [one for one in self._record.all("pods", DEFAULT) if classic_things.is_left_by_ours(one)]
+        if pods:
+            body = classic_things.left_behind(pods[lot % len(pods)])
+            await self._classic.podschedulings.create(body, DEFAULT)
 
     async def _create_template(self, edition: int) -> None:
         await self._things.resourceclaimtemplates.create(things.template(edition), DEFAULT)

@@ -6,6 +6,10 @@ reads them one by one and sees every state that any watcher could have seen.
 
 Those who live in the world and are not under test (people, kubelets) look at the same
 record to see how things stand, and may ask to be told.
+
+What happens on machines, which no API tells, is noted beside it (`Machines`): containers that begin and
+end, devices that drivers make ready and give back, power that goes. Each note bears the revision at
+which it happened, so that a checker sees what the API said at that moment.
 """
 
 import asyncio
@@ -13,6 +17,8 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+import msgspec
 
 from allot.api import Object
 from allot.client import Client, EventType, Resource
@@ -52,6 +58,8 @@ FOLLOWED = (
     Followed("resource.k8s.io", "v1", "devicetaintrules", namespaced=False),
     Followed("resource.k8s.io", "v1", "resourceclaimtemplates"),
     Followed("resource.k8s.io", "v1", "resourceclaims"),
+    Followed("resource.k8s.io", "v1alpha1", "resourceclasses", namespaced=False),
+    Followed("resource.k8s.io", "v1alpha1", "podschedulings"),
     Followed("apps", "v1", "deployments"),
     Followed("apps", "v1", "replicasets"),
     Followed("apps", "v1", "daemonsets"),
@@ -62,7 +70,24 @@ FOLLOWED = (
     Followed("node.allot.dev", "v1alpha1", "preparedclaims", namespaced=False),
 )
 
+MACHINES = "machines"
+_RANKS = {"resourceclaims": 0, MACHINES: 2}
+
 Hear = Callable[[Seen], None]
+
+
+class Machines:
+    """What happens on machines, in order."""
+
+    def __init__(self, revision: Callable[[], int]) -> None:
+        self._revision = revision
+        self.seen: list[Seen] = []
+
+    def note(self, node: str, what: str, **of: object) -> None:
+        fields = {"metadata": {"name": node}, **of}
+        note = Object(msgspec.json.encode(fields), fields=fields)
+        now_s = asyncio.get_running_loop().time()
+        self.seen.append(Seen(self._revision(), MACHINES, what, note, now_s))
 
 
 class Recorder:
@@ -81,14 +106,14 @@ class Recorder:
             name = f"record {followed.plural}"
             self._tasks.append(asyncio.create_task(self._follow(followed.plural, resource), name=name))
 
-    async def stop(self) -> Sequence[Seen]:
-        """The history so far, in order. Of what happened at one revision, claims come first: whatever
-        else changes with a claim presumes it."""
+    async def stop(self, beside: Sequence[Seen] = ()) -> Sequence[Seen]:
+        """The history so far, in order, with what was noted beside it. Of what happened at one revision,
+        claims come first: whatever else changes with a claim presumes it."""
         for task in self._tasks:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task  # one that failed has missed something: better no answer than half of it
-        return sorted(self._seen, key=lambda seen: (seen.revision, seen.resource != "resourceclaims"))
+        return sorted((*self._seen, *beside), key=lambda seen: (seen.revision, _RANKS.get(seen.resource, 1)))
 
     # -- how things stand -----------------------------------------------------------------------
 

@@ -11,13 +11,24 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .faults import RATES
+from .lots import Lots
+from .machines import CALL_RATES, DEVICE_RATES
 from .people import MISUSED
 from .step import Scope
-from .trouble import KINDS
+from .trouble import KINDS, OF_MACHINES
 from .world import Cut, Report, simulate
 
 FAULTS = (*RATES, *KINDS)
-"""Everything that can go wrong, each of which must strike in a run that counts."""
+"""Everything that can go wrong in any world, each of which must strike in a run that counts."""
+MACHINE_FAULTS = (*CALL_RATES, *DEVICE_RATES, *OF_MACHINES)
+"""And what can go wrong where there are agents."""
+
+
+def faults_of(scope: Scope, seed: int | None = None) -> tuple[str, ...]:
+    """What must strike in a run of many worlds, or in that of one seed: a single machine makes few calls."""
+    if seed is not None:
+        return (*FAULTS, *OF_MACHINES) if scope.agent_nodes(Lots(seed)) else FAULTS
+    return (*FAULTS, *MACHINE_FAULTS) if scope.real_scheduler and scope.agents > 0 else FAULTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +48,7 @@ class Outcome:
 class Total:
     """What many seeds came to."""
 
+    expected: tuple[str, ...] = FAULTS  # to strike
     seeds: int = 0
     broken: dict[int, tuple[str, ...]] = field(default_factory=dict)
     struck: Counter[str] = field(default_factory=Counter)
@@ -56,7 +68,7 @@ class Total:
     @property
     def never(self) -> list[str]:
         """Faults that did not strike once: what they would have shown is not known."""
-        return [name for name in FAULTS if not self.struck[name]]
+        return [name for name in self.expected if not self.struck[name]]
 
     @property
     def good(self) -> bool:
@@ -66,7 +78,7 @@ class Total:
         return {
             "seeds": self.seeds,
             "broken": {str(seed): list(wrong) for seed, wrong in sorted(self.broken.items())},
-            "faults": {name: self.struck[name] for name in FAULTS},
+            "faults": {name: self.struck[name] for name in self.expected},
             "misused": {
                 name.removeprefix(MISUSED): count
                 for name, count in sorted(self.struck.items())
@@ -103,7 +115,7 @@ def run_many(
 
     They are added to `total`, if there is one: whoever interrupts this has there what was done.
     """
-    total = total if total is not None else Total()
+    total = total if total is not None else Total(faults_of(scope))
     for outcome in _outcomes(seeds, scope, jobs):
         total.add(outcome)
         progress(outcome)

@@ -15,9 +15,10 @@ from allot.informers import Election, Informers, Pace, Telemetry
 from allot.scheduler import Dependencies, Settings, run
 
 from .component import Connect, Main
+from .forgetful import schedule as schedule_forgetfully
 from .scheduling import schedule
 from .script import OTHER_SCHEDULER
-from .step import Scope
+from .step import FORGETFUL, Scope
 
 Luck = Callable[[str], random.Random]
 """A generator for a component's next life."""
@@ -26,9 +27,17 @@ Lease = Callable[[str, str], LeaseSettings]
 
 
 def schedulers(
-    scope: Scope, luck: Luck, clocks: Mapping[str, Clock], lease: Lease, pace: Pace, *, mixed: bool
+    scope: Scope,
+    luck: Luck,
+    clocks: Mapping[str, Clock],
+    lease: Lease,
+    pace: Pace,
+    *,
+    mixed: bool,
+    classic: bool = False,
 ) -> dict[str, Main]:
-    """With `mixed`, the one that stands alone is of a version that knows no transactions."""
+    """With `mixed`, the one that stands alone is of a version that knows no transactions. With `classic`
+    there is one more, which remembers nothing."""
 
     def stand_in(name: str) -> Main:
         return lambda connect: schedule(connect, luck(name), pace)
@@ -53,7 +62,9 @@ def schedulers(
     if not scope.real_scheduler:
         return {"scheduler": stand_in("scheduler")}
     other = Settings(names=(OTHER_SCHEDULER,))
+    forgetful = {FORGETFUL: lambda connect: schedule_forgetfully(connect, luck(FORGETFUL), pace)}
     return {
+        **(forgetful if classic else {}),
         "scheduler a": real("scheduler a", Settings(), "kube-scheduler"),
         "scheduler b": real("scheduler b", Settings(), "kube-scheduler"),
         "scheduler c": real("scheduler c", other, "", is_old=mixed),

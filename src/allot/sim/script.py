@@ -9,18 +9,21 @@ name, so that a line or a step can be left out and the others stay as they were.
 """
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from . import mishaps
+from . import classic_script, mishaps
+from .classic_things import DRIVERS
 from .lots import Lots
-from .step import PODS, Scope, Step
+from .naming import components_of, driver_of
+from .step import CLASSIC_DRIVERS, FORGETFUL, PODS, Scope, Step
 from .things import CLASS, EXTENDED, PAIR, PART, PORT, SHARED, URGENT
 
 DEFAULT = "default"
 QUOTAS = "counted"
 """The namespace in which a quota holds."""
 OTHER_SCHEDULER = "other-scheduler"
+CLASSIC_PODS = 12
 HARDS = (
     {"pods": 4, "count/resourceclaims.resource.k8s.io": 3, f"requests.{EXTENDED}": 4},
     {"pods": 3, f"{CLASS}.deviceclass.resource.k8s.io/devices": 3},
@@ -31,7 +34,9 @@ HARDS = (
 def write(lots: Lots, scope: Scope) -> list[Step]:
     """The whole script of a seed."""
     steps: list[Step] = []
-    for line, draw in _lines(scope):
+    lines = [*_lines(scope, scope.agent_nodes(lots))]
+    lines += _classic_lines(scope.agent_nodes(lots)) if scope.has_classic(lots) else ()
+    for line, draw in lines:
         steps += draw(lots.generator(f"line {line}"), line, scope)
     return sorted(steps, key=lambda step: (step.at_s, step.line))
 
@@ -39,7 +44,7 @@ def write(lots: Lots, scope: Scope) -> list[Step]:
 Draw = Callable[[random.Random, str, Scope], Iterator[Step]]
 
 
-def _lines(scope: Scope) -> Iterator[tuple[str, Draw]]:
+def _lines(scope: Scope, agents: Sequence[str]) -> Iterator[tuple[str, Draw]]:
     size = scope.pods / PODS
     bare = round(22 * size)
     for number in range(bare):
@@ -65,11 +70,25 @@ def _lines(scope: Scope) -> Iterator[tuple[str, Draw]]:
         yield "health", mishaps.health
         yield "urgent", _urgent
         yield "misuse", _misuse
-    for component in scope.components:
+    for node in agents:
+        yield f"machine {node}", mishaps.machines
+    for component in (*scope.components, *components_of(*agents)):
         yield f"trouble {component}", mishaps.trouble
     yield "clock", mishaps.clock
     yield "rivals", mishaps.rivals
     yield "news", mishaps.news
+
+
+def _classic_lines(agents: Sequence[str]) -> Iterator[tuple[str, Draw]]:
+    for number in range(CLASSIC_PODS):
+        yield f"classic-{number}", classic_script.pods
+    yield "twin", classic_script.twins
+    yield "classic claims", classic_script.claims
+    yield "talks", classic_script.talks
+    yield "vanishing", classic_script.vanishing
+    plugins = [driver_of(driver, node) for node in agents for driver in DRIVERS]
+    for component in (*CLASSIC_DRIVERS, FORGETFUL, *plugins):
+        yield f"trouble {component}", mishaps.trouble
 
 
 # -- one line each ------------------------------------------------------------------------------
@@ -84,6 +103,8 @@ def _pod(rng: random.Random, line: str, scope: Scope) -> Iterator[Step]:
         if scope.real_scheduler and rng.random() < 0.5:
             claims = (rng.choice((PAIR, PART, PORT)),)
         of: dict[str, Any] = {"name": line, "claims": claims}
+        if scope.real_scheduler and rng.random() < 0.3:
+            of["helper"] = True
         if rng.random() < 0.15:
             of["node"] = rng.randrange(100)  # it comes to its node without the scheduler
         elif rng.random() < 0.3 and scope.real_scheduler:

@@ -20,11 +20,13 @@ from . import script
 from .faults import RATES
 from .journal import Entry
 from .lots import Lots
+from .machines import CALL_RATES, DEVICE_RATES
 from .step import Scope, Step
-from .trouble import KINDS
+from .trouble import KINDS, OF_MACHINES
 from .world import Cut, Report
 
 TRIALS_MAX = 150
+_SINGLE = (*RATES, *CALL_RATES, *DEVICE_RATES)
 _PROMISE = re.compile(r"[A-Z]{1,6}\d{1,2}")
 T = TypeVar("T")
 Simulate = Callable[[Cut], Report]
@@ -65,7 +67,7 @@ class _Shrinking:
 
     def story(self) -> Story:
         self._fewer_steps()
-        self._without_faults([*RATES, *KINDS])
+        self._without_faults([*_SINGLE, *KINDS, *OF_MACHINES])
         self._without_steps(_by_line(self._kept_steps(), self._script))
         self._without_steps([(place,) for place in self._kept_steps()])
         self._without_faults(_occurrences(self._report.journal))
@@ -138,4 +140,4 @@ def _by_line(places: Sequence[int], steps: Sequence[Step]) -> list[tuple[int, ..
 
 
 def _occurrences(entries: Sequence[Entry]) -> list[str]:
-    return [f"{entry.fault} {entry.actor} {entry.text}" for entry in entries if entry.fault in RATES]
+    return [f"{entry.fault} {entry.actor} {entry.text}" for entry in entries if entry.fault in _SINGLE]

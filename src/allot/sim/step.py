@@ -4,8 +4,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .lots import Lots
+
 HOUR_S = 3600.0
 PODS = 50
+NODES = 5
+SHARE_WITH_AGENTS = 0.5
+SHARE_WITH_CLASSIC = 0.5
+CLASSIC_DRIVERS = ("classic driver a", "classic driver b")
+FORGETFUL = "scheduler d"
+
+
+def name_of(number: int) -> str:
+    return f"node-{number % NODES}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +40,24 @@ class Scope:
     node_churn: bool = True
     real_scheduler: bool = False
     """Ours, in two copies and one more for some pods, with drivers that publish anew; else a stand-in."""
+
+    agents: float = SHARE_WITH_AGENTS
+    """With the real scheduler, in so large a part of the worlds one or two nodes have real agents and
+    drivers."""
+
+    def agent_nodes(self, lots: Lots) -> tuple[str, ...]:
+        """Which nodes of a seed's world have one."""
+        lot = lots.draw("agents")
+        if not self.real_scheduler or lot[0] >= self.agents:
+            return ()
+        return tuple(name_of(NODES - 1 - number) for number in range(1 if lot[1] < 0.5 else 2))
+
+    classic: float = SHARE_WITH_CLASSIC
+    """With the real scheduler, in so large a part of the worlds there are classic claims, drivers that are
+    not to be relied on, and a scheduler that remembers nothing."""
+
+    def has_classic(self, lots: Lots) -> bool:
+        return self.real_scheduler and lots.draw("classic")[0] < self.classic
 
     @property
     def components(self) -> tuple[str, ...]:

@@ -52,6 +52,7 @@ def claim_spec(count: int = 1) -> Fields:
 
 
 PAIR, PART, PORT = "pair", "part", "port"
+CLASSIC_TEMPLATES = ("fabric-own", "board-own")
 SELECTOR = f'device.attributes["{DRIVER}"].model == "large"'
 BOARD = f"{DRIVER}/board"
 SHARING = "shared.example.com"
@@ -88,7 +89,7 @@ def template(edition: int = 1) -> Fields:
 
 
 def pod(name: str, claims: Sequence[str] = (), *, extended: int = 0) -> Fields:
-    """`claims` are "own", "pair", "part" and "port" for claims from templates, else names of claims."""
+    """`claims` are "own" and names of templates for claims from templates, else names of claims."""
     return {"metadata": {"name": name}, "spec": pod_spec(claims, extended=extended)}
 
 
@@ -101,7 +102,7 @@ def node(name: str, conditions: Sequence[Mapping[str, Any]]) -> Fields:
 def pod_spec(
     claims: Sequence[str], *, image: str = "app:1", restart: str = "Never", extended: int = 0
 ) -> Fields:
-    templates = {"own": TEMPLATE, PAIR: PAIR, PART: PART, PORT: PORT}
+    templates = {"own": TEMPLATE, **{one: one for one in (PAIR, PART, PORT, *CLASSIC_TEMPLATES)}}
     entries = [
         {"name": one, "resourceClaimTemplateName": templates[one]}
         if one in templates
@@ -111,9 +112,14 @@ def pod_spec(
     resources: Fields = {"claims": [{"name": one} for one in claims]} if claims else {}
     if extended:
         resources |= {"requests": {EXTENDED: str(extended)}, "limits": {EXTENDED: str(extended)}}
-    container = {"name": "main", "image": "app:1", "resources": resources}
+    container = {"name": "main", "image": "app:1", "command": ["app"], "resources": resources}
     spec: Fields = {"restartPolicy": restart, "containers": [container]}
     return {**spec, "resourceClaims": entries} if entries else spec
+
+
+def helper() -> Fields:
+    """A container that asks for none of its pod's devices."""
+    return {"name": "helper", "image": "app:1", "command": ["help"]}
 
 
 def deployment(name: str, replicas: int, claims: Sequence[str], strategy: str) -> Fields:

@@ -1,4 +1,5 @@
-"""What befalls components: they die, freeze, hear nothing, have rivals or wrong clocks. Steps of a script."""
+"""What befalls components: they die, freeze, hear nothing, have rivals or wrong clocks; machines lose their
+power, and drivers go away. Steps of a script."""
 
 import asyncio
 from collections.abc import Coroutine, Mapping
@@ -8,9 +9,11 @@ from typing import Any
 from .component import Component
 from .faults import Deaf, Faults
 from .loop import VirtualClock, VirtualLoop
+from .nodes import Nodes
 from .step import Step
 
 KINDS = ("crash", "freeze", "deaf", "rivals", "jump", "skew")
+OF_MACHINES = ("reboot", "driver away")
 _AT_LATEST_S = 60.0
 
 
@@ -21,11 +24,13 @@ class Trouble:
         components: Mapping[str, Component],
         clocks: Mapping[str, VirtualClock],
         faults: Faults,
+        nodes: Nodes,
     ) -> None:
         self._loop = loop
         self._components = components
         self._clocks = clocks
         self._faults = faults
+        self._nodes = nodes
         self._turns: dict[str, asyncio.Lock] = {}
 
     async def do(self, step: Step) -> None:
@@ -46,6 +51,10 @@ class Trouble:
                 await self._alone(name, self._crash(**step.of))
             case "freeze":
                 await self._alone(name, self._freeze(**step.of))
+            case "reboot":
+                await self._alone(step.of["node"], self._reboot(**step.of))
+            case "driver away":
+                await self._alone(f"{step.of['driver']} {step.of['node']}", self._take_away(**step.of))
 
     async def _alone(self, name: str, trouble: Coroutine[Any, Any, None]) -> None:
         """One after another for each component."""
@@ -66,6 +75,14 @@ class Trouble:
         victim.freeze()
         await asyncio.sleep(seconds)
         victim.thaw()
+
+    async def _reboot(self, node: str, down_s: float) -> None:
+        self._faults.journal.note(node, f"its power goes; on again in {down_s} s", "reboot")
+        await self._nodes.reboot(node, down_s)
+
+    async def _take_away(self, node: str, driver: str, seconds: float) -> None:
+        self._faults.journal.note(node, f"driver {driver} is away for {seconds} s", "driver away")
+        await self._nodes.take_driver_away(node, driver, seconds)
 
     def _jump(self, seconds: float) -> None:
         self._faults.journal.note("every clock", f"leaps {seconds} s", "jump")

@@ -26,21 +26,24 @@ from allot.controllers import ALL, Controller, Process, run
 from allot.informers import Election, Informers, Pace
 
 from . import script
+from .agents import RENEWING, Agents, wishes
 from .checkers import all_checkers, judge
+from .classic_drivers import drive
+from .classic_things import DRIVERS
 from .component import Component, Connect, Main
 from .faults import Faults
 from .journal import Entry, Journal
 from .loop import VirtualClock, VirtualLoop
 from .loop import run as run_virtual
 from .lots import Lots
+from .machines import Machine
 from .nodes import Nodes
 from .people import People
-from .recording import Recorder, Seen
+from .recording import Machines, Recorder, Seen
 from .schedulers import schedulers
-from .step import Scope, Step
+from .step import CLASSIC_DRIVERS, Scope, Step
 from .together import Together
-from .trouble import KINDS as TROUBLE
-from .trouble import Trouble
+from .trouble import KINDS, OF_MACHINES, Trouble
 from .unsteady import UnsteadyStore
 
 QUIET_S = 900.0
@@ -50,6 +53,7 @@ AFTERWARDS_S = 30.0
 SHARE_WITH_TWO_SERVERS = 0.25
 _HEARD_S = 0.5
 _PACE = Pace(watch_s=1800)
+_HOUSEKEEPING_S = 10.0
 """Hours are made up, and events are not: what happens every second in production costs most here."""
 
 
@@ -108,6 +112,7 @@ class World:
         self._controllers = controllers
         self._schedulers = schedulers
         self._script = script.write(self._lots, scope)
+        self._has_classic = scope.has_classic(self._lots)
         self._together = Together.drawn(self._lots.draw("transactions")[0])
         self._connections = 0
         self._clocks: dict[str, VirtualClock] = {}
@@ -127,6 +132,7 @@ class World:
                 Options(
                     clock=clock,
                     ids=ids,
+                    housekeeping_s=_HOUSEKEEPING_S,
                     watch_loop=False,
                     threads=False,
                     transactions=self._together.of_server(number),
@@ -140,21 +146,27 @@ class World:
         self._faults = Faults(self._lots, self._journal, self._compact, frozenset(self._cut.without_faults))
         record = Recorder(self._client())
         record.start()
+        machines = Machines(lambda: self._store.now)
+        agents = self._agents(record, machines)
         with _Bugs() as bugs:
             shares = self._scope.real_scheduler
-            nodes = Nodes(self._connect, record, self._lots, clock, shares=shares)
+            nodes = Nodes(self._connect, record, self._lots, clock, shares=shares, agents=agents)
             people = People([self._client() for _ in self._servers], record, nodes)
             await people.furnish()
+            agents.furnish(self._add)
+            if self._has_classic:
+                await people.furnish_classic()
             await nodes.furnish()
-            played = await self._pass(people)
+            played = await self._pass(people, nodes, agents)
             await nodes.stop()
-        history = await record.stop()
+        history = await record.stop(machines.seen)
         for server in self._servers:
             await server.close()
         checkers = all_checkers(
             real_scheduler=self._scope.real_scheduler,
             until_s=loop.time(),
             whole_placements=self._scope.real_scheduler and self._together is Together.ALL,
+            machines=bool(machines.seen),
         )
         wrong = [*judge(history, checkers), *self._failures(), *bugs.found]
         pods = sum(seen.resource == "pods" and seen.type == "ADDED" for seen in history)
@@ -169,22 +181,31 @@ class World:
             self._journal.entries,
         )
 
-    async def _pass(self, people: People) -> int:
+    async def _pass(self, people: People, nodes: Nodes, agents: Agents) -> int:
         """The hour with its faults, then the quiet time. How many steps were played."""
         for name in ("a", "b"):
             self._add(f"controllers {name}", self._control(f"controllers {name}"))
         given = self._schedulers or schedulers(
-            self._scope, self._luck, self._clocks, _lease, _PACE, mixed=self._together is Together.SOME
+            self._scope,
+            self._luck,
+            self._clocks,
+            _lease,
+            _PACE,
+            mixed=self._together is Together.SOME,
+            classic=self._has_classic,
         )
+        for name, driver in zip(CLASSIC_DRIVERS, DRIVERS, strict=True) if self._has_classic else ():
+            self._add(name, self._drive(name, driver))
         for name, main in given.items():
             self._add(name, main)
         for component in self._components.values():
             component.start()
         steps = self._steps()
-        trouble = Trouble(self._loop, self._components, self._clocks, self._faults)
+        trouble = Trouble(self._loop, self._components, self._clocks, self._faults, nodes)
         await self._play(steps, people, trouble)
         self._faults.active = False
         await asyncio.sleep(QUIET_S)
+        agents.left()
         for component in self._components.values():
             await component.stop()
         return len(steps)
@@ -198,7 +219,7 @@ class World:
         doing: list[asyncio.Task[None]] = []
         for step in steps:
             await asyncio.sleep(max(0.0, began_s + step.at_s - self._loop.time()))
-            if step.deed in TROUBLE:
+            if step.deed in (*KINDS, *OF_MACHINES):
                 doing.append(asyncio.create_task(trouble.do(step), name=str(step)))
             else:
                 self._journal.note(step.line, str(step))
@@ -211,9 +232,26 @@ class World:
 
     # -- components -----------------------------------------------------------------------------
 
-    def _add(self, name: str, main: Main) -> None:
-        self._clocks[name] = VirtualClock(self._loop)
+    def _add(self, name: str, main: Main, clock: VirtualClock | None = None) -> Component:
+        """With a clock of its own, unless it shares that of its machine."""
+        self._clocks[name] = clock or VirtualClock(self._loop)
         self._components[name] = Component(name, main, self._connect, self._faults)
+        return self._components[name]
+
+    def _agents(self, record: Recorder, machines: Machines) -> Agents:
+        found = {
+            node: Machine(
+                node,
+                VirtualClock(self._loop),
+                self._faults,
+                machines,
+                wishes(self._lots, record, node),
+                RENEWING,
+                self._luck,
+            )
+            for node in self._scope.agent_nodes(self._lots)
+        }
+        return Agents(found, DRIVERS if self._has_classic else ())
 
     def _control(self, name: str) -> Main:
         async def main(connect: Connect) -> None:
@@ -235,6 +273,9 @@ class World:
                 await run(process, self._controllers, Election(settings, leases, clock))
 
         return main
+
+    def _drive(self, name: str, driver: str) -> Main:
+        return lambda connect: drive(connect, driver, self._luck(name), _PACE, lambda: self._faults.active)
 
     def _luck(self, name: str) -> random.Random:
         """Of one life of a component."""

@@ -1,4 +1,4 @@
-"""The promises of the system, one file each, read from the API alone.
+"""The promises of the system, one file each, read from the API and from what happened on machines.
 
     one_holder       D1                a device has one holder
     within           D2                no more of a card or a port than there is
@@ -8,14 +8,23 @@
     nothing_leaks    C3                nobody holds what nobody needs
     own_claims       C4                a generated claim is its own pod's
     extended_claims  C5                one claim for the extended resources of a pod
+    classic_claims   C8 to C11         who allocates classic claims, and how they are given back
     special_claims   C12               that claim is its pod's alone, and not removed under others
     running_pods     C6                nothing is taken from a running pod
     outsiders        C7                consumers that are not pods are kept
     started          N1                a pod starts with claims that are its own, and listed
     released         N2                nothing is given back that a node still holds
+    contained        N1, N4            a container begins with what its pod was given, and nothing else
+    let_go           N2, N6, N7        what machines have is what the API says, until they let go
+    once             N3, N6            what is told twice is done once, after any crash
+    left_over        N5, N8            machines are as if nobody had died, and keep nothing
+    wiped            WIPE1             a driver that is away offers nothing
     ready_pods       N9                a pod is ready again when its node is heard again
     binding          P1, P4            a pod is bound once, when its claims are its own
     placed           P2, P3            nobody waits for ever, and who waits says why (of the real scheduler)
+    classic_pods     P2                the same of pods with classic claims, which go where these can be used
+    kept_claims      TALK6             who waits for a node keeps no classic claim from others
+    talks            P5, P6            what schedulers and drivers say about a pod
     whole            WHOLE1            no half of a placement is ever seen
     quota_kept       Q1                what is used is what was allowed
     tainted          D4, TAINT1        who has a device that somebody tainted
@@ -29,9 +38,9 @@
     namespaces       NSEND1, NSEND2    the end of a namespace
     lost_pods        LOST1, LOST2      pods that nobody would end, and no others
 
-A checker is fed every event of the resources it follows, in order, and asked at the end,
-when things are quiet. It answers with what is wrong, each beginning with the name of the
-promise. It imports nothing of what it judges.
+A checker is fed every event of the resources it follows, in order, and asked at the end, when things are
+quiet. Where there are machines, what was noted of them is one of these resources. It answers with what is
+wrong, each beginning with the name of the promise. It imports nothing of what it judges.
 """
 
 import math
@@ -42,12 +51,19 @@ from ..recording import Seen
 from .as_asked import AsAsked
 from .binding import Binding
 from .claim_rules import ClaimRules
+from .classic_claims import ClassicClaims
+from .classic_pods import ClassicPods
+from .contained import Contained
 from .daemons import Daemons
 from .extended_claims import ExtendedClaims
 from .jobs import Jobs
+from .kept_claims import KeptClaims
+from .left_over import LeftOver
+from .let_go import LetGo
 from .lost_pods import LostPods
 from .namespaces import Namespaces
 from .nothing_leaks import NothingLeaks
+from .once import Once
 from .one_holder import OneHolder
 from .ordinals import Ordinals
 from .outsiders import Outsiders
@@ -64,8 +80,10 @@ from .satisfied import Satisfied
 from .special_claims import SpecialClaims
 from .started import Started
 from .tainted import Tainted
+from .talks import Talks
 from .timely import Timely
 from .whole import Whole
+from .wiped import Wiped
 from .within import Within
 
 
@@ -85,12 +103,20 @@ class Checker(Protocol):
 
 
 def all_checkers(
-    *, real_scheduler: bool = False, until_s: float = math.inf, whole_placements: bool = False
+    *,
+    real_scheduler: bool = False,
+    until_s: float = math.inf,
+    whole_placements: bool = False,
+    machines: bool = False,
 ) -> list[Checker]:
-    """For a history that ended at `until_s`. Where everybody has transactions, placements are whole."""
+    """For a history that ended at `until_s`. Where everybody has transactions, placements are whole; where
+    there are agents, their machines are judged, too."""
     return [
         *([Whole()] if whole_placements else []),
         *([Placed()] if real_scheduler else []),
+        *(_of_machines() if machines else []),
+        *([ClassicPods()] if real_scheduler else []),
+        *([KeptClaims()] if real_scheduler else []),
         OneHolder(),
         Within(),
         Satisfied(),
@@ -98,6 +124,8 @@ def all_checkers(
         ExtendedClaims(only_devices=real_scheduler),
         SpecialClaims(),
         ClaimRules(),
+        ClassicClaims(),
+        Talks(),
         OwnClaims(),
         RunningPods(),
         NothingLeaks(),
@@ -117,6 +145,10 @@ def all_checkers(
         Namespaces(),
         LostPods(),
     ]
+
+
+def _of_machines() -> list[Checker]:
+    return [Contained(), LetGo(), Once(), LeftOver(), Wiped()]
 
 
 def for_any_cluster() -> list[Checker]:

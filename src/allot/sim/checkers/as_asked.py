@@ -109,6 +109,8 @@ def _node(offers: Offers, name: str) -> Json:
 
 def _judged(claim: Json, allocation: Json, offers: Offers, since: int) -> Iterator[str]:
     devices = claim["spec"].get("devices") or {}
+    if claim["spec"].get("resourceClassName"):
+        return  # what a classic claim gets is between it and its driver
     asks = dict(_asks(devices))
     nodes = _nodes(allocation, offers)
     given: list[_Given] = []

@@ -1,9 +1,13 @@
-"""C1 and C2: what an allocation implies, and what a reservation implies."""
+"""C1 and C2: what an allocation implies, and what a reservation implies.
+
+Classic claims keep C1 by the finalizer of their driver (`classic_claims`), and their allocation stays when
+the last reservation goes.
+"""
 
 from collections.abc import Iterator
 
 from ..recording import Seen
-from .reading import FINALIZER, allocation, is_leaving, reserved
+from .reading import FINALIZER, allocation, is_classic, is_leaving, reserved
 
 RESERVATIONS_MAX = 256
 
@@ -26,9 +30,10 @@ class ClaimRules:
         now = frozenset(one["uid"] for one in reserved(seen.fields))
         self._reserved[uid] = now
         (self._allocated.add if is_allocated else self._allocated.discard)(uid)
-        if is_allocated and FINALIZER not in (seen.fields["metadata"].get("finalizers") or ()):
+        is_ours = is_allocated and not is_classic(seen.fields)
+        if is_ours and FINALIZER not in (seen.fields["metadata"].get("finalizers") or ()):
             yield f"C1: claim {name} is allocated without its finalizer"
-        if is_allocated and before and not now:
+        if is_ours and before and not now:
             yield f"C1: the last reservation of claim {name} went and its allocation stayed"
         if now and not is_allocated:
             yield f"C2: claim {name} is reserved and not allocated"

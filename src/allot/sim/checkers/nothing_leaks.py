@@ -65,6 +65,9 @@ class NothingLeaks:
                 if not template or self._now.named("resourceclaimtemplates", template, namespace) is None:
                     continue
                 claim = made.get(entry["name"]) or ""
+                stranger = owners.get((namespace, f"{name}-{entry['name']}"))
+                if stranger is not None and stranger != pod["metadata"]["uid"]:
+                    continue  # under the name that a classic claim would have: it blocks the pod (C4)
                 if owners.get((namespace, claim)) != pod["metadata"]["uid"]:
                     yield f"C3: pod {name} waits for its claim {entry['name']} for ever"
 

@@ -18,6 +18,7 @@ from .reading import (
     asks_for_extended,
     claim_names,
     controller,
+    is_classic,
     is_finished,
     is_leaving,
     name_of,
@@ -28,6 +29,8 @@ from .reading import (
 from .tainted import taints
 
 CLASS, DRIVER = "gpu", "gpu.example.com"
+SILENT = "forgetful-scheduler"
+"""It tells nobody anything."""
 NODES_COUNTED = re.compile(r"0/(\d+) nodes are available")
 
 
@@ -48,6 +51,8 @@ class Placed:
             node = self._fitting(pod)
             if node:
                 yield f"P2: pod {name_of(pod)} waits, and {node} has room for it"
+            if pod["spec"].get("schedulerName") == SILENT:
+                continue
             why = _explanation(pod)
             counted = NODES_COUNTED.match(why)
             nodes = sum(1 for _ in self._now.all("nodes"))
@@ -61,11 +66,15 @@ class Placed:
         homes = {
             one["spec"]["pool"]["name"]: one["spec"]["nodeName"] for one in self._now.all("resourceslices")
         }
-        asked, held = 0, set[str]()
-        for _, name in claim_names(pod):
+        asked, held, uid = 0, set[str](), pod["metadata"]["uid"]
+        entries = pod["spec"].get("resourceClaims") or ()
+        generated = {one["name"] for one in entries if one.get("resourceClaimTemplateName")}
+        for entry, name in claim_names(pod):
             claim = self._now.named("resourceclaims", name, namespace) if name else None
-            if claim is None or is_leaving(claim) or controller(claim) not in ("", pod["metadata"]["uid"]):
+            if claim is None or is_leaving(claim) or controller(claim) not in ("", uid):
                 return ""
+            if is_classic(claim) or (entry in generated and controller(claim) != uid):
+                return ""  # `classic_pods` knows; or somebody else's claim has the name of its own (C4)
             requests = claim["spec"]["devices"]["requests"]
             plain = [one["exactly"].get("deviceClassName") == CLASS for one in requests]
             if not all(plain) or any(one["exactly"].get("selectors") for one in requests):

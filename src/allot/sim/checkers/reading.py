@@ -68,6 +68,10 @@ def others_listed(claim: Fields) -> list[Any]:
     return [one for one in reserved(claim) if one["uid"] != controller(claim)]
 
 
+def is_classic(claim: Fields) -> bool:
+    return bool((claim.get("spec") or {}).get("resourceClassName"))
+
+
 def reserved(claim: Fields) -> list[Any]:
     return list((claim.get("status") or {}).get("reservedFor") or ())
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..recording import Seen
 from .live import LiveObjects
-from .reading import Fields, allocation, name_of, results
+from .reading import Fields, allocation, is_classic, name_of, results
 
 OLD_S = 300.0
 DRIVER, SHARING = "gpu.example.com", "shared.example.com"
@@ -51,7 +51,8 @@ class Satisfied:
             self._published(seen.at_s)
         if seen.resource != "resourceclaims" or seen.type == "DELETED":
             return
-        if allocation(seen.fields) is not None and allocation(before or {}) is None:
+        is_new = allocation(seen.fields) is not None and allocation(before or {}) is None
+        if is_new and not is_classic(seen.fields):  # those are their drivers' affair
             yield from self._judge(seen)
 
     def rest(self) -> Iterator[str]:
