@@ -1,7 +1,7 @@
 """The demo: a whole cluster in this process, and what it promises, seen through its API.
 
 It runs what `allot up` runs (API server on SQLite, controllers, scheduler, nodes without a
-machine) on a data directory that is gone afterwards, and talks to it over HTTPS as anybody
+machine, and this machine) on a data directory that is gone afterwards, and talks to it over HTTPS as anybody
 would: it applies the files beside it, watches, and compares what it sees with what was asked.
 Nothing is known beforehand. It ends with status 0 only if every promise was seen.
 
@@ -11,6 +11,7 @@ Nothing is known beforehand. It ends with status 0 only if every promise was see
 import argparse
 import asyncio
 import contextlib
+import os
 import shutil
 import signal
 import sys
@@ -25,13 +26,14 @@ import yaml
 from allot.api import Quantity, errors
 from allot.apiserver import ServingOptions
 from allot.client import Client, HttpsTransport, Resource, kubeconfig
-from allot.cluster import ClusterOptions, cluster, way_to_nodes
+from allot.cluster import ClusterOptions, cluster, this_machine, way_to_nodes
 from allot.fleet import Fleet, fleet
 from allot.sim import checkers
 from onlooker import Fields, NotSeen, Onlooker, devices_in, name_of, node_of, runs, why_it_waits
 from story import Story
 
 HERE = Path(__file__).parent
+KUBECTL_BESIDE = HERE.parent / ".cache/components/bin"  # where `make components` puts one
 NAMESPACE = "default"
 APP, EXTENDED = "inference", "example.com/gpu"
 PCIE_ROOT, NUMA_NODE = "resource.kubernetes.io/pcieRoot", "resource.kubernetes.io/numaNode"
@@ -166,6 +168,27 @@ class Demo:
         require(bool(self._why("latecomer")), "the latecomer, of no priority, got a GPU too")
         self._saw(f"{victim} had to go, and urgent has its {device}; the latecomer still waits")
 
+    async def machine(self) -> None:
+        drivers = {name.partition("/")[0] for name, _ in self._look.devices()}
+        if "loop.allot.dev" in drivers:
+            await self._apply("own-disk.yaml", "a disk of 8 MiB, on the machine that this runs on")
+        elif "cpu.allot.dev" in drivers:
+            await self._apply("own-core.yaml", "a core, on the machine that this runs on")
+        else:
+            raise NotSeen("no driver of this machine has published anything")
+        (pod,) = await self._look.until("scribe runs", lambda: self._look.running("scribe"))
+        told = await self._printed("scribe")
+        require(told.startswith("has ") and "sees" not in told, f"it printed\n{told}")
+        self._saw(f"on {node_of(pod)}: {_list(self._look.devices_of(pod))}; its log: {told.strip()}")
+        kubectl = shutil.which("kubectl", path=f"{os.environ.get('PATH', '')}:{KUBECTL_BESIDE}")
+        if kubectl is None:
+            self._saw("no kubectl is installed, so nothing was asked inside the container")
+            return
+        words = ("exec", "scribe", "--", "sh", "-c", "echo asked inside by $(id -un)")
+        answer = await self._run(kubectl, "--kubeconfig", str(self._config), *words)
+        require(answer.startswith("asked inside by"), f"kubectl exec printed {answer}")
+        self._saw(f"kubectl exec: {answer}")
+
     async def deletion(self) -> None:
         self._asked("everything that was applied is deleted")
         for one in reversed(self._applied):
@@ -215,9 +238,23 @@ class Demo:
         deployments = self._client.resource("apps", "v1", "deployments")
         await deployments.patch(APP, {"spec": {"replicas": replicas}}, NAMESPACE, subresource="scale")
 
+    async def _printed(self, pod: str) -> str:
+        """The pod's log, once there is something in it."""
+        pods = self._client.resource("", "v1", "pods")
+        for _ in range(round(self._patience_s / 0.1)):
+            text = b"".join([piece async for piece in pods.log(pod, NAMESPACE)]).decode()
+            if text:
+                return text
+            await asyncio.sleep(0.1)
+        raise NotSeen(f"pod {pod} printed nothing within {self._patience_s:g} s")
+
     async def _allot(self, *words: str) -> str:
-        """What the command prints, run as anybody would run it."""
-        command = [sys.executable, "-m", "allot.cli", *words, "--kubeconfig", str(self._config)]
+        """What our command prints."""
+        config = ("--kubeconfig", str(self._config))
+        return await self._run(sys.executable, "-m", "allot.cli", *words, *config)
+
+    async def _run(self, *command: str) -> str:
+        """What a command prints, run as anybody would run it."""
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
         try:
@@ -225,8 +262,8 @@ class Demo:
         except TimeoutError:
             process.kill()
             await process.wait()
-            raise NotSeen(f"allot {' '.join(words)} did not answer within {COMMAND_S:g} s") from None
-        require(process.returncode == 0, f"allot {' '.join(words)}: {complained.decode()}")
+            raise NotSeen(f"{' '.join(command)} did not answer within {COMMAND_S:g} s") from None
+        require(process.returncode == 0, f"{' '.join(command)}: {complained.decode()}")
         return printed.decode().rstrip()
 
     # -- looking --------------------------------------------------------------------------------
@@ -279,6 +316,7 @@ STEPS: dict[str, Callable[[Demo], Awaitable[None]]] = {
     "Partitions: two halves of GPUs, within the counters of what they are cut from": Demo.partition,
     "A pod that does not fit says why": Demo.explanation,
     "Preemption: a more important pod gets the device of a lesser one": Demo.preemption,
+    "A real agent beside hollow nodes: a container has its device and no other, logs and exec": Demo.machine,
     "After deletion every device has been given back": Demo.deletion,
     "At no moment was a promise about claims and devices broken": Demo.judgement,
 }
@@ -302,15 +340,17 @@ async def run(of: Fleet = MIXED, *, patience_s: float = PATIENCE_S, keep: bool =
     story, began_s = Story([*STEPS]), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="allot-demo-") as folder:
         serving = ServingOptions(Path(folder) / "data", way_to_nodes=way_to_nodes)
-        async with cluster(ClusterOptions(serving, of)) as running:
+        machine = this_machine(serving.data_dir)
+        async with cluster(ClusterOptions(serving, of, machine=machine)) as running:
             print(
                 f"API server, controllers, scheduler and {of.size} nodes in this process:"
-                f" ready in {time.monotonic() - began_s:.1f} s",
+                f" ready in {time.monotonic() - began_s:.1f} s\n{machine.sentence}",
                 flush=True,
             )
             config = running.server.kubeconfig
             client = Client(HttpsTransport(kubeconfig.load(config)), user_agent="demo")
             try:
+                await _keep_apart(client, machine.name)
                 await Demo(config, client, story, patience_s).play()
             finally:
                 await client.close()
@@ -321,6 +361,12 @@ async def run(of: Fleet = MIXED, *, patience_s: float = PATIENCE_S, keep: bool =
                 print("\nTo look around: make up, or make demo KEEP=1 for these nodes. In another terminal:")
                 _show_around("$PWD/allot-data/kubeconfig")
     return is_true
+
+
+async def _keep_apart(client: Client, node: str) -> None:
+    """Pods whose containers are made up have nothing to do on a machine that runs what they say."""
+    taints = [{"key": "allot.dev/real", "effect": "NoSchedule"}]
+    await client.resource("", "v1", "nodes", namespaced=False).patch(node, {"spec": {"taints": taints}})
 
 
 async def _stay(config: Path) -> None:

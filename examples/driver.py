@@ -25,5 +25,7 @@ def prepare(claim: Claim) -> Given:
     return given
 
 
+DRIVER = Driver("gpu.mine.example", pools, prepare, configs=(GpuConfig,))
+
 if __name__ == "__main__":
-    sys.exit(Driver("gpu.mine.example", pools, prepare, configs=(GpuConfig,)).main())
+    sys.exit(DRIVER.main())

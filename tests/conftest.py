@@ -1,8 +1,24 @@
-"""Generated tests are judged by what they find, and not by how busy the machine is."""
+"""Generated tests are judged by what they find, and not by how busy the machine is. What a test does to the
+logging of its process ends with it."""
 
+import logging
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
     "allot", parent=settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("allot")
+
+
+@pytest.fixture(autouse=True)
+def logging_as_it_was() -> Iterator[None]:
+    root, ours = logging.getLogger(), logging.getLogger("allot")
+    levels = {one: one.level for one in (root, ours, *root.handlers)}
+    propagates = ours.propagate
+    yield
+    for one, level in levels.items():
+        one.setLevel(level)
+    ours.propagate = propagates

@@ -35,6 +35,12 @@ def test_both_are_compared_without_a_wire_too():
     assert code == 1 and any("pods.create_cpu_us" in text for text in record["slower"])
 
 
+def test_hollow_nodes_are_compared_too():
+    code, record = compared("--base", str(ROOT), "--up", "5", "--idle", "1", "--worst", "50")
+    assert (code, record["slower"]) == (0, [])
+    assert {"idle.cpu_s_until_ready", "idle.idle_cpu_cores", "idle.rss_mb"} <= record["ratios"].keys()
+
+
 def test_a_folder_that_is_no_checkout_is_refused(tmp_path):
     code, record = compared("--base", str(tmp_path))
     assert code == 2 and "no src/allot" in record["said"]

@@ -28,6 +28,7 @@ NOWHERE = ["--kubeconfig", "/nowhere"]
         ("controllers", "--metrics-port", "99999", "is not a port between 0 and 65535"),
         ("scheduler", "--binding-timeout", "-5", "is not a number of seconds above 0"),
         ("scheduler", "--binding-timeout", "nan", "is not a number of seconds above 0"),
+        ("scheduler", "--driver-timeout", "0", "is not a number of seconds above 0"),
         ("scheduler", "--name", "", "is empty"),
         ("scheduler", "--scoring-strategy", "Packed", "invalid choice"),
         ("scheduler", "--scoring-resource", "cpu=0", "is not NAME=WEIGHT"),

@@ -1,6 +1,7 @@
 """Agents beside hollow nodes: what `allot up --agents` runs."""
 
 import asyncio
+import re
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -67,6 +68,53 @@ def test_a_pod_on_an_agent_gets_a_device_of_the_fleet():
             (told,) = [line for line in answer.body.decode().splitlines() if line.startswith("DEVICE_")]
             assert "=gpu.example.com/agent-1/" in told
             await client.close()
+
+    tell(story)
+
+
+def test_a_pod_on_an_agent_gets_devices_that_the_fleet_has_counted():
+    """With the manifest of a device plugin's user: a number of `example.com/gpu`."""
+
+    async def story(folder: Path) -> None:
+        serving = ServingOptions(folder / "data", "memory", way_to_nodes=way_to_nodes)
+        async with cluster(ClusterOptions(serving, fleet("plugin", 0), agents=1)) as running:
+            client = Client(HttpsTransport(kubeconfig.load(running.server.kubeconfig)))
+            wanted = pod("p", "env", node="agent-0")
+            wanted["spec"].pop("resourceClaims")
+            wanted["spec"]["containers"][0]["resources"] = {"limits": {"example.com/gpu": "2"}}
+            await client.resource("", "v1", "pods").create(wanted)
+            await phase_is(client, "p", "Succeeded")
+            answer = await client.send("GET", f"/api/v1/namespaces/{NS}/pods/p/log", {})
+            told = [line for line in answer.body.decode().splitlines() if line.startswith("DEVICE_")]
+            assert sorted(told) == [
+                "DEVICE_GPU_0=example.com/gpu/gpu-0",
+                "DEVICE_GPU_1=example.com/gpu/gpu-1",
+            ]
+            await client.close()
+
+    tell(story)
+
+
+def test_agents_of_a_process_listen_to_the_server_once_for_all_of_them():
+    async def story(folder: Path) -> None:
+        served = []
+        for count in (1, 4):
+            where = folder / str(count)
+            serving = ServingOptions(where / "data", "memory", way_to_nodes=way_to_nodes)
+            async with cluster(ClusterOptions(serving, fleet("plain", 1), agents=count)) as running:
+                (line,) = re.findall(
+                    r"^apiserver_longrunning_requests .*$", running.server.metrics.text(), re.M
+                )
+                served.append(line)
+                client = Client(HttpsTransport(kubeconfig.load(running.server.kubeconfig)))
+                for number in range(count):
+                    new = pod(f"p{number}", "true", node=f"agent-{number}")
+                    del new["spec"]["resourceClaims"], new["spec"]["containers"][0]["resources"]
+                    await client.resource("", "v1", "pods").create(new)
+                for number in range(count):
+                    await phase_is(client, f"p{number}", "Succeeded")
+                await client.close()
+        assert served[0] == served[1]
 
     tell(story)
 

@@ -7,8 +7,9 @@ from urllib.parse import urlencode
 
 import pytest
 
-from allot.api import errors
-from allot.apiserver import Authority, ServingOptions, identities, serve
+from allot.api import Request, errors
+from allot.apiserver import Authority, NodeAddress, ServingOptions, identities, serve
+from allot.base import SystemClock
 from allot.client import Client, HttpsTransport, kubeconfig
 from allot.cluster import way_to_nodes
 
@@ -100,6 +101,45 @@ def test_logs_are_asked_of_the_node_that_runs_the_pod(tmp_path):
         with pytest.raises((errors.Unavailable, errors.Timeout)):
             await client.send("GET", path, {"container": "main"}, wait_when_busy=False)
         await transport.close()
+        await serving.close()
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    "answer, status, says",
+    [
+        (b"nonsense\r\n\r\n", 503, "it does not speak HTTP: 'nonsense'"),
+        (b"", 503, "cannot reach the agent"),
+        (b"HTTP/1.1 400 Bad Request\r\nContent-Length: 6\r\n\r\ntired\n", 400, "node n1: tired"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 200, "node n1: ok"),
+    ],
+    ids=["junk", "nothing", "refusal", "no upgrade"],
+)
+def test_an_agent_that_does_not_agree_is_told_of(tmp_path, answer, status, says):
+    """exec asks it for a WebSocket; whatever else it says is an error that names it."""
+
+    class Odd(Agent):
+        async def _answer(self, reader, writer):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(answer)
+            await writer.drain()
+            writer.close()
+
+    async def story():
+        serving = await serve(ServingOptions(tmp_path / "data", "memory", way_to_nodes=way_to_nodes))
+        agent = Odd(serving.authority, tmp_path)
+        forward = way_to_nodes(serving.authority, SystemClock())
+        handshake = {"connection": "Upgrade", "upgrade": "websocket"}
+        address = NodeAddress("n1", "127.0.0.1", await agent.start())
+        try:
+            found = await forward(address, Request("GET", "/exec/a/b/c", headers=handshake))
+            assert (
+                found.talk is None and found.status == status and says.endswith(found.body.decode().strip())
+            )
+        except errors.Unavailable as refused:
+            assert status == 503 and says in str(refused)
+        await agent.close()
         await serving.close()
 
     asyncio.run(story())

@@ -17,7 +17,7 @@ from typing import Any
 from allot.cli.main import main
 from allot.node.pod_loop import PodLoop
 from allot.nodeagent import preparing
-from allot.nodeagent.keeping import Keeper
+from allot.nodeagent.keeping import Kept
 
 Deed = Callable[..., Awaitable[Any]]
 
@@ -50,7 +50,7 @@ class Moment:
 
 def arm(moment: Moment) -> None:
     PodLoop._do = moment.around(PodLoop._do, lambda loop, deed, life: type(deed).__name__)  # type: ignore[method-assign]
-    Keeper.keep = moment.around(Keeper.keep, lambda keeper: "keep")  # type: ignore[method-assign]
+    Kept.keep = moment.around(Kept.keep, lambda kept: "keep")  # type: ignore[method-assign]
     preparing._told = moment.around(preparing._told, lambda *told: "call")  # type: ignore[assignment]
 
 

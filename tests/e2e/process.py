@@ -1,17 +1,25 @@
-"""`allot apiserver`, `allot controllers`, `allot scheduler` and kubectl as processes that tests may kill."""
+"""`allot apiserver`, `allot controllers`, `allot scheduler`, a driver of classic claims and kubectl as
+processes that tests may kill."""
 
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 
-def allot(*arguments: str, within_s: float = 60) -> subprocess.CompletedProcess[str]:
-    """A command that ends by itself."""
+def allot(
+    *arguments: str, within_s: float = 60, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """A command that ends by itself, with more in its environment."""
     return subprocess.run(
-        [sys.executable, "-m", "allot.cli", *arguments], capture_output=True, text=True, timeout=within_s
+        [sys.executable, "-m", "allot.cli", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=within_s,
+        env={**os.environ, **(env or {})},
     )
 
 
@@ -25,10 +33,11 @@ class ServerProcess:
         self.process: subprocess.Popen[str] | None = None
         self.start()
 
-    def start(self) -> None:
+    def start(self, *more: str) -> None:
+        """On the port that it had, with more options for this time."""
         self.log = (self.data_dir.parent / f"{self.data_dir.name}.log").open("a")
         self.process = subprocess.Popen(
-            [*self._command, "--port", str(self._port)],
+            [*self._command, "--port", str(self._port), *more],
             stdout=subprocess.PIPE,
             stderr=self.log,
             stdin=subprocess.DEVNULL,
@@ -86,19 +95,22 @@ class Component:
     def __init__(self, server: ServerProcess, name: str, lease: Lease | None = None, *more: str) -> None:
         self.name = name
         self._log = (server.data_dir.parent / f"{name}.log").open("a")
-        access = server.data_dir.parent / f"{self.command}.kubeconfig"
+        access = server.data_dir.parent / f"{self.user.replace(':', '-')}.kubeconfig"
         if not access.exists():
             command = [sys.executable, "-m", "allot.cli", "credentials", self.user]
             options = ["--data-dir", str(server.data_dir), "--out", str(access)]
             subprocess.run([*command, *options], check=True, stdout=subprocess.DEVNULL)
-        command = [sys.executable, "-m", "allot.cli", self.command, "--kubeconfig", str(access)]
+        command = [sys.executable, "-m", "allot.cli", *self.command.split(), "--kubeconfig", str(access)]
         self.process = subprocess.Popen(
-            [*command, "--identity", name, *(lease or Lease()).options(), *more],
+            [*command, *self._leads(lease or Lease()), *more],
             stdout=subprocess.PIPE,
             stderr=self._log,
             stdin=subprocess.DEVNULL,
             text=True,
         )
+
+    def _leads(self, lease: Lease) -> list[str]:
+        return ["--identity", self.name, *lease.options()]
 
     def await_ready(self) -> None:
         assert self.process.stdout is not None
@@ -134,6 +146,15 @@ class Scheduler(Component):
     """`allot scheduler`."""
 
     command, user = "scheduler", "system:kube-scheduler"
+
+
+class MockDriver(Component):
+    """`allot driver mock controller`, alone."""
+
+    command, user = "driver mock controller", "mock-driver"
+
+    def _leads(self, lease: Lease) -> list[str]:
+        return ["--no-leader-election"]
 
 
 class Kubectl:

@@ -41,6 +41,7 @@ def cluster(tmp_path_factory) -> Iterator[ServerProcess]:
 def tell(server: ServerProcess, story: Story) -> None:
     async def whole() -> None:
         async with World(server) as world:
+            await world.check_given_back()  # also what a story that failed has left
             await asyncio.wait_for(story(world), 100)
             await world.check_given_back()
             assert not world.seen.moved
@@ -52,11 +53,11 @@ def is_extended(claim: Object) -> bool:
     return "extended-resources" in claim.name
 
 
-MOMENTS = {
+MOMENTS = {  # of a burst of fifteen pods, which ask for ten devices
     "the first claim is protected": (1, is_protected),
     "some have their devices": (4, is_allocated),
     "the first claim for extended resources is made": (1, is_extended),
-    "most have their devices": (12, is_allocated),
+    "most have their devices": (8, is_allocated),
 }
 
 
@@ -65,17 +66,19 @@ def test_a_scheduler_that_is_killed_again_and_again_leaves_nothing_half_done(clu
 
     async def story(world: World) -> None:
         interrupted = 0
-        for number, (count, is_so) in enumerate(MOMENTS.values()):
-            before = sum(map(is_so, (await world.claims.list("default")).objects))
-            pods = await world.burst(f"r{number}-", 15)
-            scheduler = world.scheduler(f"scheduler-{number}")
-            await world.becomes(before + count, is_so)
-            scheduler.end(signal.SIGKILL)
-            interrupted += len(set(pods) - set(await world.bound())) > 0
-        assert interrupted >= 2, "it was never killed in the middle"
-        world.scheduler("the last")
-        await world.until(world.all_bound, "every pod placed")
-        await world.check()
+        while interrupted < 2:  # a machine with other work may be slow to kill it
+            await world.check_given_back()
+            for number, (count, is_so) in enumerate(MOMENTS.values()):
+                before = sum(map(is_so, (await world.claims.list("default")).objects))
+                pods = await world.burst(f"r{number}-", 15)
+                scheduler = world.scheduler(f"scheduler-{number}")
+                await world.becomes(before + count, is_so)
+                scheduler.end(signal.SIGKILL)
+                interrupted += len(set(pods) - set(await world.bound())) > 0
+            last = world.scheduler("the last")
+            await world.until(world.all_bound, "every pod placed")
+            await world.check()
+            last.end(signal.SIGKILL)
 
     tell(cluster, story)
 

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -82,6 +83,44 @@ def test_the_server_has_a_process_of_its_own_and_all_of_it_is_shown_in_one_place
     assert len(named) == len(set(named)), "each metric is shown once"
     assert {"apiserver_request_total", "scheduler_schedule_attempts_total", "workqueue_depth"} <= set(named)
     assert "is in use by process" in (refused := second(up.data_dir)) and str(server) in refused
+
+
+HELLO = """
+apiVersion: v1
+kind: Pod
+metadata: {name: hello}
+spec:
+  restartPolicy: Never
+  nodeSelector: {kubernetes.io/hostname: agent-1}
+  resourceClaims: [{name: gpu, resourceClaimTemplateName: one-gpu}]
+  containers:
+  - name: main
+    image: none
+    command: [sh, -c, "env | grep ^DEVICE_"]
+    resources: {claims: [{name: gpu}]}
+"""
+
+
+@needs_two_cores
+def test_agents_are_beside_the_controllers_and_their_pods_get_devices_and_show_logs():
+    with tempfile.TemporaryDirectory(prefix="up") as short:  # sockets lie below it
+        up = Up(Path(short) / "data", "--nodes", "1", "--fleet", "edge", "--agents", "2")
+        try:
+            kubectl = Kubectl(binary("kubectl"), up.kubeconfig)
+            assert up.process is not None
+            assert any("apiserver_of_up" in command_of(pid) for pid in children(up.process.pid))
+            kubectl("apply", "-f", "-", stdin=HELLO)
+            kubectl("wait", "pod/hello", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s")
+            assert "=gpu.example.com/agent-1/" in kubectl("logs", "hello")
+            shown = kubectl("get", "--raw", "/metrics")
+            assert 'dra_operations_duration_seconds_count{operation_name="PrepareResources"' in shown
+            assert up.stop() == 0
+        finally:
+            up.kill()
+
+
+def command_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_text()
 
 
 def second(data_dir: Path) -> str:

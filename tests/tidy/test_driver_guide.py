@@ -1,4 +1,5 @@
-"""The guide for authors of drivers is followed to the letter, with real processes in several terminals."""
+"""The guides for authors of drivers and plugins are followed to the letter, with real processes in several
+terminals."""
 
 import subprocess
 import sys
@@ -7,12 +8,15 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
+
 from components import BIN, binary
 from e2e.test_node import descendants
 from tidy.documents import ROOT, blocks
 from tidy.test_tour import README, expect, is_setting, run, shell_steps
 
 GUIDE = ROOT / "docs" / "drivers.md"
+PLUGIN_GUIDE = ROOT / "docs" / "device-plugins.md"
 
 
 def test_the_driver_in_the_documents_is_the_one_in_the_examples():
@@ -21,13 +25,19 @@ def test_the_driver_in_the_documents_is_the_one_in_the_examples():
         assert example in [block.text for block in blocks(document) if block.language == "python"]
 
 
-def test_the_guide_works_as_it_is_written():
+def test_the_plugin_in_its_guide_is_the_one_in_the_examples():
+    example = (ROOT / "examples" / "device_plugin.py").read_text()
+    assert example in [block.text for block in blocks(PLUGIN_GUIDE) if block.language == "python"]
+
+
+@pytest.mark.parametrize("guide", [GUIDE, PLUGIN_GUIDE], ids=lambda path: path.stem)
+def test_the_guide_works_as_it_is_written(guide: Path):
     binary("kubectl")
     with TemporaryDirectory(prefix="gd") as short, ExitStack() as terminals:  # sockets lie below it
         home = Path(short)
         furnish(home)
         said_before = ""
-        for step, expected in shell_steps(blocks(GUIDE)):
+        for step, expected in shell_steps(blocks(guide)):
             if expected == ["ready"]:
                 terminals.enter_context(terminal(home, step))
                 continue

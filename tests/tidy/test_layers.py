@@ -33,7 +33,7 @@ MAP = """
     autoscaler  : base api client informers allocation scheduler
     node        : base api client informers
     nodeagent   : base api client informers wire node
-    driver      : base api client informers wire
+    driver      : base api client informers allocation wire
     fleet       : base api
     drivers     : base api driver fleet
     conformance : base api client wire
@@ -133,6 +133,7 @@ INSIDE_THE_SERVER = """
     writing      : registry storing apply patch requests security reading deciding admission
     subresources : storing requests security reading deciding writing
     options      : security audit subresources
+    metering     : requests reading subresources
     reviewing    : requests security writing
     seeding      : registry storing requests security writing
     definitions  : registry storing requests reading deciding writing seeding

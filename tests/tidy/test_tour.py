@@ -63,14 +63,25 @@ def expect(step: str, expected: list[str], printed: str) -> None:
         assert re.search(pattern, printed), f"{step}\nshould print {line!r}, but printed\n{printed}"
 
 
-def test_the_pytest_example_of_the_readme_passes(tmp_path):
-    (example,) = [
-        block for block in blocks(README) if "def test_" in block.text and block.language == "python"
+@pytest.mark.parametrize("document", [README, ROOT / "docs" / "drivers.md"], ids=lambda path: path.name)
+def test_the_tests_in_the_documents_pass(document, tmp_path):
+    binary("kubectl")
+    examples = [
+        block.text for block in blocks(document) if block.language == "python" and "def test_" in block.text
     ]
-    (tmp_path / "test_example.py").write_text(example.text)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60)
-    assert "1 passed" in done.stdout, done.stdout + done.stderr
+    assert examples
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for number, example in enumerate(examples):
+        (tmp_path / f"test_example_{number}.py").write_text(example)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "."],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "examples")},
+        timeout=180,
+    )
+    assert f"{len(examples)} passed" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("policy", ["first-fit", "least-waste", "spread"])

@@ -29,7 +29,7 @@ async def _serve(cluster: socket.socket) -> int:
     begin = await channel.heard_by_server()
     if not isinstance(begin, control.Begin):
         return 1
-    logs.begin(begin.log_level)
+    logs.begin(begin.log_level, begin.log_format)
     beside = _Beside(channel)
     working = asyncio.create_task(_work(begin, channel, beside))
     listening = asyncio.create_task(_listen(channel, working, beside))

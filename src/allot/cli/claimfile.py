@@ -157,6 +157,9 @@ class _Asked:
     def namespace(self) -> Fields | None:
         return self.inside
 
+    def resource_class(self, name: str) -> Fields | None:
+        return None  # only drivers are asked for one
+
     def authorize(self, action: Action) -> Decision:
         return Decision(True)
 

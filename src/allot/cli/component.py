@@ -28,13 +28,15 @@ from allot.client import (
     Socket,
     kubeconfig,
 )
-from allot.informers import Election, Informers
+from allot.informers import Election, Informers, Pace
 
 from . import flags
 from .apiserver import run_loop
 from .wording import plain
 
 LEASE_NAMESPACE = "kube-system"
+PACE = Pace(absent_s=30.0)
+"""A kind that the server does not have may be switched on while this runs, and components are few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,6 @@ Work = Callable[[Running], Awaitable[None]]
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     reaching(parser)
-    flags.add_feature_gates(parser)
     parser.add_argument(
         "--socket",
         type=flags.path,
@@ -104,7 +105,8 @@ def reaching(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         help="serve /metrics, and of the scheduler /metrics/resources, on loopback; 0 picks a free port",
     )
-    parser.set_defaults(socket=None, leader_elect=False, feature_gates=Gates())
+    flags.add_feature_gates(parser)
+    parser.set_defaults(socket=None, leader_elect=False)
 
 
 def run(name: str, lease: str, user: User, options: argparse.Namespace, work: Work) -> int:
@@ -183,7 +185,7 @@ async def _work(
     try:
         async with (
             exposed(metrics, options.metrics_port, pages) as port,
-            Informers(client, rng, metrics=metrics) as informers,
+            Informers(client, rng, metrics=metrics, pace=PACE) as informers,
         ):
             if options.metrics_port is not None:
                 print(f"metrics http://127.0.0.1:{port}/metrics", file=sys.stderr, flush=True)

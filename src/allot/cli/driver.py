@@ -1,4 +1,8 @@
-"""`allot driver sim`: a driver for the devices of a fleet of the catalogue, without hardware."""
+"""`allot driver`: the drivers that come with Allot.
+
+`sim` is a driver for the devices of a fleet of the catalogue, without hardware. Drivers of what the machine
+has are in `machine_drivers`, drivers of classic claims in `classic_drivers`.
+"""
 
 import argparse
 import sys
@@ -7,7 +11,7 @@ from allot import driver as kit
 from allot.drivers import sim
 from allot.fleet import CATALOGUE, UnknownFleet
 
-from . import flags
+from . import classic_drivers, flags, machine_drivers
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,22 +45,36 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     one.add_argument("--seed", type=int, default=0, metavar="N", help="which prepares fail")
     kit.arguments(one)
+    machine_drivers.arguments(which)
+    classic_drivers.arguments(which)
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.driver == "sim":
+        return _sim(options)
+    if options.driver in machine_drivers.HELP:
+        return machine_drivers.run(options)
+    return classic_drivers.run(options)
+
+
+def _sim(options: argparse.Namespace) -> int:
     try:
         if options.offers:
             return _offers(options.fleet)
         faults = sim.Faults(options.lose, options.flap, options.slow, options.fail)
         files = options.root.absolute() / "plugins" / "allot-sim" / "devices" if options.mount else None
-        drivers = sim.drivers(options.fleet, options.node, options.machine, faults, files, seed=options.seed)
+        of = options.fleet, options.node, options.machine, faults
+        served: list[kit.Driver | kit.DevicePlugin] = [
+            *sim.drivers(*of, files, seed=options.seed),
+            *sim.plugins(*of),
+        ]
     except (UnknownFleet, sim.UnknownBuild) as unknown:
         print(f"allot driver sim: {unknown}", file=sys.stderr)
         return 2
-    if not drivers:
+    if not served:
         print(f"allot driver sim: machines of fleet {options.fleet!r} have no devices", file=sys.stderr)
         return 2
-    return kit.run(drivers, options, "allot driver sim")
+    return kit.run(served, options, "allot driver sim")
 
 
 def _offers(name: str) -> int:

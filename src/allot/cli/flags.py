@@ -5,12 +5,15 @@ An empty value is mostly a variable that was not set: it is not taken for the fo
 
 import argparse
 import math
+import re
 from itertools import pairwise
 from pathlib import Path
 
 from allot.api import Gates, UnknownGate, names
 from allot.base import os_reason
 
+PROCESS = "process"
+_CONTAINERD = "cri:///run/containerd/containerd.sock"
 _SECONDS_MAX = 2**31 - 1  # what a lease can say
 
 
@@ -41,6 +44,27 @@ def output_file(text: str) -> Path:
     except OSError as refused:
         raise argparse.ArgumentTypeError(f"cannot write {wanted}: {os_reason(refused)}") from None
     return wanted
+
+
+def runtime(text: str) -> str:
+    """Of containers."""
+    if text != PROCESS and not re.fullmatch(r"cri:///.+", text):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no runtime: write {PROCESS}, or cri:// and the path of a containerd's socket, "
+            f"as in {_CONTAINERD}"
+        )
+    return text
+
+
+def add_runtime(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument(
+        "--runtime",
+        type=runtime,
+        default=PROCESS,
+        metavar="RUNTIME",
+        help=f"{what}: {PROCESS}, or {_CONTAINERD} for those of a containerd, 1.7 or newer, that "
+        "listens there (default: %(default)s)",
+    )
 
 
 def object_name(text: str) -> str:

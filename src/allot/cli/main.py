@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options, unknown = parser.parse_known_args(arguments)
     if unknown:  # the command answers, since it is its options that the user looked for
         commands.choices[options.command].error(f"unrecognized arguments: {' '.join(unknown)}")
-    logs.begin(getattr(options, "log_level", logging.ERROR))
+    logs.begin(getattr(options, "log_level", logging.ERROR), getattr(options, "log_format", ""))
     try:
         status = int(importlib.import_module(f"allot.cli.{options.command}").run(options))
         sys.stdout.flush()

@@ -33,7 +33,7 @@ def _expressions(pod: scheduler.PodInfo, snapshot: scheduler.Snapshot) -> Iterat
         claim = snapshot.claim(pod.key._replace(name=name))
         if claim is None or claim.allocation is not None:
             continue
-        for request in claim.view.spec.devices.requests:
+        for request in resource.shape.requests_of(claim.view):
             asks: tuple[Ask, ...] = (request.exactly,) if request.exactly else request.first_available
             for asked in asks:
                 yield from _texts(f"claim {name}, request {request.name}", asked.selectors)

@@ -1,8 +1,8 @@
 """allot node: the agent of a node, until interrupted.
 
-It registers a Node of that name, keeps its lease, runs the pods that are put there as processes of this
-machine, and has DRA drivers prepare their devices: any driver that registers below --root, in whatever
-language. Its credential is that of its node, and so are its rights:
+It registers a Node of that name, keeps its lease, runs the pods that are put there, as processes of this
+machine or as containers of its containerd, and has DRA drivers prepare their devices: any driver that
+registers below --root, in whatever language. Its credential is that of its node, and so are its rights:
 
     allot credentials system:node:worker-1
     allot node --name worker-1 --kubeconfig allot-data/credentials/system_node_worker-1.kubeconfig
@@ -14,9 +14,10 @@ import argparse
 import sys
 from pathlib import Path
 
+from allot.api import classic
 from allot.apiserver import identities
 from allot.informers import Telemetry
-from allot.nodeagent import Agent, BadCheckpoint, HollowNode, Process, ProcessRuntime, Settings
+from allot.nodeagent import Agent, BadCheckpoint, HollowNode, Process, Settings, runtimes
 from allot.wire import UnixSockets
 
 from . import component, flags
@@ -30,9 +31,7 @@ CDI_DIRECTORIES = (Path("/etc/cdi"), Path("/var/run/cdi"))
 def arguments(parser: argparse.ArgumentParser) -> None:
     component.reaching(parser)
     parser.add_argument("--name", type=flags.object_name, required=True, help="of the Node")
-    parser.add_argument(
-        "--runtime", choices=["process"], default="process", help="what containers are (default: %(default)s)"
-    )
+    flags.add_runtime(parser, "what containers are")
     parser.add_argument(
         "--root",
         type=flags.path,
@@ -59,11 +58,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     root: Path = options.root.absolute()
     settings = Settings(
-        options.name, root, tuple(options.cdi_dir or CDI_DIRECTORIES), options.address, options.port
+        options.name,
+        root,
+        tuple(options.cdi_dir or CDI_DIRECTORIES),
+        options.address,
+        options.port,
+        heeds_classic=options.feature_gates[classic.limits.GATE],
     )
 
+    sockets = UnixSockets()
+
     async def work(on: Running) -> None:
-        async with ProcessRuntime(root / "containers").attached() as runtime:
+        async with runtimes.attached(options.runtime, root, settings.cdi_directories, sockets) as runtime:
             process = Process(
                 on.client,
                 on.informers,
@@ -71,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
                 on.ids,
                 on.metrics,
                 Telemetry(on.metrics, on.clock),
-                UnixSockets(),
+                sockets,
                 runtime,
                 await on.access.credentials.current(),
                 on.access.server.authorities,

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from allot import hollow
 
 LIST = "list"
-NODES = 3
+NODES, FLEET = 3, "mixed"
 _PERIOD_S_MIN = 0.01
 DELAYS = (
     ("--start-delay", "0.2s", "from bound to running"),
@@ -21,7 +21,7 @@ DELAYS = (
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--nodes", type=int, default=NODES, metavar="N", help=f"default: {NODES}")
     parser.add_argument(
-        "--fleet", default="mixed", metavar="NAME", help="what the nodes are; `--fleet list` shows all"
+        "--fleet", default=FLEET, metavar="NAME", help="what the nodes are; `--fleet list` shows all"
     )
     for flag, otherwise, what in DELAYS:
         read = _period_s if flag == "--lease-every" else _duration_s

@@ -66,21 +66,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="how long devices may take to be made ready (default: %(default).0f)",
     )
+    parser.add_argument(
+        "--driver-timeout",
+        type=flags.seconds,
+        default=scheduler.Settings().driver_timeout_s,
+        metavar="S",
+        help="how long a driver may take to allocate a classic claim (default: %(default).0f)",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
-    defaults = scheduler.Settings()
     try:
-        scoring = _scoring(options)
+        settings = settings_of(options)
     except ValueError as wrong:
         print(f"allot scheduler: {wrong}", file=sys.stderr)
         return 2
-    settings = scheduler.Settings(
-        names=tuple(options.name or defaults.names),
-        policy=POLICIES[options.policy],
-        scoring=scoring,
-        binding_timeout_s=options.binding_timeout,
-    )
 
     async def work(on: Running) -> None:
         dependencies = scheduler.Dependencies(
@@ -96,8 +96,18 @@ def run(options: argparse.Namespace) -> int:
     return component.run("scheduler", options.lease, identities.SCHEDULER, options, work)
 
 
-def _scoring(options: argparse.Namespace) -> scheduler.Scoring:
+def settings_of(options: argparse.Namespace) -> scheduler.Settings:
     """Raises ValueError where the options contradict each other."""
+    return scheduler.Settings(
+        names=tuple(options.name or scheduler.Settings().names),
+        policy=POLICIES[options.policy],
+        scoring=_scoring(options),
+        binding_timeout_s=options.binding_timeout,
+        driver_timeout_s=options.driver_timeout,
+    )
+
+
+def _scoring(options: argparse.Namespace) -> scheduler.Scoring:
     defaults, ratio = scheduler.Scoring(), scheduler.Strategy.REQUESTED_TO_CAPACITY_RATIO
     wanted = options.scoring_strategy or defaults.strategy.value
     if options.packed:

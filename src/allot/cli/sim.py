@@ -5,8 +5,23 @@ import json
 import logging
 import math
 import time
+from collections.abc import Iterable, Mapping
 
-from allot.sim import FAULTS, HOUR_S, PODS, Cut, Outcome, Report, Scope, Total, run_many, run_one, shrink
+from allot.sim import (
+    HOUR_S,
+    PODS,
+    SHARE_WITH_AGENTS,
+    SHARE_WITH_CLASSIC,
+    Cut,
+    Outcome,
+    Report,
+    Scope,
+    Total,
+    faults_of,
+    run_many,
+    run_one,
+    shrink,
+)
 
 from . import flags
 
@@ -38,6 +53,22 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         default="simple",
         help="a stand-in, or ours in three copies with drivers that publish anew (default: simple)",
     )
+    parser.add_argument(
+        "--agents",
+        type=share,
+        default=SHARE_WITH_AGENTS,
+        metavar="SHARE",
+        help="with --scheduler real: in so large a part of the worlds one or two nodes have real agents and "
+        "drivers (default: 0.5)",
+    )
+    parser.add_argument(
+        "--classic",
+        type=share,
+        default=SHARE_WITH_CLASSIC,
+        metavar="SHARE",
+        help="with --scheduler real: in so large a part of the worlds there are classic claims, and drivers "
+        "that are not to be relied on (default: 0.5)",
+    )
     parser.add_argument("--no-shrink", action="store_true", help="do not look for a shorter story")
     parser.add_argument("--story", action="store_true", help="tell everything that was done and went wrong")
     parser.add_argument("--verbose", action="store_true", help="show what the components log")
@@ -49,6 +80,16 @@ def seeds(text: str) -> range:
     if not first.isdecimal() or not (last or first).isdecimal() or int(last or first) < int(first):
         raise argparse.ArgumentTypeError(f"{text!r} is not A-B with A up to B")
     return range(int(first), int(last or first) + 1)
+
+
+def share(text: str) -> float:
+    try:
+        part = float(text)
+    except ValueError:
+        part = -1.0
+    if not 0 <= part <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 1")
+    return part
 
 
 def _count(text: str) -> int:
@@ -74,7 +115,13 @@ def run(options: argparse.Namespace) -> int:
         handler.setLevel(level)  # what components log as an error, the report tells as one
     if options.verbose:
         logging.getLogger("allot").setLevel(level)
-    scope = Scope(options.minutes * 60, options.pods, real_scheduler=options.scheduler == "real")
+    scope = Scope(
+        options.minutes * 60,
+        options.pods,
+        real_scheduler=options.scheduler == "real",
+        agents=options.agents,
+        classic=options.classic,
+    )
     return _many(options, scope) if options.seeds else _one(options, scope)
 
 
@@ -89,7 +136,7 @@ def _one(options: argparse.Namespace, scope: Scope) -> int:
         f"seed {report.seed}: {report.steps} steps, {report.pods} pods, {report.events} events,"
         f" {time.process_time() - began_s:.1f} s: {verdict}"
     )
-    print(_faults(report.struck))
+    print(_faults(report.struck, faults_of(scope)))
     _print_wrong(report.wrong)
     if options.story:
         for entry in report.journal:
@@ -97,7 +144,8 @@ def _one(options: argparse.Namespace, scope: Scope) -> int:
     if not report.good and not options.no_shrink:
         _tell_shortly(report, scope)
     # A script that was cut short need not meet every fault; a whole one that does not tests too little.
-    never = [] if options.steps is not None else [name for name in FAULTS if not report.struck[name]]
+    wanted = faults_of(scope, options.seed) if options.steps is None else ()
+    never = [name for name in wanted if not report.struck[name]]
     if never:
         print(f"never struck in this world: {', '.join(never)}")
     return 0 if report.good and not never else 1
@@ -123,7 +171,7 @@ def _many(options: argparse.Namespace, scope: Scope) -> int:
         elif done % max(1, len(options.seeds) // 20) == 0 or done == len(options.seeds):
             print(f"{done} of {len(options.seeds)} worlds, {time.monotonic() - began_s:.0f} s", flush=True)
 
-    total = Total()
+    total = Total(faults_of(scope))
     try:
         run_many(options.seeds, scope, options.jobs, progress, total, until_broken=options.until_broken)
     finally:  # interrupted too: what was done was not done in vain
@@ -144,13 +192,13 @@ def _print_total(total: Total) -> None:
         f"{total.seeds} worlds, {total.pods} pods, {total.events} events,"
         f" {total.cpu_s / total.seeds:.2f} s each; {len(total.broken)} broken"
     )
-    print(_faults(total.struck))
+    print(_faults(total.struck, total.expected))
     if total.never:
         print(f"never struck in this run: {', '.join(total.never)}")
 
 
-def _faults(struck: dict[str, int]) -> str:
-    return "faults: " + ", ".join(f"{name} {struck[name]}" for name in sorted(FAULTS) if struck[name])
+def _faults(struck: Mapping[str, int], names: Iterable[str]) -> str:
+    return "faults: " + ", ".join(f"{name} {struck[name]}" for name in sorted(names) if struck[name])
 
 
 def _print_wrong(wrong: tuple[str, ...] | list[str]) -> None:

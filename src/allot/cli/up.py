@@ -1,7 +1,8 @@
 """allot up: a whole cluster, until interrupted.
 
 API server, controllers, scheduler and hollow nodes: nodes without a machine, with devices of a fleet
-from the catalogue, on which pods start, run and end. With --agents also nodes with a machine: this one.
+from the catalogue, on which pods start, run and end. With --agents also nodes with a machine, and with --here
+this machine, with the devices that it has.
 Prints `ready` when it serves and every node has registered. Started again on the same data directory it
 goes on where it was.
 
@@ -14,6 +15,7 @@ import asyncio
 import os
 import signal
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from allot.api import errors
@@ -26,14 +28,22 @@ from .apiserver import run_loop, serving_options
 from .wording import first, plain
 
 if TYPE_CHECKING:
-    from allot.cluster import ClusterOptions
+    from allot.cluster import ClusterOptions, Machine
 
+_CDI_DIR = Path("/var/run/cdi")
 _SERVER = "allot.cli.apiserver_of_up"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     server_arguments(parser, log_level="warning")
     played.arguments(parser)
+    parser.set_defaults(nodes=None, fleet=None)
+    parser.add_argument(
+        "--here",
+        action="store_true",
+        help="this machine as a node, under its own name, with every driver that finds something; hollow "
+        "nodes only if --nodes or --fleet asks for them",
+    )
     parser.add_argument(
         "--agents",
         type=flags.count,
@@ -41,6 +51,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="further nodes, which are real: pods on them are processes of this machine and get the fleet's "
         "devices from drivers over sockets; default: none",
+    )
+    flags.add_runtime(parser, "what containers on --here and --agents are")
+    parser.add_argument(
+        "--cdi-dir",
+        type=flags.path,
+        metavar="DIR",
+        help="where drivers of those put CDI specs; a containerd of --runtime has to read them there "
+        f"(default: {_CDI_DIR} with a containerd, else a place of its own for each)",
     )
     parser.add_argument(
         "--one-process",
@@ -88,12 +106,32 @@ def _run(options: argparse.Namespace, apart: ServerProcess | None) -> int:
 
 
 def _wanted(options: argparse.Namespace) -> "ClusterOptions":
-    from allot.cluster import ClusterOptions
+    from allot.cluster import ClusterOptions, Containers
     from allot.fleet import fleet
 
-    nodes = fleet(options.fleet, options.nodes)
+    nodes = fleet(*_fleet(options))
     stages, renewing = played.stages(options), played.renewing(options)
-    return ClusterOptions(serving_options(options), nodes, stages, renewing, options.agents)
+    machine = _machine(options.data_dir) if options.here else None
+    cdi_dir = options.cdi_dir or (None if options.runtime == flags.PROCESS else _CDI_DIR)
+    containers = Containers(options.runtime, cdi_dir)
+    serving = serving_options(options)
+    return ClusterOptions(serving, nodes, stages, renewing, options.agents, machine, containers)
+
+
+def _fleet(options: argparse.Namespace) -> tuple[str, int]:
+    """Beside a machine whose pods do something, nodes that only seem to are there if they are asked for."""
+    is_asked = not options.here or options.fleet is not None or options.nodes is not None
+    name, many = (played.FLEET, played.NODES) if is_asked else ("plain", 0)
+    return options.fleet or name, many if options.nodes is None else options.nodes
+
+
+def _machine(data_dir: Path) -> "Machine":
+    """And one line about it."""
+    from allot.cluster import this_machine
+
+    found = this_machine(data_dir)
+    print(found.sentence, file=sys.stderr)
+    return found
 
 
 async def _stay_up(options: "ClusterOptions", apart: ServerProcess | None) -> int:

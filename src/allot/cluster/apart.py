@@ -10,7 +10,7 @@ from pathlib import Path
 
 from allot.api import Transport, User
 from allot.apiserver import ServingOptions
-from allot.base import Metrics
+from allot.base import Metrics, logs
 from allot.client import Socket
 
 from .control import Answers, Asked, Begin, Channel, Failed, Lost, Show, Shown, Stop
@@ -41,7 +41,7 @@ class ServerApart:
         """Return once it answers. Raises CannotServe."""
         server = cls(process, await Channel.open(process.end))
         try:
-            server._channel.say(Begin.of(options, logging.getLogger().getEffectiveLevel()))
+            server._channel.say(Begin.of(options, *logs.begun()))
             await server._until_it_answers()
         except BaseException:
             await server.close()

@@ -32,10 +32,11 @@ _LINE_BYTES_MAX = 64 * 1024 * 1024
 class Begin(msgspec.Struct, frozen=True, tag=True):
     pickled: bytes
     log_level: int
+    log_format: str
 
     @classmethod
-    def of(cls, options: ServingOptions, log_level: int) -> "Begin":
-        return cls(pickle.dumps(options), log_level)
+    def of(cls, options: ServingOptions, log_level: int, log_format: str) -> "Begin":
+        return cls(pickle.dumps(options), log_level, log_format)
 
     @property
     def options(self) -> ServingOptions:

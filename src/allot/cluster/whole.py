@@ -16,7 +16,7 @@ import socket
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from allot import controllers, hollow, scheduler
 from allot.api import Transport, User
@@ -28,7 +28,11 @@ from allot.informers import Election, Informers
 
 from .apart import ServerApart
 from .near import Server, ServerInThisProcess
+from .places import PROCESSES, AgentNode, Containers, agent_here, agent_node
 from .spawning import ServerProcess
+
+if TYPE_CHECKING:
+    from .agents import Machine
 
 _LEASE_NAMESPACE = "kube-system"
 _MOMENT_S = 1.0
@@ -41,6 +45,8 @@ class ClusterOptions:
     stages: hollow.Stages = field(default_factory=hollow.Stages)
     renewing: hollow.Renewing = field(default_factory=hollow.Renewing)
     agents: int = 0  # nodes of this machine, beside the fleet's
+    machine: "Machine | None" = None  # this machine itself, with its own devices
+    containers: Containers = PROCESSES  # on those
 
 
 class ServerEnded(Exception):
@@ -55,6 +61,14 @@ class Cluster:
         self.options = options
         self.server = server
         self._transports: list[Transport] = []
+
+    @property
+    def agents(self) -> tuple[AgentNode, ...]:
+        data_dir, containers = self.options.serving.data_dir, self.options.containers
+        numbered = (agent_node(data_dir, number, containers) for number in range(self.options.agents))
+        machine = self.options.machine
+        here = (agent_here(data_dir, machine.name, containers),) if machine is not None else ()
+        return (*numbered, *here)
 
     def client(self, user: User, agent: str = "allot") -> Client:
         """Act as `user`, with that user's rights and no more."""
@@ -158,7 +172,7 @@ async def _parts(running: Cluster) -> AsyncIterator[list[_Part]]:
             _scheduler(running, process),
             _hollow_nodes(running, process),
         ]
-        if running.options.agents:
+        if running.options.agents or running.options.machine is not None:
             parts.append(_agents(running, process))
         yield parts
 
@@ -209,14 +223,6 @@ def _agents(running: Cluster, process: controllers.Process) -> _Part:
     from .agents import Agents  # gRPC costs time to import, and few clusters need it
 
     options, standing = running.options, asyncio.Event()
-    agents = Agents(
-        running.server,
-        options.serving.data_dir,
-        options.fleet,
-        options.renewing,
-        process.clock,
-        process.ids,
-        process.metrics,
-        process.telemetry,
-    )
-    return _Part("agents", agents.run(options.agents, standing.set), standing)
+    data_dir = options.serving.data_dir
+    agents = Agents(running.server, data_dir, options.fleet, options.renewing, process, options.containers)
+    return _Part("agents", agents.run(options.agents, options.machine, standing.set), standing)

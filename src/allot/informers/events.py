@@ -38,6 +38,7 @@ class Saying(NamedTuple):
     type: str
     reason: str
     message: str
+    field_path: str = ""  # which part of the object it is about
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +73,19 @@ class Events:
     """One of these a component. `run` does the writing."""
 
     def __init__(
-        self, client: Client, component: str, clock: Clock, ids: Ids, telemetry: Telemetry, metrics: Metrics
+        self,
+        client: Client,
+        component: str,
+        clock: Clock,
+        ids: Ids,
+        telemetry: Telemetry,
+        metrics: Metrics,
+        *,
+        host: str = "",
     ) -> None:
         self._events = client.resource("", "v1", "events")
         self._component = component
+        self._source = {"component": component, **({"host": host} if host else {})}
         self._clock = clock
         self._ids = ids
         self._records: OrderedDict[Saying, Record] = OrderedDict()
@@ -85,8 +95,8 @@ class Events:
         )
         self._writing = Reconciler(f"{component}_events", self._write, clock, telemetry, workers=_WORKERS)
 
-    def record(self, about: Object, type: str, reason: str, message: str) -> None:
-        saying = Saying(about.uid, type, reason, message[:MESSAGE_MAX])
+    def record(self, about: Object, type: str, reason: str, message: str, field_path: str = "") -> None:
+        saying = Saying(about.uid, type, reason, message[:MESSAGE_MAX], field_path)
         if not self._budget.spend(about.uid, self._clock.monotonic_s()):
             self._dropped.add(1, self._component, "rate")
             return
@@ -154,6 +164,7 @@ class Events:
             "namespace": about.namespace,
             "uid": about.uid,
             "resourceVersion": about.resource_version,
+            "fieldPath": saying.field_path,
         }
         return {
             "apiVersion": "v1",
@@ -163,7 +174,7 @@ class Events:
             "type": saying.type,
             "reason": saying.reason,
             "message": saying.message,
-            "source": {"component": self._component},
+            "source": self._source,
             "reportingComponent": self._component,
             "firstTimestamp": age.timestamp(record.first),
             "lastTimestamp": age.timestamp(record.last),

@@ -5,6 +5,10 @@ def test_something(allot_server):
         claims = allot_server.client().resource("resource.k8s.io", "v1", "resourceclaims")
         ...
     allot_server.run(story())
+
+@pytest.mark.allot_cluster(fleet="edge", agents=1)
+def test_something_with_nodes(allot_cluster):
+    subprocess.run(["kubectl", f"--kubeconfig={allot_cluster.kubeconfig}", "get", "nodes"], check=True)
 """
 
 import asyncio
@@ -14,9 +18,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pytest
 
 if TYPE_CHECKING:
-    from . import TestServer
+    from . import TestCluster, TestServer
 
 T = TypeVar("T")
+
+_MARK = "allot_cluster(fleet='mixed', nodes=3, agents=0): what the cluster of the fixture allot_cluster has"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", _MARK)
 
 
 class RunningServer:
@@ -48,3 +58,14 @@ def allot_server() -> Iterator[RunningServer]:
         yield running
     finally:
         running.close()
+
+
+@pytest.fixture
+def allot_cluster(request: pytest.FixtureRequest) -> "Iterator[TestCluster]":
+    """A ready cluster that serves HTTPS; the mark of the same name says which nodes it has."""
+    from . import cluster
+
+    mark = request.node.get_closest_marker("allot_cluster")
+    args, named = (mark.args, mark.kwargs) if mark is not None else ((), {})
+    with cluster(*args, **named) as running:
+        yield running
