@@ -25,7 +25,7 @@ $(VENV)/.dev: $(VENV)/.running requirements-dev.lock
 	$(PIP) --require-hashes -r requirements-dev.lock
 	@touch $@
 
-components: dev ## fetch the real kubectl and etcd that tests run against
+components: dev ## fetch the real kubectl, etcd and containerd that tests run against
 	$(BIN)/python tools/components.py
 
 demo: setup ## a whole cluster shows what it promises, in seconds; with KEEP=1 it stays to be looked at
@@ -35,7 +35,7 @@ up: setup ## run a whole cluster until interrupted; data and kubeconfig in ./all
 	$(BIN)/allot up
 
 test: dev components lint types ## run the whole test suite
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: dev ## check form and style
 	$(BIN)/ruff check .

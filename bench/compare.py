@@ -1,12 +1,16 @@
-"""Two checkouts in turn, A, B, A, B: did the API server become slower? Prints JSON.
+"""Two checkouts in turn, A, B, A, B: did the API server, or a hollow node, become slower? Prints JSON.
 
     bench/compare.py --base DIR [--in-process] [--rounds 2] [--objects 5000] [--kinds pods,…] [--worst 0.03]
+    bench/compare.py --base DIR --up NODES [--idle S]
 
 A is the checkout in DIR, B is this one. Both are driven by this checkout's `bench/apiserver.py`, or
 without HTTP and TLS by its `bench/inprocess.py`, so only the server differs; turns take out what the
-machine does meanwhile. Ratios are B over A by the best turn of each, since whatever else runs can only
-slow a turn down. Exit status 1 if a ratio is worse than allowed: requests a second, and processor time a
-request. Of the two, processor time is told least by a busy machine.
+machine does meanwhile. With --up that is `bench/up.py`, on one core, where `allot up` is one process in
+every checkout: what so many hollow nodes cost until they are there, and at rest.
+
+Ratios are B over A by the best turn of each, since whatever else runs can only slow a turn down. Exit
+status 1 if a ratio is worse than allowed: requests a second, and processor time, of a request or of the
+nodes. Of the two, processor time is told least by a busy machine.
 
     git worktree add /tmp/base COMMIT && bench/compare.py --base /tmp/base
 """
@@ -24,9 +28,12 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 LOWER_IS_BETTER = (
     "server_cpu_us_per_request", "p99_ms", "list_s", "rss_mb", "ready_s", "idle_mb", "create_cpu_us",
-    "get_cpu_us",
+    "get_cpu_us", "cpu_s_until_ready", "rss_mb_when_ready", "idle_cpu_cores",
 )  # fmt: skip
-JUDGED = ("per_second", "server_cpu_us_per_request", "create_cpu_us", "get_cpu_us")
+JUDGED = (
+    "per_second", "server_cpu_us_per_request", "create_cpu_us", "get_cpu_us", "cpu_s_until_ready",
+    "idle_cpu_cores",
+)  # fmt: skip
 
 
 def figures(report: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, float]]:
@@ -39,15 +46,21 @@ def figures(report: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, fl
 
 
 def measured(checkout: Path, options: argparse.Namespace) -> dict[str, float]:
-    script = "inprocess.py" if options.in_process else "apiserver.py"
-    command = [sys.executable, str(HERE / script), "--objects", str(options.objects)]
-    if not options.in_process:
-        command += ["--kinds", options.kinds, "--store", options.store]
+    command = _command(options)
     paths = os.pathsep.join(map(str, (checkout / "src", HERE)))
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths})
     if done.returncode:
         raise SystemExit(f"{checkout}: {done.stderr[-600:]}")
     return dict(figures(json.loads(done.stdout)))
+
+
+def _command(options: argparse.Namespace) -> list[str]:
+    if options.up:
+        script = ["taskset", "-c", str(min(os.sched_getaffinity(0))), sys.executable, str(HERE / "up.py")]
+        return [*script, "--nodes", str(options.up), "--idle", str(options.idle), "--starts", "1"]
+    script = [sys.executable, str(HERE / ("inprocess.py" if options.in_process else "apiserver.py"))]
+    command = [*script, "--objects", str(options.objects)]
+    return command if options.in_process else [*command, "--kinds", options.kinds, "--store", options.store]
 
 
 def compared(base: Sequence[Mapping[str, float]], here: Sequence[Mapping[str, float]]) -> dict[str, Any]:
@@ -81,6 +94,12 @@ def main() -> int:
         "--base", type=Path, required=True, metavar="DIR", help="the checkout to compare with"
     )
     parser.add_argument("--in-process", action="store_true", help="all kinds on SQLite, without HTTP and TLS")
+    parser.add_argument(
+        "--up", type=int, default=0, metavar="NODES", help="hollow nodes, in place of requests"
+    )
+    parser.add_argument(
+        "--idle", type=float, default=30.0, metavar="S", help="with --up: at rest; default: 30"
+    )
     parser.add_argument("--rounds", type=int, default=2, help="turns of each; default: 2")
     parser.add_argument("--objects", type=int, default=5000)
     parser.add_argument("--kinds", default="configmaps,pods,resourceclaims")

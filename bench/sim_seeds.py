@@ -1,10 +1,12 @@
 """Many made-up hours with all faults, in one recorded run.
 
-    python bench/sim_seeds.py [--seeds 1-2000] [--jobs 2] [--scheduler real|simple] [--out FILE]
+    python bench/sim_seeds.py [--seeds 1-2000] [--jobs 2] [--scheduler real|simple]
+                              [--agents SHARE] [--classic SHARE] [--out FILE]
 
 Every seed is a world of its own (`allot sim`): an hour and a quarter with fifty pods, all
 controllers in two copies, every kind of fault; with the real scheduler in three copies, and
-drivers that publish anew, unless a simple stand-in is asked for. The record names the code that was tested,
+drivers that publish anew, unless a simple stand-in is asked for; in a share of the worlds one or two nodes
+have real agents and drivers, and in a share there are classic claims. The record names the code tested,
 how often each fault struck, and every promise that was broken. Exit status 1 if one was,
 or if a fault never struck. Whoever interrupts it has a record of the seeds that ran until then.
 """
@@ -19,7 +21,8 @@ import time
 from pathlib import Path
 
 from allot.cli.sim import seeds as read_seeds
-from allot.sim import Outcome, Scope, Total, run_many
+from allot.cli.sim import share
+from allot.sim import SHARE_WITH_AGENTS, SHARE_WITH_CLASSIC, Outcome, Scope, Total, faults_of, run_many
 
 ROOT = Path(__file__).parents[1]
 RECORD = ROOT / "bench" / "results" / "sim-2000.json"
@@ -32,6 +35,8 @@ def main() -> int:
     parser.add_argument("--seeds", type=read_seeds, default=range(1, 2001), metavar="A-B")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--scheduler", choices=("real", "simple"), default="real")
+    parser.add_argument("--agents", type=share, default=SHARE_WITH_AGENTS, metavar="SHARE")
+    parser.add_argument("--classic", type=share, default=SHARE_WITH_CLASSIC, metavar="SHARE")
     parser.add_argument("--out", type=Path, default=RECORD)
     options = parser.parse_args()
     seeds = options.seeds
@@ -45,7 +50,8 @@ def main() -> int:
         if done % 50 == 0:
             print(f"{done} of {len(seeds)}, {time.monotonic() - began_s:.0f} s", file=sys.stderr, flush=True)
 
-    total, scope = Total(), Scope(real_scheduler=options.scheduler == "real")
+    scope = Scope(real_scheduler=options.scheduler == "real", agents=options.agents, classic=options.classic)
+    total = Total(faults_of(scope))
     try:
         run_many(seeds, scope, options.jobs, progress, total)
     except KeyboardInterrupt:
@@ -57,6 +63,8 @@ def main() -> int:
         "machine": {"cpus": os.cpu_count(), "python": platform.python_version()},
         "code": code,
         "scheduler": options.scheduler,
+        "agents": options.agents,
+        "classic": options.classic,
         "first_seed": seeds[0],
         "asked_for": len(seeds),
         "jobs": options.jobs,

@@ -45,10 +45,10 @@ class Up:
     @property
     def cpu_s(self) -> float:
         """Of all its threads, in the kernel too, in both processes."""
-        return sum(_cpu_s(pid) for pid in self._processes())
+        return sum(cpu_s(pid) for pid in self._processes())
 
     def memory_mb(self, what: str) -> float:
-        return sum(_memory_mb(pid, what) for pid in self._processes())
+        return sum(memory_mb(pid, what) for pid in self._processes())
 
     def _processes(self) -> list[int]:
         pid = self.process.pid
@@ -64,12 +64,12 @@ class Up:
         return time.perf_counter() - began
 
 
-def _cpu_s(pid: int) -> float:
+def cpu_s(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
-def _memory_mb(pid: int, what: str) -> float:
+def memory_mb(pid: int, what: str) -> float:
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(what))
 
