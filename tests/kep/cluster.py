@@ -115,6 +115,20 @@ class Place(Cluster):
     async def why_not(self, name: str = "p") -> str:
         return str((await self.condition(name)).get("message"))
 
+    async def classes_heard_of(self) -> None:
+        """Until the scheduler knows every class as the server does: classes and pods reach it on watches of
+        their own, so a pod may come before what was done to a class before it."""
+
+        async def known() -> bool:
+            assert self.scheduler is not None
+            seen = {
+                name: one.metadata.resource_version for name, one in self.scheduler.snapshot.classes.items()
+            }
+            there = await self.all("deviceclasses")
+            return seen == {one.name: one.metadata.resource_version for one in there}
+
+        await self.until(known, "the scheduler has heard of every class")
+
     async def extended_claims(self) -> list[Object]:
         """Every claim for extended resources that there is."""
         found = await self.resource("resourceclaims").list(NS)

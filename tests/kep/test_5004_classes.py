@@ -151,6 +151,7 @@ async def test_the_claim_has_the_configuration_that_its_class_has_now(here: Plac
     assert config["source"] == "FromClass"
     assert config["opaque"] == {"driver": DRIVER, "parameters": {"mode": "fast"}}
     await here.resource("deviceclasses").patch(GPU_CLASS, {"spec": configured(mode="slow")["spec"]})
+    await here.classes_heard_of()
     await here.put(pod(name="second"))
     (config,) = await config_of(here, "second")
     assert config["opaque"]["parameters"] == {"mode": "slow"}
@@ -197,6 +198,7 @@ async def test_a_cycle_knows_one_state_of_the_classes(here: Place):
     go_on.set()
     assert await class_of(here) == GPU_CLASS
     assert known[0] is known[1] is not None
+    await here.classes_heard_of()
     await here.put(pod(name="next"))
     assert GPU in await here.why_not("next")
 
@@ -243,6 +245,7 @@ async def test_a_class_that_is_gone_serves_nobody(here: Place, resource: str):
     await here.put(device_class(), node(), slice_(), pod(asking_for(resource, limits="1"), name="first"))
     assert said_of(await here.settled("first")) is not None
     await here.resource("deviceclasses").delete(GPU_CLASS)
+    await here.classes_heard_of()
     await here.put(pod(asking_for(resource, limits="1")))
     assert resource in await here.why_not()
     assert len(await here.extended_claims()) == 1

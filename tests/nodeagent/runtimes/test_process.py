@@ -272,6 +272,8 @@ def test_limits_are_those_of_its_cgroups():
         limits = Limits(cpu_shares=512, cpu_quota_us=25_000, memory_bytes=64 * 1024 * 1024, cpus="0")
         started = await runtime.start(script("sleep 60", limits=limits))
         groups = {name: Path(path) for name, path in known_of(started)["cgroups"].items()}
+        # Until the shell has begun what it runs, there is one process fewer.
+        await until(lambda: any(words_of(pid) == b"sleep\0" + b"60" for pid in below(started)))
         inside = [str(pid) for pid in processes.descendants(pid_of(started))]
         expected = {
             ("cpu", "cpu.shares"): "512",
