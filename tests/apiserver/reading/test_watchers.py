@@ -8,6 +8,7 @@ import tempfile
 import pytest
 
 from allot.api import Request, User, errors
+from allot.api.transaction import PATH
 from allot.apiserver import ApiServer, ServingOptions, identities, serve
 from allot.client import Client, HttpsTransport, Socket, kubeconfig
 from allot.store import MemoryStore
@@ -104,6 +105,30 @@ def test_a_cache_that_loads_anew_under_the_initial_events_sends_the_watcher_back
         await api.close()
 
     asyncio.run(asyncio.wait_for(story(), 20))
+
+
+@pytest.mark.parametrize("later", [0, 1])
+def test_who_saw_half_of_a_transaction_sees_the_other_half_after_a_restart(later):
+    """S2: also where the transaction was the last thing that happened before the cache was loaded."""
+
+    async def story():
+        api = ApiServer(MemoryStore())
+        await api.start()
+        create = [{"method": "POST", "path": CONFIGS, "body": json.loads(body(name))} for name in ("a", "b")]
+        sent = json.dumps({"spec": {"requests": create}}).encode()
+        assert (await api.handle(Request("POST", PATH, {}, {}, sent), identities.ADMIN)).status == 201
+        cache = await api.caches.of(api.registry.kind("", "configmaps"))
+        seen = str(await api.store.revision())
+        await write(api, later)
+        await cache._load()  # as a server does that begins anew
+        assert int(seen) + later == cache.history.complete_after
+        lines = await asyncio.wait_for(read(api, 2 + later, {"resourceVersion": seen}), 10)
+        assert [json.loads(line)["object"]["metadata"]["name"] for line in lines] == ["a", "b", "o-0"][
+            : 2 + later
+        ]
+        await api.close()
+
+    asyncio.run(story())
 
 
 def test_a_watcher_that_does_not_read_is_cut_off_and_nobody_else_notices(tmp_path):

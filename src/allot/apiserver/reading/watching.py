@@ -191,7 +191,8 @@ async def stream(
                 yield sight.bookmark(revision, initial_end=True)
         else:
             position = cache.history.position_to_resume(options.revision)
-            if options.revision < cache.history.complete_after:
+            # At that revision a transaction may have changed several objects, and the client seen one.
+            if options.revision <= cache.history.complete_after:
                 seen = Seen(options.revision)
                 async for chunk in _catch_up(store, cache, seen, sight, deadline):
                     if not rights.holds():
