@@ -24,6 +24,7 @@ MAP = """
     cel         : base api
     wire        : base api
     quota       : base api
+    generations : base api
     apiserver   : base api store cel quota
     client      : base api
     informers   : base api client

@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "capacity": "how many more claims of a kind fit, by node and in all",
     "conformance": "try a DRA driver as a hostile kubelet would",
     "controllers": "run the control loops until interrupted",
+    "convert": "manifests of older API versions and generations, as they are written today",
     "credentials": "write a kubeconfig for a user or component, list them, take them back",
     "driver": "run a driver that comes with Allot until interrupted",
     "explain": "why a pod or claim waits, or what it got",
