@@ -2,8 +2,8 @@
 
 Classic claims (v1alpha1, v1alpha2) name a class and parameters that only a driver could read; which
 DeviceClass took the place of a class is said with `--class OLD=NEW`, everything else in a file (`--mapping
-FILE`). Where something cannot be converted nothing is printed but the reasons, and the exit status is 1; it is
-2 where a file cannot be read.
+FILE`). Where something cannot be converted nothing is printed but the reasons, and the exit status is 1; it
+is 2 where a file cannot be read.
 """
 
 import argparse
