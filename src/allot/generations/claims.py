@@ -186,11 +186,13 @@ def _lifted(spec: Fields) -> Iterator[str]:
     """A request that names v1 and is written as in v1beta1: the commonest mistake of all."""
     devices = spec.get("devices")
     requests = devices.get("requests") if isinstance(devices, dict) else None
-    for at, request in enumerate(requests if isinstance(requests, list) else ()):
+    if not isinstance(requests, list):
+        return
+    for at, request in enumerate(requests):
         if isinstance(request, dict) and "deviceClassName" in request and "exactly" not in request:
             flat: Fields = {"spec": {"devices": {"requests": [request]}}}
             (lifted,) = _from_v1beta1(resource.RESOURCE_CLAIM, flat)["spec"]["devices"]["requests"]
-            devices["requests"][at] = lifted
+            requests[at] = lifted
             yield f"request {request.get('name')}: what it asks for stands under `exactly` since v1beta2"
 
 
@@ -212,8 +214,9 @@ def _cleaned(document: Fields) -> Iterator[str]:
     if isinstance(status, dict) and status.get("allocation"):
         yield "its allocation is left out: what is created from this is another claim, not the one in use"
     metadata = document.get("metadata")
-    for name in _OF_THE_SERVER if isinstance(metadata, dict) else ():
-        metadata.pop(name, None)
+    if isinstance(metadata, dict):
+        for name in _OF_THE_SERVER:
+            metadata.pop(name, None)
 
 
 def _fits(kind: Kind, document: Fields) -> None:
