@@ -21,12 +21,16 @@ class FakeContext:
     namespace_labels: Mapping[str, str] = field(default_factory=dict)
     permits: tuple[Action, ...] | None = None
     classes: Mapping[str, Fields] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
 
     def namespace(self) -> Fields | None:
         return {"metadata": {"name": "default", "labels": dict(self.namespace_labels)}}
 
     def resource_class(self, name: str) -> Fields | None:
         return self.classes.get(name)
+
+    def warn(self, text: str) -> None:
+        self.warnings.append(text)
 
     def authorize(self, action: Action) -> Decision:
         return Decision(self.permits is None or action in self.permits)

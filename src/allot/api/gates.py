@@ -1,8 +1,9 @@
 """Feature gates, with upstream's names and its defaults at 1.37.
 
 What is beta or better upstream is on. A locked gate is part of the product: it
-has a name so that people can ask for it, and no off switch. Classic claims, which
-upstream has given up, are part of the product too, under the name that they had.
+has a name so that people can ask for it, and no off switch. Classic claims and
+numeric parameters, which upstream has given up, are part of the product too, under
+the names that they had; each numeric model of ours has a gate of its own.
 """
 
 from collections.abc import Mapping
@@ -41,6 +42,10 @@ GATES: Mapping[str, Gate] = {
         Gate("DRADeviceCompatibilityGroups", False, needs=("DRAPartitionableDevices",)),
         Gate("DRAOptionalNodeOperations", False),
         Gate("DRAControlPlaneController", True),
+        Gate("DRANumericParameters", True),
+        Gate("DRANumericModelCounter", True),
+        Gate("DRANumericModelPartition", True),
+        Gate("DRANumericModelTopology", True),
         Gate("ResourceHealthStatus", True),
         Gate("ResourceHealthStatusMessage", True, needs=("ResourceHealthStatus",)),
     )

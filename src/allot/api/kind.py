@@ -70,6 +70,10 @@ class WriteContext(Protocol):
         """The resource class of that name, where one is known. Reading it joins the transaction as well."""
         ...
 
+    def warn(self, text: str) -> None:
+        """Tell the client, whatever becomes of the write."""
+        ...
+
     def authorize(self, action: Action) -> Decision:
         """May the caller also do this?"""
         ...

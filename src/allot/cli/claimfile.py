@@ -160,6 +160,9 @@ class _Asked:
     def resource_class(self, name: str) -> Fields | None:
         return None  # only drivers are asked for one
 
+    def warn(self, text: str) -> None:
+        """The rules of claims warn of nothing."""
+
     def authorize(self, action: Action) -> Decision:
         return Decision(True)
 

@@ -62,6 +62,7 @@ def test_the_kinds_are_discovered(api):
         ("resourceclaimtemplates", "ResourceClaimTemplate", True),
         ("podschedulings", "PodScheduling", True),
         ("podschedulings/status", "PodScheduling", True),
+        ("noderesourcecapacities", "NodeResourceCapacity", False),
     }
     group = api("GET", "").body
     assert [one["version"] for one in group["versions"]] == ["v1", "v1beta2", "v1beta1", "v1alpha1"]

@@ -3,12 +3,30 @@
 from .. import field, names
 from ..field import FieldError, Path
 from ..kind import Fields, WriteContext
+from ..numeric import parametertypes
 from ..resource import checks, nodeselectors
 from ..resource.found import Found
 from . import limits
 
 
+def prepare_create(new: Fields, context: WriteContext) -> None:
+    parametertypes.prepare(new, None, context)
+
+
+def prepare_update(new: Fields, old: Fields, context: WriteContext) -> None:
+    parametertypes.prepare(new, old, context)
+
+
 def validate_create(new: Fields, context: WriteContext) -> list[FieldError]:
+    return _validate(new, None, context)
+
+
+def validate_update(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
+    """A class may change: claims keep what they need of it."""
+    return _validate(new, old, context)
+
+
+def _validate(new: Fields, old: Fields | None, context: WriteContext) -> list[FieldError]:
     found = Found()
     checks.driver_name(found, new.get("driverName") or "", Path("driverName"))
     reference = new.get("parametersRef")
@@ -19,12 +37,8 @@ def validate_create(new: Fields, context: WriteContext) -> list[FieldError]:
             found.texts(Path("parametersRef") / "namespace", namespace, names.label_name(namespace))
     if new.get("suitableNodes") is not None:
         nodeselectors.check(found, new["suitableNodes"], Path("suitableNodes"))
+    parametertypes.check(found, new, old)
     return found.errors(context.version)
-
-
-def validate_update(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
-    """A class may change: claims keep what they need of it."""
-    return validate_create(new, context)
 
 
 def parameters(found: Found, reference: Fields, path: Path) -> None:

@@ -10,6 +10,8 @@ from dataclasses import replace
 from .. import resource
 from ..gates import Gates
 from ..kind import Kind, Rules, Version
+from ..numeric import NODE_RESOURCE_CAPACITY
+from ..numeric.limits import GATE as NUMERIC_GATE
 from . import claims, classes, columns, limits, podscheduling, versions
 from .shapes import by_shape, in_claim, in_template
 
@@ -26,7 +28,12 @@ RESOURCE_CLASS = Kind(
     hub=limits.VERSION,
     namespaced=False,
     singular="resourceclass",
-    rules=Rules(validate_create=classes.validate_create, validate_update=classes.validate_update),
+    rules=Rules(
+        prepare_create=classes.prepare_create,
+        prepare_update=classes.prepare_update,
+        validate_create=classes.validate_create,
+        validate_update=classes.validate_update,
+    ),
     columns=columns.CLASS,
     cells=columns.class_,
 )
@@ -87,7 +94,9 @@ def served(gates: Gates) -> tuple[Kind, ...]:
     is_on = gates[limits.GATE]
     both = {kind.plural: kind if is_on else _without_v1alpha1(kind) for kind in _BOTH}
     own = tuple(both.get(kind.plural, kind) for kind in resource.served(gates))
-    return (*own, *KINDS) if is_on else own
+    if not is_on:
+        return own
+    return (*own, *KINDS, NODE_RESOURCE_CAPACITY) if gates[NUMERIC_GATE] else (*own, *KINDS)
 
 
 def unserved(gates: Gates) -> tuple[Kind, ...]:

@@ -46,8 +46,24 @@ TYPES: Mapping[str, Members] = {
             "driverName": "!s",
             "parametersRef": "#resource_v1alpha1.ResourceClassParametersReference",
             "suitableNodes": "#core_v1.NodeSelector",
+            "numericParameters": "[#resource_v1alpha1.NumericParameterType",
         },
     ),
+    "resource_v1alpha1.NumericParameterType": {
+        "kind": "!s",
+        "celTemplate": "!s",
+        "apiVersion": "s",
+        "shareable": "b",
+    },
+    **_with_list(
+        "resource_v1alpha1.NodeResourceCapacity",
+        {
+            "nodeName": "!s",
+            "driverName": "!s",
+            "instances": "![#resource_v1alpha1.NodeResourceInstance",
+        },
+    ),
+    "resource_v1alpha1.NodeResourceInstance": {"id": "!s", "apiVersion": "!s", "kind": "!s", "data": "!*"},
     "resource_v1alpha1.ResourceClassParametersReference": {
         "kind": "!s",
         "name": "!s",

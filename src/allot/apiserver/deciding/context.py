@@ -74,6 +74,9 @@ class ServerWriteContext(msgspec.Struct):
         if self.namespace() is not None and found is not None and found.object is not None:
             self.extra_writes.append(Put(found.key, found.object.stored))
 
+    def warn(self, text: str) -> None:
+        self.warnings.append(text)
+
     def authorize(self, action: Action) -> Decision:
         return self.authorizer(self.user, action)
 

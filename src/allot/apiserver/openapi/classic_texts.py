@@ -42,6 +42,39 @@ TYPES: Mapping[str, tuple[str, Mapping[str, str]]] = {
             "driverName": "The driver that allocates claims of the class, e.g. gpu.example.com.",
             "parametersRef": "An object of any kind with parameters for the driver.",
             "suitableNodes": "The nodes that claims of the class may be allocated for; every node if absent.",
+            "numericParameters": "If there are any, the scheduler allocates claims of the class from what "
+            "nodes publish (KEP-4381), and these are the kinds of objects that claims may refer to.",
+        },
+    ),
+    "NumericParameterType": (
+        "A kind of objects with parameters of claims, and how they become parameters of a numeric model.",
+        {
+            "apiVersion": "Group and version of the object; v1 of the core group if empty.",
+            "kind": "The kind of the object, as it says itself.",
+            "celTemplate": "YAML or JSON with {{ CEL expressions }} over `object`, which becomes the "
+            "parameters. At most 10 KiB.",
+            "shareable": "Whether several consumers may use a claim that is allocated this way.",
+        },
+    ),
+    "NodeResourceCapacity": (
+        "What a driver has on a node, or a part of it. Written by the node. The name means nothing.",
+        {
+            **OBJECT,
+            "nodeName": "The node that has the capacity. A field selector.",
+            "driverName": "The driver that offers it. A field selector.",
+            "instances": "The discrete resources. At most 128 an object; one node and driver may have "
+            "several objects.",
+        },
+    ),
+    "NodeResourceCapacityList": ("Several of them.", LIST),
+    "NodeResourceInstance": (
+        "One discrete resource, described for a numeric model.",
+        {
+            "id": "Chosen by the driver, unique for the node and the driver.",
+            "apiVersion": "Group and version of the capacity type in data.",
+            "kind": "The kind of the capacity type in data.",
+            "data": "Amounts and attributes, for the numeric model of this type to understand. At most "
+            "32 KiB.",
         },
     ),
     "ResourceClassList": ("Several classes.", LIST),

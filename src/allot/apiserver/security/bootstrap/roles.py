@@ -195,6 +195,7 @@ _AUTOSCALER = (
         READ, "deviceclasses devicetaintrules resourceclaims resourceclaimtemplates resourceslices", RESOURCE
     ),
     may(READ, "resourceclasses", RESOURCE, COMPUTE),
+    may(READ, "noderesourcecapacities", RESOURCE),
 )
 
 _DASHBOARD = (
@@ -206,6 +207,7 @@ _DASHBOARD = (
         READ, "deviceclasses devicetaintrules resourceclaims resourceclaimtemplates resourceslices", RESOURCE
     ),
     may(READ, "resourceclasses", RESOURCE, COMPUTE),
+    may(READ, "noderesourcecapacities", RESOURCE),
     may_visit("/metrics /healthz /livez /readyz /version"),
 )
 

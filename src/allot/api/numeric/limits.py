@@ -1,0 +1,31 @@
+"""The numbers and well-known strings of numeric parameters. They may grow in later versions, never shrink."""
+
+from typing import Final
+
+from ..resource.limits import GROUP
+
+VERSION: Final = "v1alpha1"
+API_VERSION: Final = f"{GROUP}/{VERSION}"
+GATE: Final = "DRANumericParameters"
+
+FINALIZER: Final = "numeric.dra.k8s.io/delete-protection"
+"""Of claims that the scheduler allocated with numeric parameters, or is about to."""
+
+PARAMETER_TYPES_MAX: Final = 32
+TEMPLATE_MAX: Final = 10 * 1024  # bytes
+
+INSTANCES_MAX: Final = 128
+INSTANCE_ID_MAX: Final = 253  # bytes
+DATA_MAX: Final = 32 * 1024  # bytes of JSON
+
+POOL_PREFIX: Final = "numeric/"
+
+
+def pool_of(node: str) -> str:
+    """The pool that instances of a node are counted in, wherever devices are counted by pool."""
+    return f"{POOL_PREFIX}{node}"
+
+
+def node_of(pool: str) -> str | None:
+    """The node of such a pool; None of any other."""
+    return pool.removeprefix(POOL_PREFIX) if pool.startswith(POOL_PREFIX) else None
