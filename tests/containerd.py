@@ -18,6 +18,7 @@ import tarfile
 import tempfile
 import threading
 import time
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -303,11 +304,19 @@ def _digest(content: bytes) -> str:
 
 
 @contextmanager
-def registry(image: Made) -> Iterator[str]:
-    """On loopback, with one image under every name and tag; yields HOST:PORT."""
+def registry(image: Made, login: str = "") -> Iterator[str]:
+    """On loopback, with one image under every name and tag; with USER:PASSWORD for nobody else. Yields
+    HOST:PORT."""
+    expected = f"Basic {b64encode(login.encode()).decode()}"
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            if login and self.headers.get("Authorization") != expected:
+                self.send_response(401)
+                self.send_header("WWW-Authenticate", 'Basic realm="test"')
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
             wanted = self.path.rpartition("/")[2]
             content = image.blobs.get(wanted)
             if content is None and "/manifests/" in self.path and wanted != "none":

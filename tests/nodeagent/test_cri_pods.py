@@ -1,12 +1,13 @@
 """Pods through the API on a node whose containers are those of a real containerd."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 
 from allot.wire import cdi
-from containerd import IMAGE, Containerd, containerd
+from containerd import IMAGE, Containerd, containerd, made, registry
 
 from .plugins import until
 from .world import NS, World, tell
@@ -78,17 +79,85 @@ def test_a_pod_goes_on_while_its_agent_and_then_containerd_are_away(daemon: Cont
     story(daemon, play)
 
 
+async def heard(here: World, pod: str) -> list[str]:
+    """The events of a pod's container, as TYPE REASON MESSAGE, whatever their order."""
+    events = (await here.client.resource("", "v1", "events").list(NS)).objects
+    of_pod = [one.fields for one in events if one.fields["involvedObject"]["name"] == pod]
+    return [f"{one['type']} {one['reason']} {one['message']}" for one in of_pod]
+
+
+async def until_heard(here: World, pod: str, *beginnings: str) -> None:
+    async def is_so() -> bool:
+        said = await heard(here, pod)
+        return all(any(one.startswith(wanted) for one in said) for wanted in beginnings)
+
+    try:
+        await until(is_so)
+    except AssertionError:
+        raise AssertionError(await heard(here, pod)) from None
+
+
 def test_an_image_that_is_not_there_is_said_in_the_pods_status(daemon: Containerd):
     async def play(here: World) -> None:
         async with here.agent():
             here.image = "127.0.0.1:1/none:1"
             await here.pod("true")
             await here.until_waiting("ErrImagePull")
+            quoted = f'"{here.image}"'
+            await until_heard(
+                here,
+                "p",
+                f"Normal Pulling Pulling image {quoted}",
+                f"Warning Failed Failed to pull image {quoted}: ",
+                "Warning Failed Error: ErrImagePull",
+            )
+            await here.until_waiting("ImagePullBackOff")
+            await until_heard(
+                here,
+                "p",
+                f"Normal BackOff Back-off pulling image {quoted}",
+                "Warning Failed Error: ImagePullBackOff",
+            )
             here.image = "Not an image"
             await here.pod("true", name="bad")
             await here.until_waiting("InvalidImageName", "bad")
+            await until_heard(here, "bad", "Warning InspectFailed ", "Warning Failed Error: InvalidImageName")
             for name in ("p", "bad"):
                 await here.pods.delete(name, NS)
                 await here.until_gone(name)
+
+    story(daemon, play)
+
+
+def test_an_image_is_pulled_with_the_secrets_of_the_pod_or_of_its_account(daemon: Containerd):
+    """The agent has the rights of its node, which reads a secret while a pod there names it."""
+
+    async def play(here: World) -> None:
+        with registry(made(Labels={"of": here.folder.name}), "me:secret") as host:
+            auths = {"auths": {host: {"username": "me", "password": "secret"}}}
+            secret = {
+                "metadata": {"name": "login", "namespace": NS},
+                "type": "kubernetes.io/dockerconfigjson",
+                "stringData": {".dockerconfigjson": json.dumps(auths)},
+            }
+            here.image = f"{host}/bb:1"
+            async with here.agent():
+                await here.pod("true", name="nobody", imagePullSecrets=[{"name": "missing"}])
+                await here.until_waiting("ErrImagePull", "nobody")
+                await until_heard(here, "nobody", "Warning FailedToRetrieveImagePullSecret ")
+                await here.client.resource("", "v1", "secrets").create(secret)
+                account = {
+                    "metadata": {"name": "puller", "namespace": NS},
+                    "imagePullSecrets": [{"name": "login"}],
+                }
+                await here.client.resource("", "v1", "serviceaccounts").create(account)
+                await here.pod("true", serviceAccountName="puller")
+                await here.until_phase("Succeeded")
+                await until_heard(
+                    here, "p", "Normal Pulling ", f'Normal Pulled Image "{here.image}" was pulled in'
+                )
+                for name in ("p", "nobody"):
+                    await here.pods.delete(name, NS)
+                    await here.until_gone(name)
 
     story(daemon, play)

@@ -14,7 +14,7 @@
     life           what is to start and to end of a pod's containers
     starting       what a runtime is asked for: environment has its variables (fields: what a pod says of
                    itself), mounting its volumes (volumes: what is in them, volume_files: how that gets on
-                   disk), limits what it may use
+                   disk), limits what it may use, logins whom its image is pulled as
     probes         how a probe stands; probing asks (checks: once, http_get and grpc_health: over the wire)
     stopping       ends containers, step by step (ending: which), hooks runs their hooks
     messages       what containers left to be read (termination)
@@ -42,11 +42,13 @@ from .runtimes import (
     ContainerSpec,
     Executed,
     ProcessRuntime,
+    Report,
     Runtime,
     SandboxSpec,
     Streams,
     UnfitRuntime,
     Usage,
+    unheard,
 )
 from .sealed import BadCheckpoint
 
@@ -62,6 +64,7 @@ __all__ = [
     "Measured",
     "Process",
     "ProcessRuntime",
+    "Report",
     "Runtime",
     "SandboxSpec",
     "Settings",
@@ -69,4 +72,5 @@ __all__ = [
     "UnfitRuntime",
     "Usage",
     "runtimes",
+    "unheard",
 ]

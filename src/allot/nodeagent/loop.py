@@ -151,18 +151,20 @@ class Agent:
         sources = Sources(self._lookup, self._token, process.authorities)
         volumes = Volumes(place.pods, process.files, sources, process.clock)
         hooks = Hooks(self._errands, process.runtime, process.network)
+        telling = Telling(self._events.record)
+        lending = self._devices.lending
         return AgentMachine(
             Parts(
                 place,
                 process.runtime,
                 preparing,
-                self._devices.lending,
-                Starting(place, preparing, self._devices.lending, self._lookup, volumes, self._around),
+                lending,
+                Starting(place, preparing, lending, self._lookup, volumes, self._around, telling),
                 Stopping(process.runtime, hooks, process.clock),
                 hooks,
                 Probing(self._errands, process.runtime, process.network, process.clock),
                 Messages(place),
-                Telling(self._events.record),
+                telling,
                 process.clock,
             )
         )

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from allot.api import Object, age
@@ -325,16 +326,17 @@ class AgentMachine:
             return
         known.troubles.pop(container.name, None)
         try:
-            attempt = await self._runtime.start(await self._starting.spec(pod, next))
+            spec = await self._starting.spec(pod, next)
+            attempt = await self._runtime.start(spec, partial(self._telling.image, pod, container))
         except NotReady as wrong:
             self._troubled(known, next, NO_DEVICES, str(wrong))
             return
         except TROUBLES as wrong:
-            found = known.troubles[container.name] = trouble(wrong, self._now() + FIRST_WAIT_S)
+            found = known.troubles[container.name] = trouble(wrong, self._now())
             self._telling.failed(pod, container, found.reason, found.message)
             return
         known.note(attempt)
-        self._telling.started(pod, container, has_image=bool(attempt.image_id))
+        self._telling.started(pod, container)
         self._hooks.begin(attempt, container, Moment.POST_START)
 
     def _troubled(self, known: _Pod, next: Next, reason: str, message: str) -> None:

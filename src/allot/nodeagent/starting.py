@@ -17,12 +17,15 @@ from .deviceplugins import Lending
 from .environment import BadEnvironment, Lookup, environment, expanded
 from .fields import Around
 from .giving import cdi_ids, given
-from .life import Next, Trouble
+from .life import FIRST_WAIT_S, Next, Trouble
 from .limits import limits_of
+from .logins import BadSecret, Entry, entries, logins_for
 from .mounting import FailedMount, Volumes
 from .preparing import Preparing
-from .runtimes import CannotStart, ContainerSpec, Mount, SandboxSpec
-from .views import Container, Pod, PodSpec
+from .runtimes import CannotStart, ContainerSpec, Login, Mount, Profile, SandboxSpec
+from .telling import Telling
+from .views import Container, Pod, PodSpec, SecurityProfile
+from .volumes import data_of
 
 NETWORK = "node.allot.dev/network"
 """An annotation: `own` gives a pod a network of its own, with loopback and what its devices bring."""
@@ -50,6 +53,25 @@ class Place:
         return self.pods / uid / "containers" / container / str(number)
 
 
+SAFE_SYSCTLS = frozenset(
+    {
+        "kernel.shm_rmid_forced",
+        "net.ipv4.ip_local_port_range",
+        "net.ipv4.ip_local_reserved_ports",
+        "net.ipv4.ip_unprivileged_port_start",
+        "net.ipv4.ping_group_range",
+        "net.ipv4.tcp_fin_timeout",
+        "net.ipv4.tcp_keepalive_intvl",
+        "net.ipv4.tcp_keepalive_probes",
+        "net.ipv4.tcp_keepalive_time",
+        "net.ipv4.tcp_rmem",
+        "net.ipv4.tcp_syncookies",
+        "net.ipv4.tcp_wmem",
+    }
+)
+"""Those of a pod's own namespaces, which kubelets let everybody set."""
+
+
 class Never(Exception):
     """The container is written so that it cannot run here."""
 
@@ -63,9 +85,11 @@ class Starting:
         lookup: Lookup,
         volumes: Volumes,
         around: Callable[[], Around],
+        telling: Telling,
     ) -> None:
         self._place, self._preparing, self._lending = place, preparing, lending
         self._lookup, self._volumes, self._around = lookup, volumes, around
+        self._telling = telling
 
     async def make_volumes(self, pod: Object) -> None:
         """Raises FailedMount."""
@@ -81,11 +105,13 @@ class Starting:
         """Raises what `trouble` knows."""
         container, spec = next.container, pod.view(Pod).spec
         _require_user(container, spec)
+        _require_safe(spec)
         devices = given(pod.view(core.Pod), container, self._preparing.heeded(pod.uid))
         env = await environment(pod, container, self._around(), self._lookup)
         lent = await self._lending.given(pod.uid, container.name)
         names = tuple(dict.fromkeys((*cdi_ids(devices), *lent.cdi_ids)))
         mounts = await asyncio.to_thread(self._mounts, pod, next, env)
+        logins = await self._logins(pod, container, spec)
         own, of_pod = container.security_context, spec.security_context
         return ContainerSpec(
             pod=self._sandbox(pod, spec),
@@ -108,6 +134,11 @@ class Starting:
             privileged=own.privileged,
             capabilities_added=own.capabilities.add,
             capabilities_dropped=own.capabilities.drop,
+            may_gain_rights=own.allow_privilege_escalation is not False,
+            must_not_be_root=_must_not_be_root(container, spec),
+            hides_proc=own.proc_mount != "Unmasked",
+            seccomp=self._seccomp(own.seccomp_profile or of_pod.seccomp_profile),
+            apparmor=_profile(own.app_armor_profile or of_pod.app_armor_profile),
             tty=container.tty,
             stdin=container.stdin,
             stdin_once=container.stdin_once,
@@ -115,7 +146,29 @@ class Starting:
             termination_message_path=container.termination_message_path,
             annotations=lent.annotations,
             pull_policy=container.image_pull_policy or "IfNotPresent",
+            logins=logins,
         )
+
+    async def _logins(self, pod: Object, container: Container, spec: PodSpec) -> tuple[Login, ...]:
+        """Of the secrets that are there and hold some; of the others the pod is told, and may do without."""
+        found, wrong = list[Entry](), list[str]()
+        for ref in spec.image_pull_secrets:
+            try:
+                secret = await self._lookup("secrets", pod.namespace, ref.name)
+                found += entries(data_of(secret.fields, is_secret=True))
+            except (errors.NotFound, errors.Forbidden):
+                wrong.append(f"{ref.name}: there is none")
+            except BadSecret as why:
+                wrong.append(f"{ref.name}: {why}")
+        if wrong:
+            self._telling.no_pull_secrets(pod, wrong)
+        return logins_for(container.image, found)
+
+    def _seccomp(self, wanted: SecurityProfile | None) -> Profile | None:
+        found = _profile(wanted)
+        if found is None or found.type != "Localhost":
+            return found
+        return found._replace(name=str(self._place.root / "seccomp" / found.name))
 
     def _sandbox(self, pod: Object, spec: PodSpec) -> SandboxSpec:
         return SandboxSpec(
@@ -131,6 +184,7 @@ class Starting:
             user=spec.security_context.run_as_user,
             group=spec.security_context.run_as_group,
             groups=_groups(spec),
+            sysctls={one.name: one.value for one in spec.security_context.sysctls},
         )
 
     def _has_network(self, pod: Object) -> bool:
@@ -155,11 +209,18 @@ class Starting:
         return cdi.catalogue(self._place.cdi_directories, self._place.files).edits(names)
 
 
+_SOON_S = 1.0
+
 TROUBLES = (Never, BadEnvironment, errors.ApiError, FailedMount, CannotStart, cdi.Unresolvable, OSError)
 
 
-def trouble(wrong: Exception, retry_at: float) -> Trouble:
-    """Why a container waits, in the words of a kubelet."""
+def trouble(wrong: Exception, now: float) -> Trouble:
+    """Why a container waits, in the words of a kubelet.
+
+    Whose image could not be pulled soon reads that it waits for that: the runtime decides when to pull again.
+    """
+    has_no_image = isinstance(wrong, CannotStart) and wrong.reason == "ErrImagePull"
+    retry_at = now + (_SOON_S if has_no_image else FIRST_WAIT_S)
     match wrong:
         case Never():
             return Trouble("CreateContainerConfigError", str(wrong))
@@ -173,12 +234,26 @@ def trouble(wrong: Exception, retry_at: float) -> Trouble:
             return Trouble("CreateContainerError", str(wrong), retry_at)
 
 
+def _must_not_be_root(container: Container, spec: PodSpec) -> bool:
+    own, of_pod = container.security_context.run_as_non_root, spec.security_context.run_as_non_root
+    return bool(own if own is not None else of_pod)
+
+
 def _require_user(container: Container, spec: PodSpec) -> None:
     own, of_pod = container.security_context, spec.security_context
-    must = own.run_as_non_root if own.run_as_non_root is not None else of_pod.run_as_non_root
     user = own.run_as_user if own.run_as_user is not None else of_pod.run_as_user
-    if must and user == 0:
+    if _must_not_be_root(container, spec) and user == 0:
         raise Never(f"container {container.name}: runAsUser is 0, which breaks its runAsNonRoot policy")
+
+
+def _require_safe(spec: PodSpec) -> None:
+    unsafe = [one.name for one in spec.security_context.sysctls if one.name not in SAFE_SYSCTLS]
+    if unsafe:
+        raise Never(f"sysctls {', '.join(unsafe)}: others than this pod would feel them")
+
+
+def _profile(wanted: SecurityProfile | None) -> Profile | None:
+    return Profile(wanted.type, wanted.localhost_profile) if wanted is not None else None
 
 
 def _groups(spec: PodSpec) -> tuple[int, ...]:

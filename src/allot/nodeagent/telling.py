@@ -1,6 +1,6 @@
 """What an agent says about the containers of its pods, in events, as a kubelet does."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from allot.api import Object
 from allot.informers import NORMAL, WARNING
@@ -22,15 +22,32 @@ class Telling:
     def __init__(self, record: Record = nobody) -> None:
         self._record = record
 
-    def started(self, pod: Object, container: Container, *, has_image: bool) -> None:
-        if has_image:
-            self._say(
-                pod, container, NORMAL, "Pulled", f'Container image "{container.image}" is on this machine'
-            )
+    def image(self, pod: Object, container: Container, reason: str, message: str) -> None:
+        self._say(pod, container, NORMAL, reason, message)
+
+    def no_pull_secrets(self, pod: Object, wrong: Sequence[str]) -> None:
+        message = f"imagePullSecrets are of no use, and images may not be pulled: {'; '.join(wrong)}"
+        self._record(pod, WARNING, "FailedToRetrieveImagePullSecret", message, "")
+
+    def started(self, pod: Object, container: Container) -> None:
         self._say(pod, container, NORMAL, "Created", "Container created")
         self._say(pod, container, NORMAL, "Started", "Container started")
 
     def failed(self, pod: Object, container: Container, reason: str, message: str) -> None:
+        """Of an image first what happened to it, and then what its container waits for."""
+        match reason:
+            case "ErrImagePull":
+                message, what = "", f'Failed to pull image "{container.image}": {message}'
+                self._say(pod, container, WARNING, "Failed", what)
+            case "ImagePullBackOff":
+                message, what = "", f'Back-off pulling image "{container.image}"'
+                self._say(pod, container, NORMAL, "BackOff", what)
+            case "ErrImageNeverPull":
+                self._say(pod, container, WARNING, "ErrImageNeverPull", message)
+                message = ""
+            case "InvalidImageName":
+                self._say(pod, container, WARNING, "InspectFailed", message)
+                message = ""
         self._say(pod, container, WARNING, "Failed", f"Error: {message}" if message else f"Error: {reason}")
 
     def not_mounted(self, pod: Object, message: str) -> None:

@@ -147,6 +147,16 @@ class Capabilities(meta.View, frozen=True):
     drop: tuple[str, ...] = ()
 
 
+class SecurityProfile(meta.View, frozen=True):
+    type: str = ""
+    localhost_profile: str = ""
+
+
+class Sysctl(meta.View, frozen=True):
+    name: str = ""
+    value: str = ""
+
+
 class SecurityContext(meta.View, frozen=True):
     """Of a container, or of a pod for all of its containers."""
 
@@ -156,8 +166,13 @@ class SecurityContext(meta.View, frozen=True):
     fs_group: int | None = None
     supplemental_groups: tuple[int, ...] = ()
     privileged: bool = False
+    allow_privilege_escalation: bool | None = None
     read_only_root_filesystem: bool = False
     capabilities: Capabilities = Capabilities()
+    proc_mount: str = "Default"
+    seccomp_profile: SecurityProfile | None = None
+    app_armor_profile: SecurityProfile | None = None
+    sysctls: tuple[Sysctl, ...] = ()
 
 
 class Container(meta.View, frozen=True):
@@ -267,6 +282,12 @@ class Volume(meta.View, frozen=True):
 # -- pods ---------------------------------------------------------------------------------------
 
 
+class LocalRef(meta.View, frozen=True):
+    """Something of the pod's own namespace."""
+
+    name: str = ""
+
+
 class PodSpec(meta.View, frozen=True):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
@@ -276,6 +297,7 @@ class PodSpec(meta.View, frozen=True):
     active_deadline_seconds: int | None = None
     termination_grace_period_seconds: int = 30
     security_context: SecurityContext = SecurityContext()
+    image_pull_secrets: tuple[LocalRef, ...] = ()
     service_account_name: str = ""
     automount_service_account_token: bool | None = None
     host_network: bool = False

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from allot.base import Clock
-from allot.nodeagent import Attempt, CannotStart, ContainerSpec, Executed, Streams, Usage
+from allot.nodeagent import Attempt, CannotStart, ContainerSpec, Executed, Report, Streams, Usage, unheard
 
 from .faults import Fenced
 from .recording import Machines
@@ -126,7 +126,7 @@ class RuntimeOfAgent:
         self._touch()
         return tuple(self._containers.records.values())
 
-    async def start(self, container: ContainerSpec) -> Attempt:
+    async def start(self, container: ContainerSpec, report: Report = unheard) -> Attempt:
         """It begins somewhere between the question and the answer."""
         self._touch()
         lasts = self._containers.wish(container)

@@ -35,6 +35,12 @@ class ContainerState(IntEnum):
     UNKNOWN = 3
 
 
+class ProfileType(IntEnum):
+    RUNTIME_DEFAULT = 0
+    UNCONFINED = 1
+    LOCALHOST = 2
+
+
 class Propagation(IntEnum):
     PRIVATE = 0
     HOST_TO_CONTAINER = 1
@@ -107,6 +113,13 @@ class NamespaceOption(Message, frozen=True):
     target_id: Annotated[str, 4] = ""
 
 
+class SecurityProfile(Message, frozen=True):
+    """Of seccomp, or of AppArmor."""
+
+    profile_type: Annotated[ProfileType, 1] = ProfileType.RUNTIME_DEFAULT
+    localhost_ref: Annotated[str, 2] = ""
+
+
 class LinuxSandboxSecurityContext(Message, frozen=True):
     namespace_options: Annotated[NamespaceOption | None, 1] = None
     run_as_user: Annotated[Int64Value | None, 3] = None
@@ -114,6 +127,7 @@ class LinuxSandboxSecurityContext(Message, frozen=True):
     supplemental_groups: Annotated[tuple[int, ...], 5] = ()
     privileged: Annotated[bool, 6] = False
     run_as_group: Annotated[Int64Value | None, 8] = None
+    seccomp: Annotated[SecurityProfile | None, 9] = None
 
 
 class LinuxPodSandboxConfig(Message, frozen=True):
@@ -242,6 +256,8 @@ class LinuxContainerSecurityContext(Message, frozen=True):
     run_as_group: Annotated[Int64Value | None, 12] = None
     masked_paths: Annotated[tuple[str, ...], 13] = ()
     readonly_paths: Annotated[tuple[str, ...], 14] = ()
+    seccomp: Annotated[SecurityProfile | None, 15] = None
+    apparmor: Annotated[SecurityProfile | None, 16] = None
 
 
 class LinuxContainerConfig(Message, frozen=True):
@@ -479,8 +495,14 @@ class ImageStatusResponse(Message, frozen=True):
     image: Annotated[Image | None, 1] = None  # None: there is none
 
 
+class AuthConfig(Message, frozen=True):
+    username: Annotated[str, 1] = ""
+    password: Annotated[str, 2] = ""
+
+
 class PullImageRequest(Message, frozen=True):
     image: Annotated[ImageSpec | None, 1] = None
+    auth: Annotated[AuthConfig | None, 2] = None
     sandbox_config: Annotated[PodSandboxConfig | None, 3] = None
 
 

@@ -1,12 +1,14 @@
 """Containers of a real containerd, and the devices that they get."""
 
+import json
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from allot.nodeagent.runtimes import Attempt, CannotStart, CriRuntime
+from allot.nodeagent.runtimes import Attempt, CannotStart, CriRuntime, Profile
 from allot.nodeagent.runtimes.contract import Limits, Mount
 from allot.wire import cdi
 from containerd import Containerd
@@ -97,6 +99,52 @@ def test_a_container_is_whom_its_security_context_says(daemon: Containerd):
         only_group = script("id -u; id -g", pod, name="group", group=77)
         over = await end_of(runtime, await runtime.start(only_group))
         assert printed(over) == ["stdout F 0", "stdout F 77"]
+
+    tell(daemon, play)
+
+
+def test_system_calls_are_filtered_by_the_profile_that_was_asked_for(daemon: Containerd, tmp_path: Path):
+    """The kernel says of each process whether a filter is there (2) or not (0)."""
+    own = tmp_path / "no-mkdir.json"
+    own.write_text(
+        json.dumps(
+            {
+                "defaultAction": "SCMP_ACT_ALLOW",
+                "syscalls": [{"names": ["mkdir", "mkdirat"], "action": "SCMP_ACT_ERRNO"}],
+            }
+        )
+    )
+    filters = "grep Seccomp: /proc/self/status | cut -f2"
+    made = "mkdir /tmp/x 2>/dev/null && echo made || echo not made"
+    unshared = "unshare -u true 2>/dev/null && echo unshared || echo not unshared"
+
+    async def play(runtime: CriRuntime, pod: str) -> None:
+        async def seen(name: str, seccomp: Profile | None, **more: Any) -> list[str]:
+            text = f"{filters}; {made}; {unshared}"
+            caps = {"capabilities_added": ("SYS_ADMIN",)}
+            over = await end_of(
+                runtime, await runtime.start(script(text, pod, name, seccomp=seccomp, **(more or caps)))
+            )
+            return [line.removeprefix("stdout F ") for line in printed(over)]
+
+        assert await seen("none", None) == ["0", "made", "unshared"]
+        assert await seen("free", Profile("Unconfined")) == ["0", "made", "unshared"]
+        assert (await seen("usual", Profile("RuntimeDefault"), user=0))[::2] == ["2", "not unshared"]
+        assert await seen("own", Profile("Localhost", str(own))) == ["2", "not made", "unshared"]
+        assert (await seen("all", Profile("RuntimeDefault"), privileged=True))[0] == "0"
+        missing = script("true", pod, "missing", seccomp=Profile("Localhost", str(tmp_path / "none.json")))
+        with pytest.raises(CannotStart, match=r"none\.json"):
+            await runtime.start(missing)
+
+    tell(daemon, play)
+
+
+def test_a_container_may_see_all_of_proc_and_a_pod_has_its_sysctls(daemon: Containerd):
+    async def play(runtime: CriRuntime, pod: str) -> None:
+        text = "test -c /proc/keys && echo masked; cat /proc/sys/kernel/shm_rmid_forced"
+        sysctls = {"kernel.shm_rmid_forced": "1"}
+        seen = script(text, pod, hides_proc=False, sandbox={"sysctls": sysctls})
+        assert printed(await end_of(runtime, await runtime.start(seen))) == ["stdout F 1"]
 
     tell(daemon, play)
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from allot.nodeagent.runtimes import CannotStart, CriRuntime
+from allot.nodeagent.runtimes import CannotStart, CriRuntime, Login
 from allot.nodeagent.runtimes.cri import images
 from containerd import Containerd, made, registry
 
@@ -49,6 +49,45 @@ def test_an_image_that_cannot_be_pulled_waits_longer_each_time(daemon: Container
             assert reasons.count("ErrImagePull") == 3, "at once, after 0.5 s and after another 1 s"
             assert reasons[1] == "ImagePullBackOff"
             assert "Back-off pulling image" in str(no.value)
+
+    tell(daemon, play)
+
+
+def test_an_image_is_pulled_with_the_first_login_that_may_and_another_pod_is_not_held_back(
+    daemon: Containerd,
+):
+    good, bad = Login("me", "secret"), Login("me", "wrong")
+
+    async def play(runtime: CriRuntime, pod: str) -> None:
+        with registry(made(Labels={"pod": pod}), "me:secret") as host:
+            name = f"{host}/bb:{pod[:8]}"
+            said: list[tuple[str, str]] = []
+            for logins in ((), (bad,)):
+                asked = script("true", f"{pod}-{len(logins)}", image=name, logins=logins)
+                with pytest.raises(CannotStart, match=r"authoriz|401|403") as no:
+                    await runtime.start(asked)
+                assert no.value.reason == "ErrImagePull" and "secret" not in str(no.value)
+            asked = script("true", pod, image=name, logins=(bad, good))
+            await end_of(runtime, await runtime.start(asked, lambda *told: said.append(told)))
+            assert [reason for reason, _ in said] == ["Pulling", "Pulled"]
+            again = asked._replace(name="again", logins=())
+            await runtime.start(again, lambda *told: said.append(told))
+            assert said[2:] == [("Pulled", f'Container image "{name}" is on this machine')]
+
+    tell(daemon, play)
+
+
+def test_what_must_not_be_root_is_not_where_its_image_says_nothing_else(daemon: Containerd):
+    async def play(runtime: CriRuntime, pod: str) -> None:
+        for user, says in (("", "its image runs as root"), ("root", "may be root"), ("0", "runs as root")):
+            with registry(made(User=user, Labels={"pod": pod})) as host:
+                asked = script("id -u", pod, image=f"{host}/bb:1", must_not_be_root=True)
+                with pytest.raises(CannotStart, match=says) as no:
+                    await runtime.start(asked)
+                assert no.value.reason == "CreateContainerConfigError"
+        with registry(made(User="1000", Labels={"pod": pod})) as host:
+            asked = script("id -u", pod, image=f"{host}/bb:1", must_not_be_root=True)
+            assert printed(await end_of(runtime, await runtime.start(asked))) == ["stdout F 1000"]
 
     tell(daemon, play)
 

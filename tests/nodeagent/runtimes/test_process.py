@@ -20,6 +20,7 @@ from allot.nodeagent.runtimes import (
     Limits,
     Mount,
     ProcessRuntime,
+    Profile,
     SandboxSpec,
 )
 from allot.nodeagent.runtimes.process.shepherd import processes, records
@@ -233,6 +234,15 @@ def test_logs_are_rotated_and_the_oldest_go():
             "Intel RDT: it sets no classes of service",
         ),
         ({"mounts": (Mount("/etc", "/x", propagation="Bidirectional"),)}, "propagation Bidirectional"),
+        (
+            {"seccomp": Profile("Localhost", "x.json")},
+            "the seccomp profile x.json: processes are not",
+        ),
+        ({"apparmor": Profile("Localhost", "x")}, "the AppArmor profile x: processes are not confined"),
+        (
+            {"pod": SandboxSpec("pod-1", sysctls={"net.ipv4.ping_group_range": "0 1"})},
+            "sysctls net.ipv4.ping_group_range: they are left as the machine has them",
+        ),
     ],
 )
 def test_what_a_container_asks_for_and_cannot_have_is_an_error(more, says):
@@ -307,6 +317,21 @@ def test_a_first_process_is_called_after_its_container():
     async def play(runtime: ProcessRuntime, root: Path) -> None:
         started = await runtime.start(script("sleep 60"))
         assert words_of(pid_of(started)) == b"allot container pod-1/main/0"
+
+    tell(play)
+
+
+def test_a_profile_that_is_nothing_here_is_said_and_who_must_not_be_root_is_not(caplog):
+    async def play(runtime: ProcessRuntime, root: Path) -> None:
+        usual = Profile("RuntimeDefault")
+        await end_of(runtime, await runtime.start(script("true", seccomp=usual, apparmor=usual)))
+        assert any("without filter of system calls and AppArmor profile" in one for one in caplog.messages)
+        nobody = script("id -u", number=1, must_not_be_root=True)
+        if os.geteuid() == 0:
+            with pytest.raises(CannotStart, match="runAsNonRoot without runAsUser: this node runs as root"):
+                await runtime.start(nobody)
+        over = await end_of(runtime, await runtime.start(nobody._replace(user=1234)))
+        assert printed(over) == ["stdout F 1234"]
 
     tell(play)
 

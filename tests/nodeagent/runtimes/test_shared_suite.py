@@ -350,6 +350,22 @@ def test_a_container_cannot_do_what_only_the_machine_may(where):
     tell(where, play)
 
 
+def test_what_may_not_gain_rights_does_not_nor_does_what_somebody_runs_in_it(where):
+    async def play(place: Place) -> None:
+        text = "grep NoNewPrivs /proc/self/status | cut -f2; {}"
+        assert await place.output(text.format("")) == ["stdout F 0"]
+        started = await place.runtime.start(
+            place.script(text.format("sleep 300"), number=1, may_gain_rights=False)
+        )
+        await until(lambda: printed(started) == ["stdout F 1"])
+        inside = await place.runtime.execute(started, ("grep", "NoNewPrivs", "/proc/self/status"), 20)
+        assert inside.output.split() == [b"NoNewPrivs:", b"1"]
+        await place.runtime.signal(started, signal.SIGKILL)
+        await place.end_of(started)
+
+    tell(where, play)
+
+
 def test_a_root_that_is_read_only_is_not_written_to(where):
     async def play(place: Place) -> None:
         mounts = (Mount(str(place.shared), "/may/be/written"),)

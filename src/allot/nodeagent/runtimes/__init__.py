@@ -13,11 +13,15 @@ from .contract import (
     ContainerSpec,
     Executed,
     Limits,
+    Login,
     Mount,
+    Profile,
+    Report,
     Runtime,
     SandboxSpec,
     Streams,
     Usage,
+    unheard,
 )
 from .cri import CriRuntime, UnfitRuntime
 from .process import ProcessRuntime
@@ -29,12 +33,16 @@ __all__ = [
     "CriRuntime",
     "Executed",
     "Limits",
+    "Login",
     "Mount",
     "ProcessRuntime",
+    "Profile",
+    "Report",
     "Runtime",
     "SandboxSpec",
     "Streams",
     "UnfitRuntime",
     "Usage",
     "attached",
+    "unheard",
 ]

@@ -27,6 +27,23 @@ class CannotStart(Exception):
         self.reason = reason
 
 
+class Login(NamedTuple):
+    """At a registry."""
+
+    name: str
+    password: str
+
+    def __repr__(self) -> str:
+        return f"Login({self.name!r})"
+
+
+class Profile(NamedTuple):
+    """Of seccomp or AppArmor: what a container may ask of the kernel."""
+
+    type: str  # RuntimeDefault, Localhost or Unconfined
+    name: str = ""  # of Localhost: a path, or what AppArmor knows it by
+
+
 class SandboxSpec(NamedTuple):
     """A pod, as a runtime needs it."""
 
@@ -43,6 +60,7 @@ class SandboxSpec(NamedTuple):
     user: int | None = None
     group: int | None = None
     groups: tuple[int, ...] = ()
+    sysctls: Mapping[str, str] = NOTHING
 
 
 class Mount(NamedTuple):
@@ -83,6 +101,11 @@ class ContainerSpec(NamedTuple):
     privileged: bool = False
     capabilities_added: tuple[str, ...] = ()  # without CAP_; ALL: every one
     capabilities_dropped: tuple[str, ...] = ()
+    may_gain_rights: bool = True  # False: nothing that it starts has more rights than it has
+    must_not_be_root: bool = False
+    hides_proc: bool = True  # what of /proc is the machine's alone
+    seccomp: Profile | None = None  # None: whatever the runtime does when nobody asks
+    apparmor: Profile | None = None
     tty: bool = False
     stdin: bool = False
     stdin_once: bool = False
@@ -90,6 +113,7 @@ class ContainerSpec(NamedTuple):
     termination_message_path: str = ""
     annotations: Mapping[str, str] = NOTHING  # of the container, for a runtime that has such
     pull_policy: str = "IfNotPresent"  # or Always, Never
+    logins: tuple[Login, ...] = ()  # of which one may be good for its image
 
     @property
     def pod_uid(self) -> str:
@@ -145,6 +169,14 @@ class Streams(Protocol):
         """Never called with a terminal, which has one stream."""
 
 
+Report = Callable[[str, str], None]
+"""What becomes of a container's image: the reason of an event, and its message."""
+
+
+def unheard(reason: str, message: str) -> None:
+    """Nobody wants to know."""
+
+
 class Runtime(Protocol):
     @property
     def has_networks(self) -> bool:
@@ -153,7 +185,7 @@ class Runtime(Protocol):
     async def attempts(self) -> Sequence[Attempt]:
         """RUN1."""
 
-    async def start(self, container: ContainerSpec) -> Attempt:
+    async def start(self, container: ContainerSpec, report: Report = unheard) -> Attempt:
         """RUN2. Makes what the pod needs, and gets the image. Raises CannotStart."""
 
     async def signal(self, attempt: Attempt, number: int) -> None:

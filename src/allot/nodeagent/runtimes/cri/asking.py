@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from allot.wire import cri
 
-from ..contract import ContainerSpec, Limits, Mount, SandboxSpec
+from ..contract import CannotStart, ContainerSpec, Limits, Mount, Profile, SandboxSpec
 
 POD_NAME: Final = "io.kubernetes.pod.name"
 POD_NAMESPACE: Final = "io.kubernetes.pod.namespace"
@@ -43,6 +43,11 @@ MASKED: Final = (
 READ_ONLY: Final = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
 """As kubelets ask for them: a runtime that is asked for none hides none."""
 
+_PROFILES: Final = {
+    "RuntimeDefault": cri.ProfileType.RUNTIME_DEFAULT,
+    "Unconfined": cri.ProfileType.UNCONFINED,
+    "Localhost": cri.ProfileType.LOCALHOST,
+}
 _PROPAGATIONS: Final = {
     "None": cri.Propagation.PRIVATE,
     "HostToContainer": cri.Propagation.HOST_TO_CONTAINER,
@@ -87,7 +92,9 @@ def sandbox(pod: SandboxSpec, root: str, attempt: int, *, has_network: bool) -> 
                 run_as_user=_number(pod.user),
                 supplemental_groups=pod.groups,
                 run_as_group=_number(pod.group) if pod.user is not None else None,
-            )
+                seccomp=cri.SecurityProfile(),  # nothing of a pod's own runs there
+            ),
+            sysctls=dict(pod.sysctls),
         ),
     )
 
@@ -124,6 +131,20 @@ def container(
     return config, replace(sandbox, linux=replace(linux, security_context=security))
 
 
+def require_user(spec: ContainerSpec, image: cri.Image) -> None:
+    """Raises CannotStart: one that must not be root would be, as far as anybody can know."""
+    user = spec.user if spec.user is not None else spec.pod.user
+    if not spec.must_not_be_root or user is not None:
+        return
+    if image.username:
+        why = f"its image runs as {image.username!r}, which may be root; a runAsUser would say"
+    elif image.uid is None or image.uid.value == 0:
+        why = "its image runs as root"
+    else:
+        return
+    raise CannotStart(f"container {spec.name} has runAsNonRoot, and {why}", "CreateContainerConfigError")
+
+
 def _labels(pod: SandboxSpec) -> Mapping[str, str]:
     return {POD_NAME: pod.name, POD_NAMESPACE: pod.namespace, POD_UID: pod.pod_uid}
 
@@ -146,6 +167,7 @@ def _security(
         user, username = image.uid, image.username
         if user is None and not username:
             user = cri.Int64Value(0)
+    hides = spec.hides_proc and not spec.privileged
     return cri.LinuxContainerSecurityContext(
         cri.Capability(tuple(spec.capabilities_added), tuple(spec.capabilities_dropped)),
         spec.privileged,
@@ -154,10 +176,17 @@ def _security(
         username,
         spec.read_only_root,
         tuple(dict.fromkeys((*spec.pod.groups, *spec.groups))),
+        no_new_privs=not spec.may_gain_rights,
         run_as_group=_number(group),
-        masked_paths=() if spec.privileged else MASKED,
-        readonly_paths=() if spec.privileged else READ_ONLY,
+        masked_paths=MASKED if hides else (),
+        readonly_paths=READ_ONLY if hides else (),
+        seccomp=_profile(Profile("Unconfined") if spec.privileged else spec.seccomp),
+        apparmor=_profile(spec.apparmor),
     )
+
+
+def _profile(wanted: Profile | None) -> cri.SecurityProfile | None:
+    return cri.SecurityProfile(_PROFILES[wanted.type], wanted.name) if wanted is not None else None
 
 
 def _resources(limits: Limits) -> cri.LinuxContainerResources:

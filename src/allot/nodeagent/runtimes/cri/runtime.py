@@ -20,7 +20,17 @@ from typing import Any, Final
 
 from allot.wire import CallFailed, Code, Sockets, cri
 
-from ..contract import Attempt, CannotStart, ContainerSpec, Executed, SandboxSpec, Streams, Usage
+from ..contract import (
+    Attempt,
+    CannotStart,
+    ContainerSpec,
+    Executed,
+    Report,
+    SandboxSpec,
+    Streams,
+    Usage,
+    unheard,
+)
 from . import asking, hostfiles, seen, streaming
 from .following import Following
 from .images import Images
@@ -87,12 +97,13 @@ class CriRuntime:
     async def attempts(self) -> Sequence[Attempt]:
         return await self._service.insist(self._attempts)
 
-    async def start(self, container: ContainerSpec) -> Attempt:
+    async def start(self, container: ContainerSpec, report: Report = unheard) -> Attempt:
         async def deed() -> Attempt:
             found = await self._begun(container)
             if found is not None:
                 return found
-            image = await self._images.present(container.image, container.pull_policy)
+            image = await self._images.present(container, report)
+            asking.require_user(container, image)
             async with self._pods[container.pod.pod_uid]:
                 return await self._begun(container) or await self._start(container, image)
 
@@ -119,6 +130,7 @@ class CriRuntime:
         async with self._pods[pod_uid]:
             await self._repeated(lambda: self._remove(pod_uid))
         self._pods.pop(pod_uid, None)
+        self._images.forget(pod_uid)
 
     def changed(self, hear: Callable[[Attempt], None]) -> None:
         self._hear.append(hear)

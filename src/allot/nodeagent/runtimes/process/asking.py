@@ -12,7 +12,7 @@ import msgspec
 
 from allot.wire import cdi
 
-from ..contract import CannotStart, ContainerSpec, Limits
+from ..contract import CannotStart, ContainerSpec
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 CAPABILITIES = [
@@ -33,6 +33,8 @@ CAPABILITIES = [
 ]
 """What a container has that asks for no others."""
 EVERY = "ALL"
+DEFAULT = "RuntimeDefault"
+"""Of profiles: what this runtime does by itself, which is nothing."""
 _PROPAGATIONS = {"None": (), "HostToContainer": ("rslave",), "": ()}
 
 
@@ -91,6 +93,7 @@ def wanted(spec: ContainerSpec, can: Abilities) -> dict[str, Any]:
         "groups": sorted({*spec.pod.groups, *spec.groups, *spec.edits.additional_gids}),
         "sets_user": sets_user,
         "capabilities": None if can.is_bare else _capabilities(spec, can),
+        "may_gain_rights": spec.may_gain_rights,
         "privileged": spec.privileged,
         "read_only_root": spec.read_only_root,
         "devices": [] if can.is_bare else [_node(one) for one in nodes],
@@ -111,13 +114,15 @@ def environment(spec: ContainerSpec) -> dict[str, str]:
     return {"PATH": PATH, **term, **spec.env, **added}
 
 
-def unlimited(limits: Limits, can: Abilities) -> list[str]:
-    """Limits that were asked for and that nothing keeps here."""
+def unlimited(spec: ContainerSpec, can: Abilities) -> list[str]:
+    """What was asked for and nothing keeps here, though it does no harm to go without."""
     asked = {
-        "cpu": limits.cpu_quota_us is not None,
-        "memory": limits.memory_bytes is not None,
+        "cpu": spec.limits.cpu_quota_us is not None,
+        "memory": spec.limits.memory_bytes is not None,
     }
-    return [can.words[name] for name, is_asked in asked.items() if is_asked and name in can.lacks]
+    found = [can.words[name] for name, is_asked in asked.items() if is_asked and name in can.lacks]
+    profiles = {"filter of system calls": spec.seccomp, "AppArmor profile": spec.apparmor}
+    return found + [name for name, one in profiles.items() if one is not None and one.type == DEFAULT]
 
 
 def cpus(text: str) -> set[int]:
@@ -130,10 +135,17 @@ def cpus(text: str) -> set[int]:
 
 
 def _impossible(spec: ContainerSpec, can: Abilities) -> Iterable[str]:
-    edits = spec.edits
+    edits, user = spec.edits, _first(spec.user, spec.pod.user)
     groups = {*spec.pod.groups, *spec.groups, *edits.additional_gids}
     if not (*spec.command, *spec.args):
         yield "no command: there are no images that could say one"
+    for name, profile in (("seccomp", spec.seccomp), ("AppArmor", spec.apparmor)):
+        if profile is not None and profile.type == "Localhost":
+            yield f"the {name} profile {profile.name}: processes are not confined by profiles here"
+    if spec.pod.sysctls:
+        yield f"sysctls {', '.join(spec.pod.sysctls)}: they are left as the machine has them"
+    if spec.must_not_be_root and user is None and can.uid == 0:
+        yield "runAsNonRoot without runAsUser: this node runs as root"
     if edits.intel_rdt is not None:
         yield "Intel RDT: it sets no classes of service"
     if can.is_one_user:

@@ -23,7 +23,7 @@ import msgspec
 
 from allot.base import unix_address
 
-from ..contract import Attempt, CannotStart, ContainerSpec, Executed, Streams, Usage
+from ..contract import Attempt, CannotStart, ContainerSpec, Executed, Report, Streams, Usage, unheard
 from . import asking, sessions, usage
 from .shepherd import logs, main, processes, records
 
@@ -79,7 +79,7 @@ class ProcessRuntime:
         await self._connected()  # whoever begins it has ended what was left (HERD3)
         return await asyncio.to_thread(self._read_all)
 
-    async def start(self, container: ContainerSpec) -> Attempt:
+    async def start(self, container: ContainerSpec, report: Report = unheard) -> Attempt:
         can = await self.abilities()
         wanted = asking.wanted(container, can)
         self._complain(container, can)
@@ -141,11 +141,11 @@ class ProcessRuntime:
 
     def _complain(self, container: ContainerSpec, can: asking.Abilities) -> None:
         """Once a pod."""
-        missing = asking.unlimited(container.limits, can)
+        missing = asking.unlimited(container, can)
         if missing and container.pod_uid not in self._complained:
             self._complained.add(container.pod_uid)
             which = f"{container.pod.namespace}/{container.pod.name}"
-            log.warning("pod %s runs without %s: nothing keeps them here", which, " and ".join(missing))
+            log.warning("pod %s runs without %s: nothing here gives it that", which, " and ".join(missing))
 
     # -- what is on disk ------------------------------------------------------------------------
 

@@ -152,6 +152,8 @@ def _become(
         kernel.keep_capabilities(set(wanted["capabilities"]))
     if wanted["sets_user"] and wanted["user"] is not None:
         os.setuid(wanted["user"])
+    if not wanted["may_gain_rights"]:
+        kernel.gain_nothing()
     os.chdir(wanted["directory"] or directory)
     what = wanted["command"][0]
     try:

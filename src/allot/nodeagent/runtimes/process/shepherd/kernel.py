@@ -13,6 +13,7 @@ NEWUSER, NEWPID, NEWNET = 0x10000000, 0x20000000, 0x40000000
 
 _DETACH = 2
 _DEATH_SIGNAL, _SET_DUMPABLE, _CAPBSET_READ, _CAPBSET_DROP, _ADOPT = 1, 4, 23, 24, 36
+_NO_NEW_PRIVILEGES = 38
 _AMBIENT, _AMBIENT_RAISE, _CAPABILITY_VERSION = 47, 2, 0x20080522
 _AT_FDCWD, _AT_RECURSIVE, _MOUNT_SETATTR = -100, 0x8000, 442
 
@@ -151,6 +152,11 @@ def keep_capabilities(names: set[str]) -> None:
     for number, name in enumerate(CAPABILITIES):
         if name not in names and _libc.prctl(_CAPBSET_READ, number, 0, 0, 0) == 1:
             _checked(_libc.prctl(_CAPBSET_DROP, number, 0, 0, 0), f"capability {name}")
+
+
+def gain_nothing() -> None:
+    """No program that this one becomes has more rights than it, whatever its file says."""
+    _checked(_libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "no new privileges")
 
 
 def hand_on_capabilities() -> None:
