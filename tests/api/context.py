@@ -49,6 +49,10 @@ class FakeContext:
         word, _, cost = expression.partition(" ")
         return int(cost) if word == "cost" else FieldErrorText("invalid", "compilation failed")
 
+    def check_template(self, text: str) -> FieldErrorText | None:
+        """Templates that say `wrong` are."""
+        return FieldErrorText("invalid", "compilation failed") if "wrong" in text else None
+
     def check_rules(self, openapi, path):
         return []
 

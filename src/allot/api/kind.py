@@ -82,6 +82,10 @@ class WriteContext(Protocol):
         """What is wrong with a new device selector, or None."""
         ...
 
+    def check_template(self, text: str) -> FieldErrorText | None:
+        """What is wrong with a new template of parameters (`{{ expression }}` in YAML), or None."""
+        ...
+
     def check_rules(self, openapi: Mapping[str, Any], path: Path) -> list[FieldError]:
         """What is wrong with the rules in the schema of a custom resource."""
         ...

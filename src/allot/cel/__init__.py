@@ -18,6 +18,7 @@ from .lookups import Lookup
 from .meter import COST_LIMIT, Meter
 from .rule import Declared, Rule, compile_rule, later, optional
 from .selector import LENGTH_MAX, Selector, compile_selector
+from .template import Template, compile_template
 from .types import DYN, optional_of
 
 __all__ = [
@@ -39,10 +40,12 @@ __all__ = [
     "Seen",
     "Selector",
     "Suspicion",
+    "Template",
     "clauses",
     "compile_attribute",
     "compile_rule",
     "compile_selector",
+    "compile_template",
     "declare",
     "escaped",
     "later",

@@ -71,14 +71,20 @@ def tokenize(source: str) -> list[Lexeme]:
     lexemes: list[Lexeme] = []
     at = 0
     while at < len(source):
-        match = _NEXT.match(source, at)
-        if match is None:
-            raise SyntaxProblem(at, f"token recognition error at: {source[at : at + 10]!r}")
-        name = match.lastgroup or ""
-        text = match[0]
-        if name != "SPACE":
-            token = Token.KEYWORD if text in KEYWORDS else Token[name]
-            lexemes.append(Lexeme(token, text, at))
-        at = match.end()
+        found, at = next_lexeme(source, at)
+        if found is not None:
+            lexemes.append(found)
     lexemes.append(Lexeme(Token.END, "", len(source)))
     return lexemes
+
+
+def next_lexeme(source: str, at: int) -> tuple[Lexeme | None, int]:
+    """What begins here, None for space, and where it ends."""
+    match = _NEXT.match(source, at)
+    if match is None:
+        raise SyntaxProblem(at, f"token recognition error at: {source[at : at + 10]!r}")
+    name = match.lastgroup or ""
+    text = match[0]
+    if name == "SPACE":
+        return None, match.end()
+    return Lexeme(Token.KEYWORD if text in KEYWORDS else Token[name], text, at), match.end()

@@ -179,6 +179,9 @@ class _Asked:
         except CompileError as wrong:
             return FieldErrorText(wrong.kind, wrong.message)
 
+    def check_template(self, text: str) -> FieldErrorText | None:
+        return None  # only classes have one
+
     def check_rules(self, openapi: Mapping[str, Any], path: FieldPath) -> list[FieldError]:
         return []  # a claim defines no kind
 

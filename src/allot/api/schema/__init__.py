@@ -30,7 +30,7 @@ from .prune import prune
 from .structural import from_structural
 from .walk import Mistyped
 from .where import NOTED_MAX, PATH_LENGTH_MAX
-from .yaml import UNFOLDED_MAX, decode_yaml
+from .yaml import UNFOLDED_MAX, decode_yaml, yaml_scalar
 
 __all__ = [
     "ANYTHING",
@@ -66,4 +66,5 @@ __all__ = [
     "require_bounded",
     "require_shallow",
     "too_deep",
+    "yaml_scalar",
 ]

@@ -108,7 +108,7 @@ class _Composer:
         before = self._values, self._characters
         if isinstance(event, yaml.ScalarEvent):
             self._count(1, len(event.value))
-            value: Any = _scalar(event)
+            value: Any = yaml_scalar(event)
         else:
             self._count(1, 0)
             is_sequence = isinstance(event, yaml.SequenceStartEvent)
@@ -176,7 +176,8 @@ def _key(value: Any) -> str:
     raise BadRequest("the body of the request has a YAML mapping whose key is not a scalar")
 
 
-def _scalar(event: Any) -> Any:
+def yaml_scalar(event: Any) -> Any:
+    """The value of a scalar event, as Kubernetes' tools read it. Raises BadRequest."""
     text: str = event.value
     if event.tag == "tag:yaml.org,2002:str" or not event.implicit[0]:
         return text

@@ -91,3 +91,6 @@ class ServerWriteContext(msgspec.Struct):
 
     def check_attribute(self, expression: str) -> FieldErrorText | int:
         return self.judging.attribute(expression)
+
+    def check_template(self, text: str) -> FieldErrorText | None:
+        return self.judging.template(text)

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from allot.api import FieldError, FieldErrorText, Fields, Gates, Path, custom, schema
-from allot.cel import CompileError, Features, compile_attribute, compile_selector
+from allot.cel import CompileError, Features, compile_attribute, compile_selector, compile_template
 
 from ..requests.aside import SMALL_BYTES, Seat
 from . import rulebook
@@ -70,6 +70,13 @@ class CelExpressions:
         except CompileError as wrong:
             return FieldErrorText(wrong.kind, wrong.message)
 
+    def template(self, text: str) -> FieldErrorText | None:
+        try:
+            compile_template(text)
+        except CompileError as wrong:
+            return FieldErrorText(wrong.kind, wrong.message)
+        return None
+
     # -- rules of custom resources
 
     def rules(self, openapi: Mapping[str, Any], path: Path) -> list[FieldError]:
@@ -119,6 +126,10 @@ class Judging(msgspec.Struct):
     def attribute(self, text: str) -> FieldErrorText | int:
         now, guess = self._has_time_for(text), cast("FieldErrorText | int", 0)
         return self._asked(("attribute", text), lambda: self._expressions.attribute(text), guess, now=now)
+
+    def template(self, text: str) -> FieldErrorText | None:
+        now = self._has_time_for(text)
+        return self._asked(("template", text), lambda: self._expressions.template(text), None, now=now)
 
     def rules(self, openapi: Mapping[str, Any], path: Path) -> list[FieldError]:
         return self._asked(
