@@ -37,7 +37,7 @@ def _validate(new: Fields, old: Fields | None, context: WriteContext) -> list[Fi
             found.texts(Path("parametersRef") / "namespace", namespace, names.label_name(namespace))
     if new.get("suitableNodes") is not None:
         nodeselectors.check(found, new["suitableNodes"], Path("suitableNodes"))
-    parametertypes.check(found, new, old)
+    parametertypes.check(found, new, old, context)
     return found.errors(context.version)
 
 

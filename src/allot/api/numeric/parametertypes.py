@@ -28,14 +28,18 @@ def prepare(new: Fields, old: Fields | None, context: WriteContext) -> None:
         context.warn(f"numericParameters: dropped, since feature gate {limits.GATE} is off")
 
 
-def check(found: Found, new: Fields, old: Fields | None) -> None:
+def check(found: Found, new: Fields, old: Fields | None, context: WriteContext) -> None:
     listed: Sequence[Fields] = new.get("numericParameters") or ()
     if not listed or (old is not None and same(listed, old.get("numericParameters"))):
         return
-    each(
-        found, listed, limits.PARAMETER_TYPES_MAX, PATH,
-        lambda one, at: _entry(found, one, at), size_declared=False,
-    )  # fmt: skip
+    before = {one.get("celTemplate") for one in (old or {}).get("numericParameters") or ()}
+
+    def entry(one: Fields, at: Path) -> None:
+        _entry(found, one, at)
+        if one.get("celTemplate") not in before:  # what is stored was judged when it was new
+            _template(found, one.get("celTemplate") or "", at / "celTemplate", context)
+
+    each(found, listed, limits.PARAMETER_TYPES_MAX, PATH, entry, size_declared=False)
     _distinct(found, listed)
     reference = new.get("parametersRef") or {}
     if _is_secret(reference.get("apiGroup") or "", reference.get("kind") or ""):
@@ -46,7 +50,7 @@ _SECRET = "may not be Secret: allocated claims of the class show their parameter
 
 
 def _entry(found: Found, entry: Fields, path: Path) -> None:
-    version, kind, template = (entry.get(part) or "" for part in ("apiVersion", "kind", "celTemplate"))
+    version, kind = (entry.get(part) or "" for part in ("apiVersion", "kind"))
     if version:
         found.add(*_api_version(version, path / "apiVersion"))
     if not kind:
@@ -55,10 +59,15 @@ def _entry(found: Found, entry: Fields, path: Path) -> None:
         found.add(field.forbidden(path / "kind", _SECRET))
     else:
         found.texts(path / "kind", kind, names.label_name(kind.lower()))
-    if not template:
-        found.add(field.required(path / "celTemplate"))
-    elif checks.size(template) > limits.TEMPLATE_MAX:
-        found.add(field.too_long(path / "celTemplate", limits.TEMPLATE_MAX))
+
+
+def _template(found: Found, text: str, path: Path, context: WriteContext) -> None:
+    if not text:
+        found.add(field.required(path))
+    elif checks.size(text) > limits.TEMPLATE_MAX:
+        found.add(field.too_long(path, limits.TEMPLATE_MAX))
+    elif (wrong := context.check_template(text)) is not None:
+        found.add(checks.expression_error(path, text, wrong.wrong, wrong.detail))
 
 
 def _api_version(text: str, path: Path) -> list[FieldError]:
