@@ -36,11 +36,22 @@ class ContainerPort(View, frozen=True):
     host_port: int = 0
 
 
+class AllocatedResource(View, frozen=True):
+    """Devices of one compute resource of the node; of a group also which member, and native amounts."""
+
+    compute_resource_name: str = ""
+    count: int = 0
+    member: int | None = None
+    resource_name: str = ""
+    amount: Amount = ""
+
+
 class Container(View, frozen=True):
     name: str = ""
     image: str = ""
     ports: tuple[ContainerPort, ...] = ()
     resources: ResourceRequirements = ResourceRequirements()
+    allocated_compute_resources: Mapping[str, tuple[AllocatedResource, ...]] = {}
     restart_policy: str = ""
 
     @property
@@ -255,9 +266,20 @@ class NodeSpec(View, frozen=True):
     taints: tuple[Taint, ...] = ()
 
 
+class ComputeResource(View, frozen=True):
+    """Devices of one raw name with the same properties."""
+
+    name: str = ""
+    resource_name: str = ""
+    properties: Mapping[str, str] = {}
+    devices: tuple[str, ...] = ()
+    allocatable_devices: tuple[str, ...] = ()
+
+
 class NodeStatus(View, frozen=True):
     capacity: Mapping[str, Amount] = {}
     allocatable: Mapping[str, Amount] = {}
+    compute_resources: tuple[ComputeResource, ...] = ()
     conditions: tuple[NodeCondition, ...] = ()
     declared_features: tuple[str, ...] = ()
     addresses: tuple[NodeAddress, ...] = ()

@@ -3,7 +3,8 @@
 What is beta or better upstream is on. A locked gate is part of the product: it
 has a name so that people can ask for it, and no off switch. Classic claims and
 numeric parameters, which upstream has given up, are part of the product too, under
-the names that they had; each numeric model of ours has a gate of its own.
+the names that they had; each numeric model of ours has a gate of its own. Resource
+classes (KEP-14), which upstream never had, have a gate of ours.
 """
 
 from collections.abc import Mapping
@@ -46,6 +47,7 @@ GATES: Mapping[str, Gate] = {
         Gate("DRANumericModelCounter", True),
         Gate("DRANumericModelPartition", True),
         Gate("DRANumericModelTopology", True),
+        Gate("ComputeResourceClasses", True),
         Gate("ResourceHealthStatus", True),
         Gate("ResourceHealthStatusMessage", True, needs=("ResourceHealthStatus",)),
     )

@@ -9,6 +9,7 @@ from allot.api import (
     Response,
     User,
     classic,
+    compute,
     custom,
     encode,
     kinds,
@@ -23,6 +24,7 @@ from .admission import Admission, Plugin, podsecurity, policies
 from .admission import pods as pod_rules
 from .admission.accounts import born_with_account, service_account
 from .admission.claimnames import names_of_classic_claims
+from .admission.classnames import class_names_of_pods, class_names_of_quotas
 from .admission.limitranges import LimitRanges
 from .admission.limits import limits_of_pods, limits_of_volume_claims
 from .admission.policies import Policies
@@ -97,7 +99,7 @@ class ApiServer:
         self._forward = forward
         self.store = store
         self.clock = self.options.clock
-        devices = classic.served(self.options.gates)
+        devices = (*classic.served(self.options.gates), *compute.served(self.options.gates))
         own = (transaction.TRANSACTION,) if self.options.transactions else ()
         self.registry = Registry((*kinds.ALL, *rbac.KINDS, *devices, *custom.KINDS, *own))
         self.caches = Caches(store)
@@ -172,7 +174,8 @@ class ApiServer:
         self.caches.made(custom.DEFINITION).listeners.append(definitions.observe)
         revoked = kinds.CREDENTIAL_REVOCATION
         self.caches.made(revoked).listeners.append(revocation_observer(self.revocations))
-        loaded = (*followed, custom.DEFINITION, revoked, *self.lookups.classes)
+        classes = (*self.lookups.classes, *compute.served(self.options.gates))
+        loaded = (*followed, custom.DEFINITION, revoked, *classes)
         await asyncio.gather(*(self.caches.of(kind) for kind in loaded))
         self._definitions = definitions
         rights = bootstrap_objects()
@@ -224,13 +227,18 @@ class ApiServer:
         for_kind: dict[tuple[str, str], list[Plugin]] = {
             (rbac.GROUP, kind.plural): escalation for kind in rbac.KINDS
         }
-        for_kind |= {kind: [podsecurity.pod_security] for kind in podsecurity.KINDS}
+        knows_classes = self.options.gates[compute.limits.GATE]
+        find_class = self.lookups.compute_class if knows_classes else None
+        class_names = class_names_of_pods(find_class, podsecurity.template_of)
+        for_kind |= {kind: [class_names, podsecurity.pod_security] for kind in podsecurity.KINDS}
+        for_kind["", "resourcequotas"] = [class_names_of_quotas(find_class)]
         for_kind["", "pods"] = [
             service_account(self.lookups.known_account, self.lookups.service_account),
             pod_rules.tolerations,
             pod_rules.priority(self.lookups.default_priority_class, self.lookups.priority_class),
             limits_of_pods(ranges.are_none, ranges.of),
             names_of_classic_claims(self.lookups.claim_template),
+            class_names,
             podsecurity.pod_security,
         ]
         for_kind["", "persistentvolumeclaims"] = [limits_of_volume_claims(ranges.of)]

@@ -7,7 +7,7 @@ cache yet. So the store is asked before anybody is refused for want of it.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from allot.api import Kind, classic, resource
+from allot.api import Kind, classic, compute, resource
 from allot.store import Store
 
 from .admission import pods
@@ -56,6 +56,9 @@ class Lookups:
         """The service account, if the cache has it."""
         found = self._caches.made(self._accounts).objects.get(key_of(self._accounts, namespace, name))
         return found.fields if found is not None else None
+
+    async def compute_class(self, name: str) -> Mapping[str, Any] | None:
+        return await self._known(compute.RESOURCE_CLASS, "", name)
 
     async def service_account(self, namespace: str, name: str) -> Mapping[str, Any] | None:
         return await self._known(self._accounts, namespace, name)

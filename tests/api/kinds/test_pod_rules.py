@@ -127,8 +127,8 @@ CASES = [
         [f"{C}.resources.limits[cpu]", f"{C}.resources.requests[cpu]"],
     ),
     (
-        one(resources={"limits": {"fast": "1"}}),
-        [f"{C}.resources.limits[fast]", f"{C}.resources.requests[fast]"],
+        one(resources={"limits": {"Fast": "1"}}),
+        [f"{C}.resources.limits[Fast]", f"{C}.resources.requests[Fast]"],
     ),
     (
         one(resources={"limits": {"example.com/gpu": "1.5"}}),

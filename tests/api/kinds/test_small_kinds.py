@@ -281,7 +281,7 @@ def test_leases():
         ({"hard": {"gpu.deviceclass.resource.k8s.io/devices": "2"}}, []),
         ({"hard": {"pods": "0.5"}}, ["spec.hard[pods]"]),
         ({"hard": {"requests.cpu": "-1"}}, ["spec.hard[requests.cpu]"]),
-        ({"hard": {"nonsense": "1"}}, ["spec.hard[nonsense]"]),
+        ({"hard": {"Nonsense": "1"}}, ["spec.hard[Nonsense]"]),
         ({"scopes": ["BestEffort", "NotBestEffort"]}, ["spec.scopes"]),
         ({"scopes": ["Lazy"]}, ["spec.scopes"]),
         (

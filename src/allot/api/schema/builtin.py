@@ -17,6 +17,7 @@ from .traits import ATOMIC_TYPES, FIELD_TRAITS, NO_TRAIT, Trait
 TABLE = Path(__file__).with_name("kubernetes-1.37.json")
 
 _PREFIXES = {
+    "compute": "dev.allot.compute",
     "apiextensions": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions",
     "meta": "io.k8s.apimachinery.pkg.apis.meta",
 }

@@ -6,6 +6,9 @@ each field (tools/schemas.py explains them).
 A classic claim (KEP-3063) is stored as a claim of v1 with members of its own beside. They stand in the type
 of every version, so that every client is shown them and none is warned of them; v1alpha1 alone may write them
 (`api.classic.shapes`). For the same reason v1alpha1 has the members of structured claims.
+
+Resource classes (KEP-14) are a group of our own; what nodes have and containers were given of compute
+resources are members of Kubernetes' types.
 """
 
 from collections.abc import Mapping
@@ -22,7 +25,7 @@ _SPEC: Members = {
 _STATUS: Members = {"deallocationRequested": "b", "driverName": "s"}
 _ALLOCATION: Members = {"resourceHandle": "s", "shareable": "b"}
 
-FIELDS: Mapping[str, Members] = {
+_CLASSIC_MEMBERS: Mapping[str, Members] = {
     f"resource_{version}.{kind}": members
     for version in ("v1", "v1beta2", "v1beta1")
     for kind, members in (
@@ -30,6 +33,12 @@ FIELDS: Mapping[str, Members] = {
         ("ResourceClaimStatus", _STATUS),
         ("AllocationResult", _ALLOCATION),
     )
+}
+
+FIELDS: Mapping[str, Members] = {
+    **_CLASSIC_MEMBERS,
+    "core_v1.NodeStatus": {"computeResources": "[#core_v1.ComputeResource"},
+    "core_v1.Container": {"allocatedComputeResources": "{[#core_v1.AllocatedResource"},
 }
 """Type of the table -> members that it gets."""
 
@@ -110,5 +119,39 @@ TYPES: Mapping[str, Members] = {
         "resourceClaims": "[#resource_v1alpha1.ResourceClaimSchedulingStatus"
     },
     "resource_v1alpha1.ResourceClaimSchedulingStatus": {"name": "!s", "unsuitableNodes": "[s"},
+    **_with_list("compute_v1alpha1.ResourceClass", {"spec": "!#compute_v1alpha1.ResourceClassSpec"}),
+    "compute_v1alpha1.ResourceClassSpec": {
+        "deviceClassName": "s",
+        "members": "[#compute_v1alpha1.ResourceGroupMember",
+        "priority": "i",
+        "resourceName": "s",
+        "resourceSelector": "[#compute_v1alpha1.ResourcePropertySelector",
+        "sameProperty": "[s",
+        "scope": "s",
+    },
+    "compute_v1alpha1.ResourceGroupMember": {
+        "resourceName": "!s",
+        "amount": "q",
+        "count": "i",
+        "resourceSelector": "[#compute_v1alpha1.ResourcePropertySelector",
+    },
+    "compute_v1alpha1.ResourcePropertySelector": {
+        "matchExpressions": "[#compute_v1alpha1.ResourceSelectorRequirement"
+    },
+    "compute_v1alpha1.ResourceSelectorRequirement": {"key": "!s", "operator": "!s", "values": "[s"},
+    "core_v1.ComputeResource": {
+        "resourceName": "!s",
+        "allocatableDevices": "[s",
+        "devices": "[s",
+        "name": "s",
+        "properties": "{s",
+    },
+    "core_v1.AllocatedResource": {
+        "amount": "q",
+        "computeResourceName": "s",
+        "count": "i",
+        "member": "i",
+        "resourceName": "s",
+    },
 }
 """Types that the table does not have."""

@@ -7,6 +7,7 @@ resource, so that a write pays only for those that concern it.
     accounts      who a new pod is: its service account
     pods          what every new pod is given: a priority, time on a failing node
     claimnames    pods whose classic claims would have names that are none
+    classnames    bare names in limits and quotas: classes that may not be there yet
     limits        what a namespace lets one container, pod or volume claim ask for
     limitranges   the limit ranges of each namespace, as current as the write needs them
     rights        what a caller may not write although the request line is theirs to send

@@ -7,6 +7,7 @@
     descriptions   what people read in `kubectl explain`
     texts          what each field of resource.k8s.io means, in a sentence
     classic_texts  likewise, of classic claims
+    compute_texts  likewise, of compute resources and their classes
 
 Documents are made when they are first asked for, and kept until the registry changes.
 """

@@ -1,7 +1,7 @@
 """What people read in `kubectl explain`.
 
-Our own sentences for resource.k8s.io are in `texts` and `classic_texts`. For every other type the
-installed `lightkube-models`, where there is one, is asked: its files carry the
+Our own sentences are in `texts` and `classic_texts`, for resource.k8s.io, and in `compute_texts`. For every
+other type the installed `lightkube-models`, where there is one, is asked: its files carry the
 documentation of each field. They are read as text and never imported.
 """
 
@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from . import classic_texts, texts
+from . import classic_texts, compute_texts, texts
 
 
 class Description(NamedTuple):
@@ -32,8 +32,11 @@ def describe(name: str) -> Description:
     ours = _RESOURCE.match(name)
     if ours:
         return _of_resource(ours[1])
+    if name in compute_texts.TYPES:
+        return Description(*compute_texts.TYPES[name])
     *prefix, version, kind = name.split(".")
-    return _parsed(_module(f"{prefix[-1]}_{version}").get(kind, ""))
+    found = _parsed(_module(f"{prefix[-1]}_{version}").get(kind, ""))
+    return found._replace(fields={**found.fields, **compute_texts.MEMBERS.get(name, {})})
 
 
 def _of_resource(kind: str) -> Description:

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from ... import names
+from ...compute import nodes as compute
 from ...field import FieldError, Path, duplicate, forbidden, invalid, required, unsupported
 from ...kind import Column, Fields, Kind, Rules, Version, WriteContext
 from ..amounts import validate_amount
@@ -68,12 +69,21 @@ def _validate_addresses(node: Fields) -> list[FieldError]:
     return found
 
 
+def _prepare_create(node: Fields, context: WriteContext) -> None:
+    compute.prepare(node, None, context.gates)
+
+
+def _prepare_status(new: Fields, old: Fields, context: WriteContext) -> None:
+    compute.prepare(new, old, context.gates)
+
+
 def _validate_create(node: Fields, context: WriteContext) -> list[FieldError]:
     return [
         *validate_labels(obj(node, "metadata", "labels"), Path("metadata.labels")),
         *validate_taints(items(node, "spec", "taints"), _SPEC / "taints"),
         *_validate_cidrs(node),
         *_validate_status_amounts(node),
+        *compute.errors(node),
     ]
 
 
@@ -107,7 +117,7 @@ def _without(spec: Mapping[str, Any], keys: set[str]) -> dict[str, Any]:
 
 
 def _validate_status(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
-    return [*_validate_status_amounts(new), *_validate_addresses(new)]
+    return [*_validate_status_amounts(new), *_validate_addresses(new), *compute.errors(new)]
 
 
 COLUMNS = (
@@ -172,6 +182,8 @@ NODE = Kind(
     has_status=True,
     status_on_create=True,
     rules=Rules(
+        prepare_create=_prepare_create,
+        prepare_status=_prepare_status,
         validate_create=_validate_create,
         validate_update=_validate_update,
         validate_status=_validate_status,

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ... import names
+from ...compute import pods as records
 from ...field import FieldError, Path, forbidden, invalid
 from ...kind import Fields, Kind, Part, Rules, Version, WriteContext
 from ...resource import pods as claims
@@ -44,10 +45,12 @@ def _prepare_create(pod: Fields, context: WriteContext) -> None:
         status["conditions"] = [dict(GATED)]
     merge_label_keys(pod)
     claims.drop_gated(pod, None, context.gates)
+    records.drop_gated(pod, None, context.gates)
 
 
 def _prepare_update(new: Fields, old: Fields, context: WriteContext) -> None:
     claims.drop_gated(new, old, context.gates)
+    records.keep_unsaid(new, old)
 
 
 def _prepare_status(new: Fields, old: Fields, context: WriteContext) -> None:

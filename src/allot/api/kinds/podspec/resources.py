@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...field import FieldError, Path, forbidden, invalid, required, unsupported
+from ...standard import HUGE_PAGES
 from ..amounts import (
-    HUGE_PAGES,
-    is_extended,
+    is_whole,
     parse,
     validate_amount,
     validate_container_resource_name,
@@ -55,7 +55,7 @@ def validate_request_and_limit(
 
 def _is_whole(resource: str) -> bool:
     """It cannot be promised to more than can have it."""
-    return is_extended(resource) or resource.startswith(HUGE_PAGES)
+    return is_whole(resource) or resource.startswith(HUGE_PAGES)
 
 
 def validate_pod_level(resources: Mapping[str, Any], path: Path) -> list[FieldError]:

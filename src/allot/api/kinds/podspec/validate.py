@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from ... import names
+from ...compute import pods as records
 from ...field import FieldError, Path, forbidden, invalid, required, unsupported
 from ...kind import Fields
 from ...resource import pods as claims
@@ -57,6 +58,7 @@ def validate_spec(spec: Fields, path: Path, annotations: Mapping[str, str] | Non
 
 def _look_for_errors(spec: Fields, path: Path, annotations: Mapping[str, str] | None) -> list[FieldError]:
     found = [*claims.spec_errors(spec, path, annotations), *validate_all(spec, path)]
+    found += records.spec_errors(spec, path)
     for name, known in _CHOICES.items():
         if spec.get(name) not in known:
             found.append(_no_choice(spec.get(name), known, path / name))

@@ -124,10 +124,16 @@ def pod_security(attempt: Attempt) -> None:
         attempt.context.warnings.append(f'would violate PodSecurity "{warned}": {", ".join(wrong)}')
 
 
-def _said(attempt: Attempt, fields: Fields) -> Mapping[str, Any]:
-    """What is judged, and is judged again when it changes."""
+def template_of(attempt: Attempt, fields: Fields) -> Mapping[str, Any]:
+    """What the pods are like that an object makes; the pod itself, of a pod."""
     for name in _TEMPLATES[attempt.kind.group, attempt.kind.plural]:
         fields = fields.get(name) or {}
+    return fields
+
+
+def _said(attempt: Attempt, written: Fields) -> Mapping[str, Any]:
+    """What is judged, and is judged again when it changes."""
+    fields = template_of(attempt, written)
     annotations = (fields.get("metadata") or {}).get("annotations") or {}
     profiles = {name: value for name, value in annotations.items() if name.startswith(APPARMOR)}
     spec = {name: value for name, value in (fields.get("spec") or {}).items() if name not in _HARMLESS}
@@ -173,4 +179,13 @@ def _labels(namespace: Mapping[str, Any]) -> dict[str, str]:
     return {name: value for name, value in labels.items() if name.startswith(_PREFIX)}
 
 
-__all__ = ["KINDS", "LEVELS", "MODES", "Policy", "labels_of_namespaces", "pod_security", "policies"]
+__all__ = [
+    "KINDS",
+    "LEVELS",
+    "MODES",
+    "Policy",
+    "labels_of_namespaces",
+    "pod_security",
+    "policies",
+    "template_of",
+]

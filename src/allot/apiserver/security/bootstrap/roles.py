@@ -253,6 +253,8 @@ CLUSTER_ROLES: Mapping[str, tuple[Rule, ...]] = {
         may("create", "selfsubjectreviews", "authentication.k8s.io"),
     ),
     "allot:transactions": (may("create", "transactions", "transaction.allot.dev"),),
+    # Whoever may create pods in a namespace may read which names they can ask for.
+    "allot:resource-classes": (may(READ, "resourceclasses", COMPUTE),),
     "system:discovery": (
         may_visit("/api /api/* /apis /apis/* /healthz /livez /openapi /openapi/* /readyz /version /version/"),
     ),
@@ -302,6 +304,7 @@ CLUSTER_BINDINGS: Mapping[str, tuple[str, tuple[Subject, ...]]] = {
     CLUSTER_ADMINS: ("cluster-admin", (Subject("Group", CLUSTER_ADMINS),)),
     "system:basic-user": ("system:basic-user", (Subject("Group", AUTHENTICATED),)),
     "allot:transactions": ("allot:transactions", (Subject("Group", AUTHENTICATED),)),
+    "allot:resource-classes": ("allot:resource-classes", (Subject("Group", AUTHENTICATED),)),
     "system:discovery": ("system:discovery", (Subject("Group", AUTHENTICATED),)),
     "system:public-info-viewer": (
         "system:public-info-viewer",
