@@ -25,12 +25,13 @@ MAP = """
     wire        : base api
     quota       : base api
     generations : base api
-    apiserver   : base api store cel quota
+    numeric     : base api
+    apiserver   : base api store cel quota numeric
     client      : base api
     informers   : base api client
     allocation  : base api cel
     controllers : base api client informers allocation quota
-    scheduler   : base api client informers allocation
+    scheduler   : base api client informers allocation numeric
     autoscaler  : base api client informers allocation scheduler
     node        : base api client informers
     nodeagent   : base api client informers wire node
