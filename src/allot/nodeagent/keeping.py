@@ -26,7 +26,12 @@ class Kept:
             if self._kept >= mine:
                 return
             asked, content = self._asked, self._content()
-            await asyncio.to_thread(self._files.write, self._path, content)
+            writing = asyncio.ensure_future(asyncio.to_thread(self._files.write, self._path, content))
+            try:
+                await asyncio.shield(writing)
+            except asyncio.CancelledError:
+                await asyncio.wait((writing,))  # what comes after must not meet it on its way to the disk
+                raise
             self._kept = asked
 
 
