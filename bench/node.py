@@ -282,8 +282,8 @@ async def at_rest(up: Up, folder: Path, idle_s: float) -> Figures:
     (shepherd,) = [pid for pid in mentioning(folder) if "shepherd" in command(pid)]
     (server,) = [pid for pid in children(up.process.pid) if "apiserver" in command(pid)]
     below = descendants(shepherd)
-    first = [pid for pid in below if command(pid).startswith("allot container")]
-    containers = [pid for pid in below if pid not in first]
+    wrappers = [pid for pid in below if is_ours(pid)]
+    containers = [pid for pid in below if pid not in wrappers]
     ours = {"agents": up.process.pid, "shepherd": shepherd, "server": server}
     before, began = {name: cpu_s(pid) for name, pid in ours.items()}, time.perf_counter()
     say(f"many: at rest for {idle_s:.0f} s")
@@ -291,13 +291,15 @@ async def at_rest(up: Up, folder: Path, idle_s: float) -> Figures:
     took_s = time.perf_counter() - began
     cores = {name: round((cpu_s(pid) - before[name]) / took_s, 4) for name, pid in ours.items()}
     rss = {name: round(memory_mb(pid, "VmRSS")) for name, pid in ours.items()}
-    rss["first processes of containers"] = round(sum(map(own_mb, first)))
-    wrapped_mb = rss["agents"] + rss["shepherd"] + rss["first processes of containers"]
+    rss["wrappers of containers"] = round(sum(memory_mb(pid, "VmRSS") for pid in wrappers))
+    wrapped_mb = rss["agents"] + rss["shepherd"] + rss["wrappers of containers"]
     idle_cores = cores["agents"] + cores["shepherd"]
     return {
-        "rss_mb": {**rss, "agents and shepherd": wrapped_mb, **limited("rss_mb", wrapped_mb)},
+        "rss_mb": {**rss, "agents, shepherd and wrappers": wrapped_mb, **limited("rss_mb", wrapped_mb)},
+        "wrappers": len(wrappers),
         "containers": len(containers),
         "containers_own_rss_mb": round(sum(memory_mb(pid, "VmRSS") for pid in containers)),
+        "containers_own_pss_mb": round(sum(map(pss_mb, containers))),
         "idle_s": round(took_s),
         "idle_cores": {
             **cores,
@@ -307,7 +309,12 @@ async def at_rest(up: Up, folder: Path, idle_s: float) -> Figures:
     }
 
 
-def own_mb(pid: int) -> float:
+def is_ours(pid: int) -> bool:
+    """A process that stays beside the command of a container, or has not become it."""
+    return command(pid).startswith("allot container") or "shepherd" in command(pid)
+
+
+def pss_mb(pid: int) -> float:
     """What a process shares with others is divided between them."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("Pss:"))

@@ -27,11 +27,24 @@ from allot.nodeagent.runtimes.process.shepherd import processes, records
 from allot.wire import cdi
 
 from ..plugins import until
-from .places import PLACES, Place, directory, end_of, known_of, lives, pid_of, printed, script, shepherd_of
+from .places import (
+    CONTAINERD,
+    PLACES,
+    Place,
+    directory,
+    end_of,
+    known_of,
+    lives,
+    pid_of,
+    printed,
+    script,
+    shepherd_of,
+)
 from .places import tell as tell_at
 
 PINNING = Path(pinning.__file__).read_bytes()
 OWN = next(iter(PLACES))  # as whoever runs the tests
+PROCESSES = [one for one in PLACES if one != CONTAINERD]
 
 
 def tell(play: Callable[[ProcessRuntime, Path], Awaitable[None]], **settings: int) -> None:
@@ -284,7 +297,7 @@ def test_limits_are_those_of_its_cgroups():
         groups = {name: Path(path) for name, path in known_of(started)["cgroups"].items()}
         # Until the shell has begun what it runs, there is one process fewer.
         await until(lambda: any(words_of(pid) == b"sleep\0" + b"60" for pid in below(started)))
-        inside = [str(pid) for pid in processes.descendants(pid_of(started))]
+        inside = {str(pid) for pid in below(started)}
         expected = {
             ("cpu", "cpu.shares"): "512",
             ("cpu", "cpu.cfs_quota_us"): "25000",
@@ -298,10 +311,8 @@ def test_limits_are_those_of_its_cgroups():
         }
         assert found, "this machine has none of them"
         assert found == {which: expected[which] for which in found}
-        first = str(pid_of(started))
         for name, group in groups.items():
-            there = {*(group / "cgroup.procs").read_text().split()}
-            assert there == {*inside, *([] if name == "memory" else [first])}, name
+            assert {*(group / "cgroup.procs").read_text().split()} == inside, name
         await runtime.signal(started, signal.SIGKILL)
         await end_of(runtime, started)
         assert not any(group.exists() for group in groups.values())
@@ -310,15 +321,74 @@ def test_limits_are_those_of_its_cgroups():
 
 
 def words_of(pid: int) -> bytes:
-    return Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0")
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0")
+    except OSError:  # it has ended
+        return b""
 
 
-def test_a_first_process_is_called_after_its_container():
-    async def play(runtime: ProcessRuntime, root: Path) -> None:
-        started = await runtime.start(script("sleep 60"))
-        assert words_of(pid_of(started)) == b"allot container pod-1/main/0"
+@pytest.mark.parametrize("where", PROCESSES)
+def test_the_first_process_of_a_container_is_its_command(where):
+    """Nothing of ours stays beside it."""
 
-    tell(play)
+    async def play(place: Place) -> None:
+        started = await place.runtime.start(script("echo $$; exec sleep 60"))
+        await until(lambda: words_of(pid_of(started)) == b"sleep\0" + b"60")
+        assert processes.descendants(pid_of(started)) == []
+        await until(lambda: printed(started) == ["stdout F 1"])
+
+    tell_at(where, play)
+
+
+@pytest.mark.parametrize("where", PROCESSES)
+def test_one_without_processes_of_its_own_is_waited_for_by_one_that_is_called_after_it(where):
+    """HERD2: which takes along what has left the session, and hands on signals."""
+
+    async def play(place: Place) -> None:
+        pod = SandboxSpec("pod-1", host_pid=True)
+        started = await place.runtime.start(script(f"{DAEMON}; sleep 300", pod=pod))
+        await until(lambda: bool(printed(started)))
+        inside = below(started)
+        assert words_of(inside[0]) == b"allot container pod-1/main/0"
+        assert len(inside) > 3
+        await place.runtime.signal(started, signal.SIGTERM)
+        assert (await place.end_of(started)).exit_code == 143
+        assert not any(map(lives, inside))
+
+    tell_at(where, play)
+
+
+def sleeps(attempt: Attempt) -> bool:
+    """What the shell runs has begun."""
+    return any(words_of(pid) == b"sleep\0" + b"300" for pid in below(attempt))
+
+
+@pytest.mark.parametrize("host_pid", [False, True])
+@pytest.mark.parametrize("where", PROCESSES)
+def test_a_signal_does_in_a_container_what_it_does_anywhere(where, host_pid):
+    """Though the kernel shields the first process of a namespace from all that it does nothing about."""
+
+    async def play(place: Place) -> None:
+        pod = SandboxSpec("pod-1", host_pid=host_pid)
+        texts = {
+            "unheeded": "sleep 300; true",
+            "ignored": "trap '' TERM; sleep 300; true",
+            "heeded": "trap 'exit 7' TERM; sleep 300; true",  # a shell does so when its sleep has ended
+        }
+        started = {
+            name: await place.runtime.start(script(text, name, pod=pod)) for name, text in texts.items()
+        }
+        await until(lambda: all(map(sleeps, started.values())))
+        for one in started.values():
+            for number in (signal.SIGWINCH, signal.SIGCHLD, signal.SIGCONT, signal.SIGTERM):
+                await place.runtime.signal(one, number)
+        assert (await place.end_of(started["unheeded"])).exit_code == 128 + signal.SIGTERM
+        assert (await place.end_of(started["heeded"])).exit_code == 7
+        assert lives(pid_of(started["ignored"]))
+        await place.runtime.signal(started["ignored"], signal.SIGKILL)
+        assert (await place.end_of(started["ignored"])).exit_code == 128 + signal.SIGKILL
+
+    tell_at(where, play)
 
 
 def test_a_profile_that_is_nothing_here_is_said_and_who_must_not_be_root_is_not(caplog):

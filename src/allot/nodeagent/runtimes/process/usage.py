@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 def used(started: Mapping[str, Any], parents: Mapping[int, int]) -> tuple[int, int]:
     """Nanoseconds of processor time, and bytes of memory that could not be had back at once."""
     groups = {name: Path(path) for name, path in (started.get("cgroups") or {}).items()}
-    found = _of_processes(started["pid"], parents)
+    inside = processes.descendants(started["pid"], parents)
+    found = _of_processes(inside if started.get("is_wrapped") else [started["pid"], *inside])
     with contextlib.suppress(OSError, KeyError):
         found = _cpu_ns(groups), found[1]
     with contextlib.suppress(OSError, KeyError):
@@ -42,10 +43,10 @@ def _table(path: Path) -> dict[str, int]:
     return {name: int(value) for name, value in map(str.split, path.read_text().splitlines())}
 
 
-def _of_processes(pid: int, parents: Mapping[int, int]) -> tuple[int, int]:
-    """Of everything below its first process, and of what has ended there."""
+def _of_processes(inside: Iterable[int]) -> tuple[int, int]:
+    """Of these, and of what has ended below them."""
     cpu_ns = memory = 0
-    for one in processes.descendants(pid, parents):
+    for one in inside:
         with contextlib.suppress(OSError):
             words = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
             cpu_ns += sum(map(int, words[11:15])) * _TICK_NS

@@ -4,7 +4,7 @@
     loop        hears agents, containers and the system; decides nothing
     container   one attempt from its start to its record
     starting    the process that makes a container's surroundings, and is gone when the container runs
-    first       the first process inside: it makes the container's world, and then waits for its end
+    first       the first process inside: it makes the container's world, and then becomes its command
     world       what a container sees: its own /dev and /proc, its mounts, the machine's files
     devices     the nodes under /dev
     entering    a command in a container that runs, and a connection to a port of its network

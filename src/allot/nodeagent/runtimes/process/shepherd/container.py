@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from . import hooks, processes, records, starting
+from . import first, hooks, processes, records, starting
 from .cgroups import Group
 from .logs import Log, Pipe
 from .sandbox import Sandbox
@@ -35,6 +35,8 @@ class Container:
         self.pipes: list[Pipe] = []
         self.stdin: int | None = None  # where its input is written; a terminal: all of it
         self._code, self._reason = 0, ""
+        self._ended_by = 0  # a signal that its first process was shielded from
+        self._is_wrapped = not first.has_processes(abilities, wanted)
         self._has_stopped = False  # what its devices want to have run at the end has run
         self._log = Log(directory, wanted["log_bytes"], wanted["log_files"])
         inside: tuple[int, int, int] | None = None
@@ -87,7 +89,7 @@ class Container:
         return self.error is not None
 
     def _begun(self) -> dict[str, Any]:
-        return records.begun(self.pid, self.wanted, self.group.directories)
+        return records.begun(self.pid, self.wanted, self.group.directories, is_wrapped=self._is_wrapped)
 
     def _open_terminal(self, master: int) -> None:
         os.set_inheritable(master, False)
@@ -95,18 +97,28 @@ class Container:
         self.stdin = os.dup(master)
 
     def signal(self, number: int) -> None:
-        """Its first process hands on all but what nobody can catch, and takes all others along with that."""
+        """To its command and what that started, as a terminal does. The kernel shields the first process of
+        a namespace, which the command is, from what would end it: a container that does nothing about a
+        signal ends by it all the same, with all that is in it."""
+        if not self.pid or self.ended_s is not None:
+            return
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            if self.pid:
+            if self._is_wrapped or number == signal.SIGKILL:
                 os.kill(self.pid, number)
+            elif processes.is_shielded(self.pid, number):
+                self._ended_by = number
+                os.kill(self.pid, signal.SIGKILL)
+            else:
+                os.killpg(self.pid, number)
 
-    def reap(self) -> None:
-        """Look whether it has ended. While its helper lives, that is the parent."""
-        self.helper = 0 if self.helper and _has_ended(self.helper) is not None else self.helper
-        if self.pid and self.ended_s is None and not self.helper:
-            status = _has_ended(self.pid)
-            if status is not None:
-                self.ended_s, self._code = time.monotonic(), processes.exit_code(status)
+    def helper_ended(self, status: int) -> None:
+        self.helper = 0
+
+    def first_ended(self, status: int) -> None:
+        code = processes.exit_code(status)
+        if self._ended_by and code == 128 + signal.SIGKILL:
+            code = 128 + self._ended_by
+        self.ended_s, self._code = time.monotonic(), code
 
     def is_over(self) -> bool:
         """It has ended, its output is read, and what was to follow has been done."""
@@ -161,11 +173,3 @@ class Container:
             talk.close()
         self._log.close()
         self.group.remove()
-
-
-def _has_ended(pid: int) -> int | None:
-    try:
-        found, status = os.waitpid(pid, os.WNOHANG)
-    except ChildProcessError:
-        return None  # not ours yet: its parent is about to go
-    return status if found else None

@@ -1,7 +1,8 @@
-"""The first process inside a container: it makes the container's world, begins its command, and waits.
+"""The first process inside a container: it makes the container's world, and then becomes its command.
 
-Signals that it gets it hands on to the command and what that started. When the command ends it ends too, with
-the same code, and with it everything in its namespace of processes; without one it kills what is left below.
+With the first process of a namespace everything in that ends. Where the container has no namespace of
+processes this one stays instead, and begins the command: signals that it gets it hands on to that, and when
+the command ends it kills what is left below, and ends with the same code.
 """
 
 import contextlib
@@ -32,9 +33,9 @@ _HANDED_ON = set(signal.valid_signals()) - {
 }
 
 
-def has_processes(order: "Order") -> bool:
+def has_processes(abilities: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     """Of its own: a namespace of processes."""
-    return "pid" in order.abilities["isolates"] and not order.wanted["host_pid"]
+    return "pid" in abilities["isolates"] and not wanted["host_pid"]
 
 
 def live(order: "Order", inside: socket.socket, cgroups: list[int]) -> None:
@@ -42,8 +43,6 @@ def live(order: "Order", inside: socket.socket, cgroups: list[int]) -> None:
     try:
         if not inside.recv(16):
             os._exit(1)
-        kernel.adopt()
-        processes.call(f"allot container {order.wanted['container']}")
         _make_world(order)
         stdio, files = order.stdio, []
         if stdio is None:
@@ -54,22 +53,28 @@ def live(order: "Order", inside: socket.socket, cgroups: list[int]) -> None:
             os.close(file)
         if not inside.recv(16):
             os._exit(1)
-        signal.pthread_sigmask(signal.SIG_BLOCK, _HANDED_ON)
-        main = begin(order.wanted, str(order.directory), stdio, cgroups)
-        for number in _HANDED_ON:
-            with contextlib.suppress(OSError, ValueError):
-                signal.signal(number, lambda number, frame: _hand_on(main, number))
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDED_ON)
-        processes.close_all_but({inside.fileno()})
-        inside.send(b'{"running": true}')
-        inside.close()
-        os._exit(_wait(main))
+        if has_processes(order.abilities, order.wanted):
+            _become(order.wanted, str(order.directory), stdio, cgroups)
+        _stay(order, stdio, cgroups)
     except (OSError, hooks.Failed, CannotRun) as failed:
         reason = "RunContainerError" if isinstance(failed, CannotRun) else "CreateContainerError"
         inside.send(json.dumps({"error": str(failed), "reason": reason}).encode())
     except BaseException:
         inside.send(json.dumps({"error": traceback.format_exc(), "reason": "CreateContainerError"}).encode())
     os._exit(1)
+
+
+def _stay(order: "Order", stdio: tuple[int, int, int], cgroups: list[int]) -> None:
+    kernel.adopt()
+    processes.call(f"allot container {order.wanted['container']}")
+    signal.pthread_sigmask(signal.SIG_BLOCK, _HANDED_ON)
+    main = begin(order.wanted, str(order.directory), stdio, cgroups)
+    for number in _HANDED_ON:
+        with contextlib.suppress(OSError, ValueError):
+            signal.signal(number, lambda number, frame: _hand_on(main, number))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDED_ON)
+    processes.close_all_but(set())  # that nothing more is said says that it runs
+    os._exit(_wait(main))
 
 
 def _make_world(order: "Order") -> None:
@@ -87,7 +92,7 @@ def _make_world(order: "Order") -> None:
     for one in wanted["mounts"]:
         if is_below_dev(one["target"]):
             world.mount(one)
-    if has_processes(order):
+    if has_processes(order.abilities, order.wanted):
         world.give_processes()
     world.finish()
     state = hooks.State(
@@ -113,7 +118,7 @@ def begin(wanted: Mapping[str, Any], directory: str, stdio: tuple[int, int, int]
     if pid == 0:
         try:
             _become(wanted, directory, stdio, cgroups)
-        except BaseException as failed:
+        except CannotRun as failed:
             os.write(tell, str(failed).encode())
         os._exit(127)
     os.close(tell)
@@ -128,7 +133,22 @@ def begin(wanted: Mapping[str, Any], directory: str, stdio: tuple[int, int, int]
 def _become(
     wanted: Mapping[str, Any], directory: str, stdio: tuple[int, int, int], cgroups: list[int]
 ) -> None:
-    """The command itself."""
+    """The command itself. Raises CannotRun."""
+    what = wanted["command"][0]
+    try:
+        _dress(wanted, stdio, cgroups)
+        os.chdir(wanted["directory"] or directory)
+    except Exception as failed:
+        raise CannotRun(str(failed)) from None
+    try:
+        os.execvpe(what, wanted["command"], wanted["env"])
+    except FileNotFoundError:
+        raise CannotRun(f"exec: {what!r}: executable file not found on this machine") from None
+    except Exception as failed:
+        raise CannotRun(str(failed)) from None
+
+
+def _dress(wanted: Mapping[str, Any], stdio: tuple[int, int, int], cgroups: list[int]) -> None:
     for number in _HANDED_ON:
         with contextlib.suppress(OSError, ValueError):
             signal.signal(number, signal.SIG_DFL)
@@ -154,12 +174,6 @@ def _become(
         os.setuid(wanted["user"])
     if not wanted["may_gain_rights"]:
         kernel.gain_nothing()
-    os.chdir(wanted["directory"] or directory)
-    what = wanted["command"][0]
-    try:
-        os.execvpe(what, wanted["command"], wanted["env"])
-    except FileNotFoundError:
-        raise CannotRun(f"exec: {what!r}: executable file not found on this machine") from None
 
 
 def _hand_on(main: int, number: int) -> None:

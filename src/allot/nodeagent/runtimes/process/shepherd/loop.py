@@ -44,6 +44,10 @@ class Agent:
         with contextlib.suppress(OSError):  # it is heard of when it is read from
             self.talk.sendall(json.dumps(what).encode() + b"\n")
 
+    def command_ended(self, status: int) -> None:
+        self.command = 0
+        self.say(exit=processes.exit_code(status))
+
     def close(self) -> None:
         self.talk.close()
         for file in self.files:
@@ -57,7 +61,9 @@ class Shepherd:
         self._abilities = abilities
         self._containers: dict[str, Container] = {}  # by directory, relative to the root
         self._starting: dict[str, list[tuple[Agent, int]]] = {}  # and who waits for an answer
+        self._ending: dict[str, Container] = {}  # of which the first process has gone
         self._sandboxes: dict[str, Sandbox] = {}  # by pod
+        self._children: dict[int, Callable[[int], None]] = {}  # and who is told how they ended
         self._agents: dict[int, Agent] = {}  # by their open file
         self._selector = selectors.DefaultSelector()
         self._idle_since_s = time.monotonic()
@@ -160,7 +166,7 @@ class Shepherd:
             if pod is None or not pod.has_network:
                 agent.say(id=asked["id"], is_of_machine=True)
             else:
-                agent.command = entering.connection(pod, asked["port"], agent.talk)
+                self._await_command(agent, entering.connection(pod, asked["port"], agent.talk))
             return
         container = self._containers.get(asked["container"])
         if container is None or container.ended_s is not None or asked["container"] in self._starting:
@@ -170,10 +176,16 @@ class Shepherd:
             return
         files, agent.files = agent.files, []
         try:
-            agent.command = entering.command(container, asked["command"], asked["tty"], files, agent.talk)
+            self._await_command(
+                agent, entering.command(container, asked["command"], asked["tty"], files, agent.talk)
+            )
         finally:
             for file in files:
                 os.close(file)
+
+    def _await_command(self, agent: Agent, pid: int) -> None:
+        agent.command = pid
+        self._children[pid] = agent.command_ended
 
     def _attach(self, agent: Agent, name: str, container: Container) -> None:
         agent.container = name
@@ -214,6 +226,7 @@ class Shepherd:
             records.forget(directory)
             raise
         self._containers[name], self._starting[name] = container, [(agent, asked["id"])]
+        self._children[container.helper] = container.helper_ended
         self._follow(container.talk.fileno(), lambda: self._hear_of(name, container))
         self._follow_pipes(container)
 
@@ -234,6 +247,7 @@ class Shepherd:
     def _hear_of(self, name: str, container: Container) -> None:
         has_pipes = bool(container.pipes)
         if not container.hear():
+            self._children[container.pid] = partial(self._first_ended, name, container)
             if not has_pipes:  # a terminal, perhaps
                 self._follow_pipes(container)
             return
@@ -245,6 +259,7 @@ class Shepherd:
                 self._selector.unregister(pipe.number)
             container.give_up()
             del self._containers[name]
+            self._ending.pop(name, None)
         for agent, number in self._starting.pop(name):
             agent.say(id=number, **answer)
 
@@ -258,27 +273,22 @@ class Shepherd:
         with contextlib.suppress(BlockingIOError):
             while self._woken.recv(4096):
                 pass
-        for container in self._containers.values():
-            container.reap()
-        for agent in tuple(self._agents.values()):
-            if agent.command:
-                self._reap_command(agent)
-        known = {one for container in self._containers.values() for one in (container.pid, container.helper)}
-        known |= {agent.command for agent in self._agents.values()}
-        for pid in processes.children() - known:  # whose container has ended; their own children are next
-            with contextlib.suppress(ProcessLookupError, ChildProcessError):
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, os.WNOHANG)
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                pid, status = ended
+                if pid in self._children:
+                    self._children.pop(pid)(status)
+        for pid in processes.children() - self._children.keys():
+            processes.kill(pid)  # its container has ended; its own children are next
 
-    def _reap_command(self, agent: Agent) -> None:
-        found, status = os.waitpid(agent.command, os.WNOHANG)
-        if found:
-            agent.command = 0
-            agent.say(exit=processes.exit_code(status))
+    def _first_ended(self, name: str, container: Container, status: int) -> None:
+        container.first_ended(status)
+        if self._containers.get(name) is container:  # not one that was given up
+            self._ending[name] = container
 
     def _bury(self) -> None:
-        for name, container in tuple(self._containers.items()):
-            if name in self._starting or not container.is_over():
+        for name, container in tuple(self._ending.items()):
+            if name in self._starting or not self._is_over(container):
                 continue
             try:
                 code = container.record()
@@ -286,13 +296,19 @@ class Shepherd:
                 continue  # HERD4: in a second, or when something happens
             for pipe in container.pipes:
                 self._selector.unregister(pipe.number)
-            del self._containers[name]
+            del self._containers[name], self._ending[name]
             for agent in tuple(self._agents.values()):
                 if agent.container == name:
                     agent.say(exit=code)
                 else:
                     agent.say(ended=name)
             container.close()
+
+    def _is_over(self, container: Container) -> bool:
+        is_over = container.is_over()
+        if container.helper:
+            self._children[container.helper] = container.helper_ended
+        return is_over
 
     def _remove(self, pod: str) -> None:
         shutil.rmtree(self._root / pod, ignore_errors=True)

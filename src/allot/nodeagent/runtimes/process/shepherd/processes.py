@@ -7,6 +7,10 @@ import signal
 from collections.abc import Mapping
 from pathlib import Path
 
+_HARMLESS = {signal.SIGCHLD, signal.SIGURG, signal.SIGWINCH, signal.SIGCONT}
+_STOPPING = {signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
+_UNAVOIDABLE = {signal.SIGKILL, signal.SIGSTOP}
+
 
 def ticks(pid: int) -> int | None:
     """When the process began, by the kernel: a pid alone may be somebody else's by now."""
@@ -52,12 +56,31 @@ def kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
+def is_shielded(pid: int, number: int) -> bool:
+    """From a signal that would end any other process: the first one of a namespace gets only those that it
+    has something to do about. Whether that is so if it is such a one."""
+    if number in _HARMLESS | _STOPPING | _UNAVOIDABLE:
+        return False
+    try:
+        text = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+    masks = (int(text.partition(f"{name}:")[2].split()[0], 16) for name in ("SigBlk", "SigIgn", "SigCgt"))
+    return not any(mask >> (number - 1) & 1 for mask in masks)
+
+
 def close_all_but(kept: set[int]) -> None:
     """Open files that came with a fork: a lock, or somebody's socket, must not outlive its owner here."""
-    for name in os.listdir("/proc/self/fd"):
-        if int(name) > 2 and int(name) not in kept:
-            with contextlib.suppress(OSError):
-                os.close(int(name))
+    low = 3
+    for number in sorted(one for one in kept if one >= low):
+        os.closerange(low, number)
+        low = number + 1
+    os.closerange(low, _room_for_files())
+
+
+def _room_for_files() -> int:
+    """No number of an open file is higher."""
+    return int(Path("/proc/self/status").read_text().partition("FDSize:")[2].split()[0])
 
 
 def heed_signals_as_usual() -> None:

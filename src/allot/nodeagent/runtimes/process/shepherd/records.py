@@ -16,13 +16,17 @@ UNSEEN = 137
 _RESERVED = 256  # bytes, for the record of an end
 
 
-def begun(pid: int, wanted: Mapping[str, Any], cgroups: Mapping[str, Path]) -> dict[str, Any]:
-    """What is known of an attempt from the moment in which its first process is there."""
+def begun(
+    pid: int, wanted: Mapping[str, Any], cgroups: Mapping[str, Path], *, is_wrapped: bool
+) -> dict[str, Any]:
+    """What is known of an attempt from the moment in which its first process is there. `is_wrapped`: that is
+    one of ours, which waits for the command, and not the command itself."""
     return {
         "pid": pid,
         "ticks": processes.ticks(pid),
         "boot": processes.boot(),
         "started_at": time.time(),
+        "is_wrapped": is_wrapped,
         "crashes": wanted["crashes"],
         "poststop": wanted["hooks"].get("poststop", []),
         "annotations": wanted["annotations"],

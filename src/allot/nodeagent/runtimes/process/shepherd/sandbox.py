@@ -1,7 +1,8 @@
 """The namespaces that the containers of a pod share: user, network, hostname, memory segments.
 
-They are open files of the shepherd. A process that makes them is gone at once, and when the shepherd and the
-containers have gone too, so have they: nothing is left to be cleaned up.
+They are open files of the shepherd. The thread that makes them, or the process where they need a user of
+their own, is gone at once, and when the shepherd and the containers have gone too, so have they: nothing is
+left to be cleaned up.
 """
 
 import fcntl
@@ -11,6 +12,7 @@ import socket
 import struct
 import traceback
 from collections.abc import Mapping
+from threading import Thread
 from typing import Any
 
 from . import kernel, processes
@@ -53,40 +55,71 @@ def made(wanted: Mapping[str, Any], abilities: Mapping[str, Any]) -> Sandbox:
     user = abilities["uid"] if wanted["user"] is None else wanted["user"]
     if not names:
         return Sandbox({}, user)
+    try:
+        files = _made_as_user(names, user, wanted) if "user" in names else _made(names, wanted)
+    except OSError as failed:
+        raise OSError(f"the namespaces of the pod: {failed}") from None
+    return Sandbox(dict(zip(names, files, strict=True)), user)
+
+
+def _made(names: list[str], wanted: Mapping[str, Any]) -> list[int]:
+    """By a thread, which is in them alone. Raises OSError."""
+    made: list[int] = []
+    refused: list[OSError] = []
+
+    def make() -> None:
+        try:
+            made.extend(_unshared(names, wanted))
+        except OSError as failed:
+            refused.append(failed)
+
+    thread = Thread(target=make)
+    thread.start()
+    thread.join()
+    if refused:
+        raise refused[0]
+    return made
+
+
+def _made_as_user(names: list[str], user: int, wanted: Mapping[str, Any]) -> list[int]:
+    """By a process: a thread cannot have a user of its own. Raises OSError."""
     ours, theirs = socket.socketpair()
     pid = os.fork()
     if pid == 0:
-        _make(theirs, names, user, wanted)
+        _make_as_user(theirs, names, user, wanted)
     theirs.close()
     with ours:
         said, files, _, _ = socket.recv_fds(ours, 4096, len(names))
     os.waitpid(pid, 0)
     if len(files) != len(names):
-        why = said.decode(errors="replace") or "the process that makes them was killed"
-        raise OSError(f"the namespaces of the pod: {why}")
+        raise OSError(said.decode(errors="replace") or "the process that makes them was killed")
     for file in files:
         os.set_inheritable(file, False)
-    return Sandbox(dict(zip(names, files, strict=True)), user)
+    return list(files)
 
 
-def _make(out: socket.socket, names: list[str], user: int, wanted: Mapping[str, Any]) -> None:
+def _make_as_user(out: socket.socket, names: list[str], user: int, wanted: Mapping[str, Any]) -> None:
     try:
         processes.heed_signals_as_usual()
         kernel.die_with_parent(signal.SIGKILL)
-        if "user" in names:
-            own_group = os.getegid()
-            new_user(user, own_group if wanted["group"] is None else wanted["group"])
-        kernel.unshare(sum(_KINDS[name] for name in names if name != "user"))
-        if "net" in names:
-            bring_up_loopback()
-        if "uts" in names:
-            kernel.set_hostname(wanted["hostname"])
-        socket.send_fds(out, [b"."], [os.open(f"/proc/self/ns/{name}", os.O_RDONLY) for name in names])
+        own_group = os.getegid()
+        new_user(user, own_group if wanted["group"] is None else wanted["group"])
+        socket.send_fds(out, [b"."], _unshared(names, wanted))
     except OSError as failed:
         out.sendall(str(failed).encode())
     except BaseException:
         traceback.print_exc()
     os._exit(0)
+
+
+def _unshared(names: list[str], wanted: Mapping[str, Any]) -> list[int]:
+    """Raises OSError."""
+    kernel.unshare(sum(_KINDS[name] for name in names if name != "user"))
+    if "net" in names:
+        bring_up_loopback()
+    if "uts" in names:
+        kernel.set_hostname(wanted["hostname"])
+    return [os.open(f"/proc/thread-self/ns/{name}", os.O_RDONLY) for name in names]
 
 
 def new_user(user: int, group: int) -> None:

@@ -95,7 +95,13 @@ def _begin(order: Order, talk: socket.socket) -> None:
 
 
 def _fork_first(order: Order, kept: set[int]) -> int:
-    pid = _fork_inside() if first.has_processes(order) else os.fork()
+    if not first.has_processes(order.abilities, order.wanted):
+        pid = os.fork()
+    elif order.wanted["hooks"]:
+        pid = _fork_inside()
+    else:
+        kernel.unshare(kernel.NEWPID)  # our children are in it from now on: this one alone
+        pid = os.fork()
     if pid == 0:
         processes.close_all_but(kept)
     return pid
@@ -134,7 +140,7 @@ def _lead(order: Order, talk: socket.socket, inner: socket.socket, pid: int) -> 
         hooks.run(name, wanted_hooks.get(name, []), state.at("creating"))
     ready = _ask_first(inner)
     _ask_shepherd(talk, ready.files, ready=True)
-    _ask_first(inner)
+    _let_run(inner)
     hooks.run_all(wanted_hooks.get("poststart", []), state.at("running"))
     say(talk, running=True)
 
@@ -161,6 +167,14 @@ def _ask_first(inner: socket.socket) -> Word:
     if "error" in answer.said:
         raise _Refused(answer.said)
     return answer
+
+
+def _let_run(inner: socket.socket) -> None:
+    """It becomes the command, and says nothing more; or why it cannot."""
+    inner.send(GO)
+    answer = heard(inner)
+    if answer is not None:
+        raise _Refused(answer.said)
 
 
 def _give_up(talk: socket.socket, pid: int, why: str, reason: str) -> None:
