@@ -1,6 +1,7 @@
 """`allot explain` and `allot capacity` against a server in another process, with various rights."""
 
 import asyncio
+import gzip
 import io
 import json
 import subprocess
@@ -350,3 +351,19 @@ def test_a_template_or_a_file_that_is_not_there_is_said(ask):
 def test_who_may_not_read_templates_is_told(ask, nobody):
     code, _, errors = ask("capacity", "--template", "one", access=nobody)
     assert code == 1 and "cannot get" in errors
+
+
+def test_what_if_and_dump_ask_a_live_cluster(server: ServerProcess, tmp_path: Path, capsys):
+    """The same answer from the cluster and from its dump; and not one object is another afterwards."""
+    here, file = ["--kubeconfig", str(server.kubeconfig)], tmp_path / "cluster.gz"
+    assert main(["dump", str(file), *here]) == 0
+    assert main(["what-if", "remove n0", "--json", *here]) == 3
+    live = json.loads(capsys.readouterr().out)
+    assert main(["what-if", "remove n0", "--json", "--dump", str(file)]) == 3
+    assert json.loads(capsys.readouterr().out) == live
+    assert [one["pod"] for one in live["evicted"]] == ["default/bound"]
+    again = tmp_path / "again"
+    assert main(["dump", str(again), *here]) == 0
+    assert gzip.decompress(file.read_bytes()) == again.read_bytes()
+    assert main(["what-if", "remove nobody", "--dump", str(file)]) == 2
+    assert "there is no node nobody" in capsys.readouterr().err

@@ -96,7 +96,7 @@ def test_make_targets_that_are_named_exist(document):
 @each_document
 def test_commands_and_options_that_are_named_exist(document):
     for text in code_in(document):
-        for command, rest in re.findall(r"(?:^|[\s/(])allot ([a-z]+)\b(.*)", text):
+        for command, rest in re.findall(r"(?:^|[\s/(])allot ([a-z-]+)\b(.*)", text):
             assert command in COMMANDS, f"{document.name}: allot {command}"
             unknown = set(re.findall(r"(?<!\S)(--[a-z-]+)", rest)) - options_of(command) - {"--help"}
             assert not unknown, f"{document.name}: allot {command} {unknown}"
@@ -104,7 +104,7 @@ def test_commands_and_options_that_are_named_exist(document):
 
 def options_of(command: str) -> set[str]:
     parser = argparse.ArgumentParser()
-    importlib.import_module(f"allot.cli.{command}").arguments(parser)
+    importlib.import_module(f"allot.cli.{command.replace('-', '_')}").arguments(parser)
     return options_below(parser)
 
 
@@ -126,7 +126,7 @@ def test_every_command_helps(command):
 
 def test_the_readme_lists_every_command_with_its_help():
     table = section(ROOT / "README.md", "## Commands")
-    rows = dict(re.findall(r"^\| `allot (\w+)` \| (.*) \|$", table, re.M))
+    rows = dict(re.findall(r"^\| `allot ([\w-]+)` \| (.*) \|$", table, re.M))
     assert rows == COMMANDS, "the table of commands in README.md, and COMMANDS in cli/main.py"
 
 

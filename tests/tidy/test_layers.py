@@ -32,7 +32,8 @@ MAP = """
     allocation  : base api cel
     controllers : base api client informers allocation quota
     scheduler   : base api client informers allocation numeric
-    autoscaler  : base api client informers allocation scheduler
+    planning    : base api cel quota client informers allocation scheduler
+    autoscaler  : base api client informers allocation scheduler planning
     node        : base api client informers
     nodeagent   : base api client informers wire node
     driver      : base api client informers allocation wire

@@ -18,12 +18,17 @@ Question = Callable[[Client, Gates, str], Awaitable[int]]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
+    reaching(parser)
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
+
+
+def reaching(parser: argparse.ArgumentParser) -> None:
+    """Which cluster."""
     parser.add_argument("--kubeconfig", type=flags.path, help="default: KUBECONFIG, then ~/.kube/config")
     parser.add_argument("--context", default="", help="of the kubeconfig; default: its current one")
     parser.add_argument(
         "-n", "--namespace", type=flags.namespace, default="", help="default: the context's, or `default`"
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
     # A server does not tell its gates, so they cannot be looked up.
     flags.add_feature_gates(
         parser, "the cluster's own feature gates, as it was started with (else the answer may be wrong)"

@@ -11,6 +11,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import allot
 from allot.base import logs
@@ -24,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "convert": "manifests of older API versions and generations, as they are written today",
     "credentials": "write a kubeconfig for a user or component, list them, take them back",
     "driver": "run a driver that comes with Allot until interrupted",
+    "dump": "write a cluster into a file, without secrets",
     "explain": "why a pod or claim waits, or what it got",
     "node": "run the agent of a node until interrupted",
     "nodes": "run hollow nodes alone until interrupted",
@@ -31,11 +33,16 @@ COMMANDS: dict[str, str] = {
     "sim": "run made-up hours of a cluster, with faults of every kind",
     "solve": "solve allocation problems from files",
     "up": "run a whole cluster with hollow nodes until interrupted",
+    "what-if": "what would become of the pods if nodes, devices or pods came or went",
 }
-"""Command name -> one line of help. The module has the command's name."""
+"""Command name -> one line of help. The module has the command's name, with underscores."""
 
 _ENOUGH_SEEN = 141  # as a shell says of a program that a closed pipe ended
 _INTERRUPTED = 130  # and of one that Ctrl-C ended
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(f"allot.cli.{name.replace('-', '_')}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -46,13 +53,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name, help_line in COMMANDS.items():
         command = commands.add_parser(name, help=help_line, description=help_line)
         if arguments[:1] == [name]:
-            importlib.import_module(f"allot.cli.{name}").arguments(command)
+            _module(name).arguments(command)
     options, unknown = parser.parse_known_args(arguments)
     if unknown:  # the command answers, since it is its options that the user looked for
         commands.choices[options.command].error(f"unrecognized arguments: {' '.join(unknown)}")
     logs.begin(getattr(options, "log_level", logging.ERROR), getattr(options, "log_format", ""))
     try:
-        status = int(importlib.import_module(f"allot.cli.{options.command}").run(options))
+        status = int(_module(options.command).run(options))
         sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read our output has seen enough (`| head`). Nor must the interpreter complain at its end.

@@ -34,6 +34,25 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         default=LEASE,
         help="that this scheduler works under (default: %(default)s)",
     )
+    deciding(parser)
+    parser.add_argument(
+        "--binding-timeout",
+        type=flags.seconds,
+        default=scheduler.Settings().binding_timeout_s,
+        metavar="S",
+        help="how long devices may take to be made ready (default: %(default).0f)",
+    )
+    parser.add_argument(
+        "--driver-timeout",
+        type=flags.seconds,
+        default=scheduler.Settings().driver_timeout_s,
+        metavar="S",
+        help="how long a driver may take to allocate a classic claim (default: %(default).0f)",
+    )
+
+
+def deciding(parser: argparse.ArgumentParser) -> None:
+    """What decides between nodes and devices that would do."""
     parser.add_argument(
         "--policy",
         choices=sorted(POLICIES),
@@ -58,20 +77,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         type=flags.shape,
         metavar="PERCENT=SCORE,...",
         help="how good a node is that is filled so far, from 0 to 10, e.g. 0=0,70=10,100=5",
-    )
-    parser.add_argument(
-        "--binding-timeout",
-        type=flags.seconds,
-        default=scheduler.Settings().binding_timeout_s,
-        metavar="S",
-        help="how long devices may take to be made ready (default: %(default).0f)",
-    )
-    parser.add_argument(
-        "--driver-timeout",
-        type=flags.seconds,
-        default=scheduler.Settings().driver_timeout_s,
-        metavar="S",
-        help="how long a driver may take to allocate a classic claim (default: %(default).0f)",
     )
 
 
@@ -101,13 +106,13 @@ def settings_of(options: argparse.Namespace) -> scheduler.Settings:
     return scheduler.Settings(
         names=tuple(options.name or scheduler.Settings().names),
         policy=POLICIES[options.policy],
-        scoring=_scoring(options),
+        scoring=scoring_of(options),
         binding_timeout_s=options.binding_timeout,
         driver_timeout_s=options.driver_timeout,
     )
 
 
-def _scoring(options: argparse.Namespace) -> scheduler.Scoring:
+def scoring_of(options: argparse.Namespace) -> scheduler.Scoring:
     defaults, ratio = scheduler.Scoring(), scheduler.Strategy.REQUESTED_TO_CAPACITY_RATIO
     wanted = options.scoring_strategy or defaults.strategy.value
     if options.packed:

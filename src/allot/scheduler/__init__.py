@@ -14,42 +14,70 @@ news come in), and `binding`, `awaiting` and `loop`, which talk to the server. `
 and `capacity` answer questions from outside, `simulation` those that begin with "what if".
 """
 
+from .budgets import Budgets
 from .capacity import Room, room_for
-from .cycle import Cycle
+from .claim import ClaimInfo
+from .cycle import Cycle, Unplaced
+from .explaining import explained
+from .framework import Plugin, Rejection
 from .loop import Dependencies, Scheduler, run
-from .mirror import CLAIMS, PODS
+from .mirror import CLAIMS, NODES, PODS, SLICES, SOURCES, Mirror, News, PodTold, Stands
+from .node import NodeInfo
 from .plugins import default as default_plugins
 from .pod import PodInfo
-from .reading import Reading, Unread, read
+from .reading import Gathered, Reading, Unread, gather, read, reading_of
 from .resource_page import resource_page
 from .settings import SCORE_MAX, Scoring, Settings, Strategy
-from .simulation import Simulation
-from .snapshot import Snapshot
+from .simulation import Rejections, Simulation
+from .snapshot import Snapshot, snapshot_for
 from .why import Why, names_of, why_claim, why_pod
+from .writes import Deallocate, Preempt, SearchOn
 
 __all__ = [
     "CLAIMS",
+    "NODES",
     "PODS",
     "SCORE_MAX",
+    "SLICES",
+    "SOURCES",
+    "Budgets",
+    "ClaimInfo",
     "Cycle",
+    "Deallocate",
     "Dependencies",
+    "Gathered",
+    "Mirror",
+    "News",
+    "NodeInfo",
+    "Plugin",
     "PodInfo",
+    "PodTold",
+    "Preempt",
     "Reading",
+    "Rejection",
+    "Rejections",
     "Room",
     "Scheduler",
     "Scoring",
+    "SearchOn",
     "Settings",
     "Simulation",
     "Snapshot",
+    "Stands",
     "Strategy",
+    "Unplaced",
     "Unread",
     "Why",
     "default_plugins",
+    "explained",
+    "gather",
     "names_of",
     "read",
+    "reading_of",
     "resource_page",
     "room_for",
     "run",
+    "snapshot_for",
     "why_claim",
     "why_pod",
 ]

@@ -7,7 +7,7 @@ is a no, and a "yes" is not certain. What the server does not serve, and what ca
 scheduler does not see either.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from allot.api import Gates, Object, errors
@@ -56,17 +56,46 @@ class Reading:
         return tuple(one.words for one in self.unread if one.is_hidden and one.what in use)
 
 
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The objects of a cluster, as they were listed."""
+
+    objects: Mapping[ResourceId, Sequence[Object]]
+    unread: tuple[Unread, ...] = ()
+
+
 async def read(client: Client, gates: Gates, namespace: str = "") -> Reading:
     """The namespace is the one that is asked about."""
-    snapshot = snapshot_for(gates)
+    return reading_of(await gather(client, READ, namespace), gates)
+
+
+async def gather(client: Client, resources: Iterable[ResourceId], namespace: str = "") -> Gathered:
+    """What whoever asks may list of these resources, in their order."""
     reader = _Reader(client, namespace)
-    mirror = Mirror(snapshot, reader)
+    objects = {what: await reader.every(what) for what in resources}
+    return Gathered(objects, tuple(reader.unread))
+
+
+def reading_of(gathered: Gathered, gates: Gates) -> Reading:
+    """The same as one picture. What is no part of a snapshot is passed over."""
+    snapshot, unreadable = snapshot_for(gates), _Unreadable()
+    mirror = Mirror(snapshot, unreadable)
     pods: dict[Key, PodInfo] = {}
-    for what in READ:
-        for object in await reader.every(what):
+    for what in SOURCES:
+        for object in gathered.objects.get(what, ()):
             told = (one for one in mirror.hear(News(what, Added(object))) if isinstance(one, PodTold))
             pods.update((one.pod.key, one.pod) for one in told)
-    return Reading(snapshot, pods, tuple(reader.unread))
+    return Reading(snapshot, pods, (*gathered.unread, *unreadable.found))
+
+
+class _Unreadable:
+    def __init__(self) -> None:
+        self.found: list[Unread] = []
+
+    def misread(self, what: ResourceId, object: Object, why: Exception) -> None:
+        self.found.append(Unread(what, f"{what.plural} {Key.of(object)} cannot be read: {why}"))
+
+    def well(self, what: ResourceId, object: Object) -> None: ...
 
 
 class _Reader:
@@ -74,11 +103,6 @@ class _Reader:
         self._client = client
         self._namespace = namespace
         self.unread: list[Unread] = []
-
-    def misread(self, what: ResourceId, object: Object, why: Exception) -> None:
-        self.unread.append(Unread(what, f"{what.plural} {Key.of(object)} cannot be read: {why}"))
-
-    def well(self, what: ResourceId, object: Object) -> None: ...
 
     async def every(self, what: ResourceId) -> list[Object]:
         try:

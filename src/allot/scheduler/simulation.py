@@ -32,7 +32,7 @@ from allot.base import require
 
 from .board import first_rejection
 from .claim import ClaimInfo
-from .cycle import Cycle
+from .cycle import Cycle, Outcome, Unplaced
 from .extended import in_memory_uid, owner_of
 from .framework import Check, CycleState, Plugin, Rejection, ReservePlugin
 from .node import NodeInfo
@@ -87,8 +87,8 @@ class Simulation:
         self._real = snapshot
         self._now = now
         self._keeps = frozenset(keeps)
+        self._plugins = plugins
         self._reserves = [one for one in plugins if isinstance(one, ReservePlugin)]
-        self._cycle = Cycle(plugins)  # asked its questions, never for its boards
         self._given_back: dict[str, None] = {}  # claims, by uid
         self._added: dict[str, ClaimInfo] = {}
         self._begin()
@@ -96,6 +96,7 @@ class Simulation:
     def _begin(self) -> None:
         self.snapshot = self._real.fork()
         """The fork. Read it; change it by deeds alone."""
+        self._cycle = Cycle(self._plugins)  # its boards are made here, and read this fork
         self._known: dict[Hashable, _Known] = {}  # by signature
         self._out: dict[str, tuple[PodInfo, str]] = {}  # evicted, with their nodes, by uid
         self._whole: dict[str, _Whole] = {}  # claims that evicted pods used, by uid
@@ -121,6 +122,14 @@ class Simulation:
                 return name
             found[name] = why
         return found
+
+    def gate(self, pod: PodInfo) -> str | None:
+        """Why the pod could not even be tried."""
+        return self._cycle.gate(pod, self.snapshot)
+
+    def signature(self, pod: PodInfo) -> Hashable | Rejection:
+        """All that decides where the pod fits; or why it fits nowhere."""
+        return self._cycle.sign(CycleState(pod, self._now), self.snapshot)
 
     def is_out(self, uid: str) -> bool:
         """Whether a pod that may be listed as a user somewhere is no more."""
@@ -154,6 +163,22 @@ class Simulation:
             return writes
         self._place(pod, name, writes)
         return None
+
+    def place(self, pod: PodInfo) -> str | Unplaced:
+        """The pod goes where a cycle would send it: the best of all nodes. Or what a cycle would find
+        instead, of which nothing has been done."""
+        cycle = self._cycle.schedule_one(CycleState(pod, self._now), self.snapshot)
+        try:
+            while True:
+                aside = next(cycle)
+                if aside is not None:
+                    aside()
+        except StopIteration as end:
+            outcome: Outcome = end.value
+        if isinstance(outcome, Unplaced):
+            return outcome
+        self._settle(pod, outcome.writes)
+        return outcome.node
 
     def squeeze_in(self, pod: PodInfo, name: str) -> None:
         """The pod goes to the node whatever the checks say, and takes what there is of what it needs.
@@ -285,12 +310,15 @@ class Simulation:
     def _place(self, pod: PodInfo, name: str, writes: Iterable[Write]) -> None:
         before = self.snapshot.place_of(pod.uid)
         require(before is None, f"WHATIF1: pod {pod.key} goes to node {name} and is on node {before}")
+        self._settle(pod, writes)
+        self.snapshot.place(pod, name)
+
+    def _settle(self, pod: PodInfo, writes: Iterable[Write]) -> None:
         for write in writes:
             self._carry_out(write, pod)
         self._pods_before.setdefault(pod.uid, (pod, None))
         self._out.pop(pod.uid, None)
         self._uses = {uid: self._uses[uid] for uid in self._out if uid in self._uses}  # the rest is as it was
-        self.snapshot.place(pod, name)
 
     def _carry_out(self, write: Write, pod: PodInfo) -> None:
         match write:

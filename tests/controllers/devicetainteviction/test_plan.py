@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from allot.allocation import DeviceId
 from allot.api import Object, encode, meta, resource
-from allot.controllers.devicetainteviction.plan import Source, causes_of, due_at, eviction, tolerates
+from allot.controllers.devicetainteviction.plan import Source, causes_of, due_at, eviction
 from allot.controllers.devicetainteviction.views import (
     allocated_spellings,
     claim_names,
@@ -239,4 +239,5 @@ def test_the_plain_reading_is_not_always_empty():
     assert [*naive_moments(held, {"a": [read_taint()]})] == [
         cause.due for cause in causes_of(held, tainted(read_taint(), device="a"))
     ]
-    assert tolerates(*read_tolerations(toleration()), read_taint())
+    (read,) = read_tolerations(toleration())
+    assert read.lets_stay_with(read_taint())

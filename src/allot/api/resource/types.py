@@ -189,6 +189,17 @@ class DeviceToleration(View, frozen=True):
     effect: str = ""  # "" is every effect
     toleration_seconds: int | None = None
 
+    def lets_stay_with(self, taint: DeviceTaint) -> bool:
+        """May whoever has it stay where a device gets this taint?
+
+        Without an effect it only lets pods come.
+        """
+        if self.effect != "NoExecute" or self.key not in ("", taint.key):
+            return False
+        if self.operator == "Exists":
+            return True
+        return self.operator in ("", "Equal") and self.value == taint.value
+
 
 class CapacityRequirements(View, frozen=True):
     requests: Mapping[str, Amount] = {}

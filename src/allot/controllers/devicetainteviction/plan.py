@@ -102,7 +102,7 @@ def due_at(taint: resource.DeviceTaint, tolerations: Iterable[resource.DeviceTol
     if taint.effect != NO_EXECUTE:
         return None
     since = age.moment(taint.time_added) or _LONG_AGO
-    fitting = [one for one in tolerations if tolerates(one, taint)]
+    fitting = [one for one in tolerations if one.lets_stay_with(taint)]
     if not fitting:
         return since
     limits = [one.toleration_seconds for one in fitting if one.toleration_seconds is not None]
@@ -112,12 +112,3 @@ def due_at(taint: resource.DeviceTaint, tolerations: Iterable[resource.DeviceTol
         return since + timedelta(seconds=max(0, min(limits)))
     except OverflowError:  # later than any date
         return None
-
-
-def tolerates(toleration: resource.DeviceToleration, taint: resource.DeviceTaint) -> bool:
-    """May whoever has the toleration stay? Without an effect it only lets pods come."""
-    if toleration.effect != NO_EXECUTE or toleration.key not in ("", taint.key):
-        return False
-    if toleration.operator == "Exists":
-        return True
-    return toleration.operator in ("", "Equal") and toleration.value == taint.value

@@ -10,8 +10,8 @@ from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from ...budgets import Budgets
 from ...pod import PodInfo
-from .budgets import Budgets
 from .price import Price, cheapest, importance, price
 from .trial import Trial
 

@@ -5,13 +5,13 @@ from collections.abc import Generator, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from ...budgets import Budgets
 from ...framework import Checks, CycleState, Event, Plugin, Rejection
 from ...node import NodeInfo
 from ...pod import PodInfo
 from ...snapshot import Snapshot
 from ...writes import Preempt, SearchOn
 from ..devices import DynamicResources
-from .budgets import Budgets
 from .choosing import Choice, choose
 from .trial import Trial
 

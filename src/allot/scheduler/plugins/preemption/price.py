@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from allot.api import age
 
+from ...budgets import Budgets
 from ...pod import PodInfo
-from .budgets import Budgets
 
 PRIORITY_LOWEST = -(2**31)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from allot.api import core
 from allot.informers import Key
 
-from ...pod import PodInfo
+from .pod import PodInfo
 
 Known = Mapping[Key, core.PodDisruptionBudget]
 

@@ -1,0 +1,44 @@
+"""Questions about a cluster that could be: as it was read, changed on a copy, decided by the real scheduler.
+
+dump        a cluster as a file without secrets, and back
+manifests   objects from files as a server would store them; the pods of workloads
+changes     what could be done to a cluster, and the sentences that say it
+fictional   nodes that are not there, made from one that is
+quotas      whether what comes would be admitted
+future      a cluster to which it was done, before pods have found their places
+whatif      and after they have
+telling     the answer for people
+"""
+
+from . import manifests, telling
+from .changes import BadChange, Change, parse
+from .dump import BadDump, Dump, load, save, take, written
+from .fictional import SOURCE, Imagined, free_names, imagined
+from .future import Cluster, belongs_to_node, comes_back, is_waiting
+from .manifests import BadManifest
+from .whatif import Answer, what_if
+
+__all__ = [
+    "SOURCE",
+    "Answer",
+    "BadChange",
+    "BadDump",
+    "BadManifest",
+    "Change",
+    "Cluster",
+    "Dump",
+    "Imagined",
+    "belongs_to_node",
+    "comes_back",
+    "free_names",
+    "imagined",
+    "is_waiting",
+    "load",
+    "manifests",
+    "parse",
+    "save",
+    "take",
+    "telling",
+    "what_if",
+    "written",
+]

@@ -1,0 +1,233 @@
+"""A cluster as a file: what decides where pods go, and nothing that is a secret.
+
+    {"kind": "Dump", "apiVersion": "allot.dev/v1", "gates": {...}, "unread": [...]}
+    {"apiVersion": "v1", "kind": "Node", ...}                    an object a line, JSON
+
+What it promises
+    DUMP1  Questions are answered from a dump as they are from the cluster at that moment.
+    DUMP2  What no scheduler reads of pods is not in it: no environment, command, image, volume or annotation
+           that somebody wrote; nor parameters that are opaque to the cluster, in claims, classes or results.
+
+Labels, names, taints, selectors and device attributes are in it: they decide.
+"""
+
+import gzip
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from allot.api import Fields, Gates, Object, UnknownGate, encode
+from allot.base import os_reason
+from allot.client import Client
+from allot.informers import ResourceId
+from allot.scheduler import SOURCES, Gathered, Unread, gather
+
+VERSION: Final = "allot.dev/v1"
+GROUP: Final = "resource.k8s.io"
+TEMPLATES = ResourceId(GROUP, "v1", "resourceclaimtemplates")
+QUOTAS = ResourceId("", "v1", "resourcequotas")
+PRIORITIES = ResourceId("scheduling.k8s.io", "v1", "priorityclasses", namespaced=False)
+RESOURCES = (*SOURCES, TEMPLATES, QUOTAS, PRIORITIES)
+"""What a scheduler follows, and what pods and claims that are still to come depend on."""
+
+
+class BadDump(ValueError):
+    """The message names the file, and the line where there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dump:
+    gathered: Gathered
+    gates: Gates = field(default_factory=Gates)
+
+
+async def take(client: Client, gates: Gates, namespace: str = "") -> Dump:
+    return Dump(await gather(client, RESOURCES, namespace), gates)
+
+
+def written(dump: Dump) -> Iterable[bytes]:
+    """The lines of a file."""
+    unread = [_told(one) for one in dump.gathered.unread]
+    gates = dict(dump.gates.changed)
+    yield encode({"kind": "Dump", "apiVersion": VERSION, "gates": gates, "unread": unread}) + b"\n"
+    for what, objects in dump.gathered.objects.items():
+        for one in objects:
+            named = {"apiVersion": _api_version(what), "resource": what.plural}
+            yield encode({**scrubbed(one.fields, what.plural), **named}) + b"\n"
+
+
+def save(dump: Dump, path: Path) -> None:
+    """Raises OSError."""
+    with gzip.open(path, "wb") if path.suffix == ".gz" else path.open("wb") as file:
+        file.writelines(written(dump))
+
+
+def load(path: Path) -> Dump:
+    """Raises BadDump."""
+    try:
+        data = path.read_bytes()
+        lines = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).splitlines()
+    except OSError as refused:
+        raise BadDump(f"{path} cannot be read: {os_reason(refused)}") from None
+    except EOFError:
+        raise BadDump(f"{path} is cut short") from None
+    return _read(str(path), lines)
+
+
+def _read(path: str, lines: list[bytes]) -> Dump:
+    known = {(_api_version(what), what.plural): what for what in RESOURCES}
+    objects: dict[ResourceId, list[Object]] = {what: [] for what in RESOURCES}
+    head: Fields = {}
+    for number, line in enumerate(lines, 1):
+        try:
+            fields = msgspec.json.decode(line, type=dict[str, Any])
+        except (msgspec.DecodeError, UnicodeDecodeError) as wrong:
+            raise BadDump(f"{path}:{number}: {wrong}") from None
+        if number == 1:
+            head = fields
+            if fields.get("kind") != "Dump" or fields.get("apiVersion") != VERSION:
+                raise BadDump(f"{path}: no dump of this version ({VERSION}); `allot dump` writes one")
+            continue
+        what = known.get((str(fields.get("apiVersion")), str(fields.pop("resource", ""))))
+        if what is not None:  # else it is of a version that knows more
+            objects[what].append(Object(encode(fields)))
+    if not head:
+        raise BadDump(f"{path} is empty")
+    try:
+        gates = Gates(head.get("gates") or {})
+    except UnknownGate as unknown:
+        raise BadDump(f"{path}: {unknown}") from None
+    by_name = {what.plural: what for what in RESOURCES}
+    unread = tuple(
+        Unread(by_name[one["what"]], one["words"], one["hidden"], one["partly"])
+        for one in head.get("unread") or ()
+        if one.get("what") in by_name
+    )
+    return Dump(Gathered(objects, unread), gates)
+
+
+def _told(one: Unread) -> Fields:
+    return {"what": one.what.plural, "words": one.words, "hidden": one.is_hidden, "partly": one.is_partly}
+
+
+def _api_version(what: ResourceId) -> str:
+    return f"{what.group}/{what.version}" if what.group else what.version
+
+
+# -- what is left out -----------------------------------------------------------------------------
+
+_METADATA = (
+    "name",
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "labels",
+    "ownerReferences",
+    "finalizers",
+)
+_ANNOTATIONS = ("resource.kubernetes.io/", "autoscaling.k8s.io/", "kubernetes.io/config.mirror")
+_POD_SPEC = (
+    "nodeName",
+    "nodeSelector",
+    "affinity",
+    "tolerations",
+    "topologySpreadConstraints",
+    "schedulingGates",
+    "schedulerName",
+    "priority",
+    "priorityClassName",
+    "preemptionPolicy",
+    "resourceClaims",
+    "resources",
+    "overhead",
+    "restartPolicy",
+    "hostNetwork",
+    "terminationGracePeriodSeconds",
+    "activeDeadlineSeconds",
+)
+_CONTAINER = ("name", "resources", "restartPolicy", "ports", "allocatedComputeResources")
+_POD_STATUS = (
+    "phase",
+    "startTime",
+    "nominatedNodeName",
+    "resourceClaimStatuses",
+    "extendedResourceClaimStatus",
+)
+_NODE_STATUS_LESS = (
+    "addresses",
+    "images",
+    "nodeInfo",
+    "daemonEndpoints",
+    "volumesInUse",
+    "volumesAttached",
+    "config",
+)
+
+
+def scrubbed(fields: Mapping[str, Any], plural: str) -> Fields:
+    """What is kept of an object (DUMP2)."""
+    kept = {**fields, "metadata": _metadata(fields.get("metadata") or {})}
+    scrub = _SCRUBBED.get(plural)
+    found: Fields = _without_opaque(scrub(kept) if scrub is not None else kept)
+    return found
+
+
+def _metadata(metadata: Mapping[str, Any]) -> Fields:
+    kept = _only(metadata, _METADATA)
+    annotations = {
+        name: value
+        for name, value in (metadata.get("annotations") or {}).items()
+        if name.startswith(_ANNOTATIONS)
+    }
+    return {**kept, "annotations": annotations} if annotations else kept
+
+
+def _pod(pod: Fields) -> Fields:
+    spec, status = pod.get("spec") or {}, pod.get("status") or {}
+    kept = _only(spec, _POD_SPEC)
+    for name in ("containers", "initContainers"):
+        if spec.get(name):
+            kept[name] = [_only(one, _CONTAINER) for one in spec[name]]
+    told = _only(status, _POD_STATUS)
+    told["conditions"] = [
+        _only(one, ("type", "status", "reason", "lastTransitionTime"))
+        for one in status.get("conditions") or ()
+    ]
+    return {**pod, "spec": kept, "status": told}
+
+
+def _node(node: Fields) -> Fields:
+    status = {name: one for name, one in (node.get("status") or {}).items() if name not in _NODE_STATUS_LESS}
+    return {**node, "status": status}
+
+
+def _claim(claim: Fields) -> Fields:
+    status = {name: one for name, one in (claim.get("status") or {}).items() if name != "devices"}
+    allocation = status.get("allocation")
+    if isinstance(allocation, dict) and "resourceHandle" in allocation:
+        status["allocation"] = {**allocation, "resourceHandle": ""}
+    return {**claim, "status": status}
+
+
+_SCRUBBED: Mapping[str, Callable[[Fields], Fields]] = {"pods": _pod, "nodes": _node, "resourceclaims": _claim}
+
+
+def _only(fields: Mapping[str, Any], names: Iterable[str]) -> Fields:
+    return {name: fields[name] for name in names if name in fields}
+
+
+def _without_opaque(value: Any) -> Any:
+    """Parameters for a driver say whose they are, and no more."""
+    if isinstance(value, dict):
+        return {
+            name: {"driver": (one or {}).get("driver", ""), "parameters": {}}
+            if name == "opaque"
+            else _without_opaque(one)
+            for name, one in value.items()
+        }
+    return [_without_opaque(one) for one in value] if isinstance(value, list) else value
