@@ -97,6 +97,8 @@ class Story:
     written: list[str] = field(default_factory=list)  # what the node wrote
     complaints: list[str] = field(default_factory=list)
     before_get: Callable[[], Any] | None = None  # of a claim, once
+    before_list: Callable[[], Any] | None = None  # before the node first says what it has, once
+    loop: PodLoop | None = None  # while it is led
 
     def __post_init__(self) -> None:
         self.client = self.server.client()
@@ -111,6 +113,9 @@ class Story:
     async def _handle(self, request: Request, user: User) -> Response:
         if request.method != "GET":
             self.written.append(f"{request.method} {request.path.split('/v1')[-1]}")
+            if "/preparedclaims" in request.path and self.before_list is not None:
+                first, self.before_list = self.before_list, None
+                await first()
         elif "/resourceclaims/" in request.path and self.before_get is not None:
             first, self.before_get = self.before_get, None
             await first()
@@ -176,7 +181,7 @@ async def led(here: Story, *, alone: bool = False) -> AsyncIterator[None]:
             complain=lambda pod, reason, message: here.complaints.append(f"{pod.name} {reason} {message}"),
         )
         leases = LeaseLoop(hosts, heard, Renewing(), lambda node, now: None)
-        pods = PodLoop(hosts, heard, here.machine, patience_s=0.1)
+        here.loop = pods = PodLoop(hosts, heard, here.machine, patience_s=0.1)
         task = asyncio.create_task(lead(heard, leases, pods))
         try:
             yield
@@ -305,6 +310,31 @@ def test_a_driver_that_cannot_prepare_is_asked_again_later_and_the_pod_says_why(
         assert here.machine.asked.count("prepare p") <= 2 + took_s
 
     tell(play, Scripted(driver_is_away=True))
+
+
+def test_a_pod_that_goes_while_its_claim_is_being_listed_is_taken_off_the_list_again():
+    """N2: the pod lets go when as far as the node knew nothing was listed, and the list was on its way."""
+
+    async def play(here: Story) -> None:
+        async def goes() -> None:
+            await here.pods.delete("p", NS, grace_period_s=0)
+            await here.until(has_let_go)
+
+        async def has_let_go() -> bool:
+            assert here.loop is not None
+            return not here.loop.prepared._holding.wanted(NODE)
+
+        here.before_list = goes
+        pod = await here.bound("p", "c")
+        await here.given("c", pod)
+
+        async def lists_nothing() -> bool:
+            listed = (await here.prepared.list()).objects
+            return bool(listed) and not listed[0].fields["status"].get("claims")
+
+        await here.until(lists_nothing)
+
+    tell(play)
 
 
 def test_a_claim_that_was_replaced_by_another_of_its_name_is_not_prepared():

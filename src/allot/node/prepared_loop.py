@@ -106,6 +106,8 @@ class PreparedLoop:
         for pod in self._holding.said(name, [claim.uid for claim in wanted]):
             self._spoken(pod)
         require(self._holding.says(name, wanted), "PREP2: what was accepted is what is said")
+        if self._holding.is_behind(name):  # a pod let go, or came, while the word was on its way
+            self.saying.add(name)
 
     async def _publish(self, node: Object, claims: list[Fields]) -> None:
         """Each write follows the one before it, so that none comes late and overtakes another.
