@@ -5,7 +5,9 @@ import json
 import re
 from typing import Any
 
+from allot.base import mounts
 from allot.nodeagent import Looking
+from rights import needs_root
 
 from .plugins import until
 from .test_pod_probes import events, main
@@ -203,5 +205,47 @@ def test_a_link_that_leads_out_of_a_volume_is_not_followed():
             await here.pod("", initContainers=[first], containers=[second], volumes=[volume])
             says = await here.until_waiting("ContainerCreating")
             assert says.endswith("out leads out of the volume")
+
+    tell(play)
+
+
+@needs_root("only root mounts")
+def test_a_volume_in_memory_is_memory_and_ends_where_it_may():
+    async def play(here: World) -> None:
+        async with here.agent():
+            volumes = [{"name": "m", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}]
+            script = (
+                "stat -f -c %T /v/m; head -c 600000 /dev/zero > /v/m/a && echo fits; "
+                "head -c 600000 /dev/zero > /v/m/b 2>/dev/null || echo full"
+            )
+            assert await printed(here, script, volumes) == "tmpfs\nfits\nfull\n"
+            assert mounts.mounts_at(here.root) != []
+            await here.pods.delete("p", NS)
+            await here.until_gone()
+            await until(lambda: mounts.mounts_at(here.root) == [])
+
+    tell(play)
+
+
+def test_a_pod_whose_volume_grows_beyond_its_limit_is_evicted():
+    async def play(here: World) -> None:
+        async with here.agent(looking=Looking(sizes_s=0.2)):
+            volumes = [{"name": "v", "emptyDir": {"sizeLimit": "1Mi"}}]
+            mounts_ = [{"name": "v", "mountPath": "/v/v"}]
+            text = "trap '' TERM; head -c {} /dev/zero > /v/v/x; while :; do sleep 0.1; done"
+            for name, size in (("small", 500_000), ("large", 3_000_000)):
+                await here.pod(
+                    "",
+                    name,
+                    containers=[main(text.format(size), volumeMounts=mounts_)],
+                    volumes=volumes,
+                    restartPolicy="Always",
+                )
+            await here.until_phase("Failed", "large")
+            status = await here.status("large")
+            assert status["reason"] == "Evicted"
+            assert status["message"] == 'the emptyDir "v" holds more than its sizeLimit of 1048576 bytes'
+            assert [one["involvedObject"]["name"] for one in await events(here, "Evicted")] == ["large"]
+            assert (await here.status("small"))["phase"] == "Running"
 
     tell(play)

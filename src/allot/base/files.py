@@ -6,16 +6,24 @@ decided here, once for both, out of the few steps that an operating system offer
 """
 
 import fcntl
+import logging
 import os
 import shutil
 import stat
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
+from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
+from . import mounts
 from .filelock import HeldByAnother
+
+log = logging.getLogger(__name__)
+
+_BLOCK = 512
+"""Bytes: what file systems count in."""
 
 
 class FileKind(Enum):
@@ -99,6 +107,14 @@ class Files(ABC):
         """With exactly that mode, and those above it with the usual one. One that is there stays as it is."""
 
     @abstractmethod
+    def place_memory(self, path: Path, mode: int, size: int | None) -> bool:
+        """The same in memory, of at most so many bytes. False: this process may not, and it is on disk."""
+
+    @abstractmethod
+    def used(self, path: Path) -> int:
+        """How much of the disk a directory takes, with all below it. What goes meanwhile takes nothing."""
+
+    @abstractmethod
     def target(self, path: Path) -> str | None:
         """Where a symbolic link points; None: there is none."""
 
@@ -116,7 +132,8 @@ class Files(ABC):
 
     @abstractmethod
     def remove_tree(self, path: Path) -> None:
-        """A directory with all that is in it. What is not there need not be removed."""
+        """A directory with all that is in it. What is not there need not be removed; what is mounted there is
+        unmounted, and where that cannot be done nothing is removed."""
 
     @abstractmethod
     def _link(self, path: Path, target: str) -> None:
@@ -188,6 +205,24 @@ class MachineFiles(Files):
             return
         path.chmod(mode)
 
+    def place_memory(self, path: Path, mode: int, size: int | None) -> bool:
+        self.place_directory(path, mode)
+        if mounts.mounts_at(path):
+            return True
+        try:
+            mounts.mount_memory(path, mode, size)
+        except PermissionError:
+            return False
+        return True
+
+    def used(self, path: Path) -> int:
+        found = 0
+        for directory, _, files in os.walk(path):
+            for one in (directory, *(os.path.join(directory, name) for name in files)):
+                with suppress(OSError):
+                    found += os.lstat(one).st_blocks * _BLOCK
+        return found
+
     def target(self, path: Path) -> str | None:
         try:
             return os.readlink(path)
@@ -212,6 +247,14 @@ class MachineFiles(Files):
                 one.chmod(stat.S_IMODE(mode) | shared)
 
     def remove_tree(self, path: Path) -> None:
+        try:
+            for one in mounts.mounts_at(path):
+                if one.is_ours:  # containers of others may have a look at it still: nothing is left there
+                    shutil.rmtree(one.path, ignore_errors=True)
+                mounts.unmount(one.path)
+        except OSError as refused:  # below a mount lies what is not ours
+            log.warning("%s stays: what is mounted there cannot be unmounted: %s", path, refused)
+            return
         shutil.rmtree(path, ignore_errors=True)
 
     def _link(self, path: Path, target: str) -> None:

@@ -59,6 +59,7 @@ class Looking:
     sockets_s: float = 0.1  # which drivers have come or gone
     drivers_s: float = 1.0  # whose health has not been told in time, and who has been away for long
     volumes_s: float = 60.0  # whether config maps and secrets that pods mount have changed
+    sizes_s: float = 10.0  # how much volumes with a limit hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +224,7 @@ class Agent:
                     self._events.run,
                     self._errands.run,
                     self._refresh,
+                    self._measure,
                 ):
                     group.create_task(work())
                 group.create_task(
@@ -320,6 +322,12 @@ class Agent:
         while True:
             await asyncio.sleep(self._settings.looking.volumes_s)
             await self._machine.refresh_volumes()
+
+    async def _measure(self) -> None:
+        """For ever: volumes are no larger than they may be."""
+        while True:
+            await asyncio.sleep(self._settings.looking.sizes_s)
+            await self._machine.evict_oversized()
 
     def _slices(self) -> Resource:
         return self._process.client.resource("resource.k8s.io", "v1", "resourceslices", namespaced=False)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from allot.api import Object, age
 from allot.base import Clock
@@ -35,8 +36,15 @@ from .telling import Telling
 
 NO_DEVICES = "DevicesNotReady"
 """Why a container waits whose device plugin has not set its devices up."""
+EVICTED, EVICTED_GRACE_S = "Evicted", 1.0
 TOO_LATE = "DeadlineExceeded"
 TOO_LATE_MESSAGE = "Pod was active on the node longer than the specified deadline"
+
+
+class Verdict(NamedTuple):
+    reason: str
+    message: str
+    grace_s: float
 
 
 @dataclass(slots=True)
@@ -47,7 +55,7 @@ class _Pod:
     attempts: dict[str, list[Attempt]] = field(default_factory=dict)  # the last two of each container
     troubles: dict[str, Trouble] = field(default_factory=dict)
     told_to_end_s: float | None = None
-    is_too_late: bool = False
+    verdict: Verdict | None = None  # why it has to end, whatever its containers do
     is_kept: bool = False  # on disk
     deeds: int = 0  # under way that may start something of it
     backed_off: set[tuple[str, int]] = field(default_factory=set)  # of which attempts that was said
@@ -147,8 +155,11 @@ class AgentMachine:
     async def _run(self, pod: Object, known: _Pod) -> Observed:
         spec = pod.view(views.Pod).spec
         due_at = self._due_at(pod, known)
-        if due_at is not None and self._now() >= due_at:
-            return await self._stop_late(pod, known, float(spec.termination_grace_period_seconds))
+        if known.verdict is None and due_at is not None and self._now() >= due_at:
+            known.verdict = Verdict(TOO_LATE, TOO_LATE_MESSAGE, spec.termination_grace_period_seconds)
+            self._telling.too_late(pod, TOO_LATE_MESSAGE)
+        if known.verdict is not None:
+            return await self._stop(pod, known, known.verdict.grace_s)
         while True:
             moments = await self._heed_probes(pod, known)
             plan = life.due(self._life(pod, known), self._now())
@@ -204,6 +215,16 @@ class AgentMachine:
     async def refresh_volumes(self) -> None:
         for pod in self._running():
             await self._starting.refresh_volumes(pod)
+
+    async def evict_oversized(self) -> None:
+        """Pods whose volumes have grown beyond what they may."""
+        for pod in self._running():
+            known = self._pods[pod.uid]
+            why = await self._starting.oversized(pod) if known.verdict is None else ""
+            if why:
+                known.verdict = Verdict(EVICTED, why, EVICTED_GRACE_S)
+                self._telling.evicted(pod, why)
+                self._hear(pod.uid)
 
     def standing_now(self) -> list[podresources.Standing]:
         """For monitoring agents: pods of which something is there."""
@@ -381,12 +402,6 @@ class AgentMachine:
         ]
         return await self._observed(pod, known, moments)
 
-    async def _stop_late(self, pod: Object, known: _Pod, grace_s: float) -> Observed:
-        if not known.is_too_late:
-            known.is_too_late = True
-            self._telling.too_late(pod, TOO_LATE_MESSAGE)
-        return await self._stop(pod, known, grace_s)
-
     def _due_at(self, pod: Object, known: _Pod) -> float | None:
         """When the pod has been here for as long as it may."""
         view = pod.view(views.Pod)
@@ -429,8 +444,8 @@ class AgentMachine:
             containers=self._with_health(pod, seen),
             address=self._place.address if seen.runs else "",
             host=self._place.address,
-            reason=TOO_LATE if known.is_too_late else "",
-            message=TOO_LATE_MESSAGE if known.is_too_late else "",
+            reason=known.verdict.reason if known.verdict is not None else "",
+            message=known.verdict.message if known.verdict is not None else "",
             again_s=min(again, default=None),
         )
 

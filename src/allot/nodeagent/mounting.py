@@ -80,6 +80,7 @@ class Volumes:
         self._root, self._files, self._clock = root, files, clock
         self._sources = sources
         self._tokens: dict[tuple[str, str, str, str], _Token] = {}  # pod, volume, path, audience
+        self._on_disk: set[Path] = set()  # volumes that should be in memory
 
     async def make(self, pod: Object, around: Around) -> None:
         """All volumes of the pod, or what has changed of them since. Raises FailedMount."""
@@ -117,6 +118,7 @@ class Volumes:
     async def remove(self, uid: str) -> None:
         for key in [key for key in self._tokens if key[0] == uid]:
             del self._tokens[key]
+        self._on_disk = {one for one in self._on_disk if self._of(uid) not in one.parents}
         await asyncio.to_thread(self._files.remove_tree, self._root / uid)
 
     # -- what is in them --------------------------------------------------------------------------
@@ -142,12 +144,38 @@ class Volumes:
         volumes.require_known(volume)
         directory = self._of(pod.uid) / volume.name
         if volume.empty_dir is not None:
-            await asyncio.to_thread(self._files.place_directory, directory, EMPTY_DIR_MODE)
+            await asyncio.to_thread(self._make_empty, pod, volume, directory)
         elif volume.host_path is not None:
             await asyncio.to_thread(self._require_host_path, volume.host_path)
         else:
             content = await self._content(pod, volume, around)
             await asyncio.to_thread(lay_out, self._files, directory, content)
+
+    def _make_empty(self, pod: Object, volume: Volume, directory: Path) -> None:
+        if not volumes.is_in_memory(volume):
+            self._files.place_directory(directory, EMPTY_DIR_MODE)
+            return
+        size = volumes.memory_size(volume, pod.view(Pod).spec.every_container)
+        is_in_memory = self._files.place_memory(directory, EMPTY_DIR_MODE, size)
+        if not is_in_memory and directory not in self._on_disk:
+            self._on_disk.add(directory)
+            log.warning(
+                "volume %s of pod %s/%s lies on disk: this node may not mount memory",
+                volume.name,
+                pod.namespace,
+                pod.name,
+            )
+
+    async def oversized(self, pod: Object) -> str:
+        """Which volume has grown beyond its limit, in words; empty: none. In memory none can."""
+        for volume in pod.view(Pod).spec.volumes:
+            limit = volumes.size_limit(volume)
+            directory = self._of(pod.uid) / volume.name
+            if limit is None or (volumes.is_in_memory(volume) and directory not in self._on_disk):
+                continue
+            if await asyncio.to_thread(self._files.used, directory) > limit:
+                return f'the emptyDir "{volume.name}" holds more than its sizeLimit of {limit} bytes'
+        return ""
 
     async def _content(self, pod: Object, volume: Volume, around: Around) -> Content:
         if volume.config_map is not None:

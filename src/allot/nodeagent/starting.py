@@ -98,6 +98,9 @@ class Starting:
     async def remove_volumes(self, uid: str) -> None:
         await self._volumes.remove(uid)
 
+    async def oversized(self, pod: Object) -> str:
+        return await self._volumes.oversized(pod)
+
     async def refresh_volumes(self, pod: Object) -> None:
         await self._volumes.refresh(pod, self._around())
 

@@ -74,6 +74,9 @@ class Telling:
         message = f"{moment.value}Hook failed: {outcome.message}"
         self._say(pod, container, WARNING, f"Failed{moment.value}Hook", message)
 
+    def evicted(self, pod: Object, message: str) -> None:
+        self._record(pod, WARNING, "Evicted", message, "")
+
     def too_late(self, pod: Object, message: str) -> None:
         self._record(pod, NORMAL, "DeadlineExceeded", message, "")
 

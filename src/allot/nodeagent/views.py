@@ -259,7 +259,8 @@ class Projected(meta.View, frozen=True):
 
 
 class EmptyDir(meta.View, frozen=True):
-    """That it is there says it all: it lies on disk, whatever its medium."""
+    medium: str = ""  # or Memory, or HugePages
+    size_limit: str | int | None = None
 
 
 class HostPath(meta.View, frozen=True):

@@ -10,15 +10,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from allot.api import Object
+from allot.api import Object, Quantity
 
 from .fields import Around, UnknownField, file, resource
+from .limits import limits_of
 from .views import Container, FieldFile, Item, Volume
 
 MODE = 0o644
 TOKEN_AGE_MAX = timedelta(hours=24)
 TOKEN_SHARE = 0.8
 """Of its time: then a token is asked for anew."""
+
+MEMORY = "Memory"
 
 KNOWN = ("config_map", "secret", "downward_api", "projected", "empty_dir", "host_path")
 
@@ -105,6 +108,28 @@ def require_known(volume: Volume) -> None:
             f"volume {volume.name}: this node has config maps, secrets, the downward API, projected volumes, "
             "emptyDir and hostPath, and nothing else"
         )
+
+
+def is_in_memory(volume: Volume) -> bool:
+    """Raises BadVolume for a medium that is neither disk nor memory."""
+    medium = volume.empty_dir.medium if volume.empty_dir is not None else ""
+    if medium not in ("", MEMORY):
+        raise BadVolume(f"this node has no medium {medium}")
+    return medium == MEMORY
+
+
+def size_limit(volume: Volume) -> int | None:
+    """In bytes; None: it may grow."""
+    wanted = volume.empty_dir.size_limit if volume.empty_dir is not None else None
+    return Quantity.parse(str(wanted)).as_int() or None if wanted is not None else None
+
+
+def memory_size(volume: Volume, containers: Sequence[Container]) -> int | None:
+    """Of a volume in memory: what it may hold, and no more than all containers of its pod together."""
+    limits = [limits_of(one.resources).memory_bytes for one in containers]
+    known = [one for one in limits if one is not None]
+    of_pod = sum(known) if known and len(known) == len(limits) else None
+    return min((one for one in (size_limit(volume), of_pod) if one is not None), default=None)
 
 
 def token_refresh_at(issued_at: float, expires_at: float) -> float:
