@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import shutil
+import socket
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -211,6 +212,19 @@ def test_a_plugin_registers_with_each_kubelet_and_makes_its_socket_anew(root):
                     assert work.registered.is_set()
 
     asyncio.run(asyncio.wait_for(whole(), 4 * SOON_S))
+
+
+def test_a_plugin_that_was_killed_does_not_take_the_socket_that_it_left_for_its_own(root):
+    async def whole() -> None:
+        async with Kubelet(root) as kubelet:
+            with socket.socket(socket.AF_UNIX) as dead:
+                dead.bind(str(kubelet.directory / f"{GPU.replace('/', '_')}.sock"))
+            async with plugged(DevicePlugin(GPU, two, told), NODE, root):
+                channel = await kubelet.plugin()
+                assert len(await first(channel)) == 2
+                await channel.close()
+
+    asyncio.run(asyncio.wait_for(whole(), 2 * SOON_S))
 
 
 def test_a_kubelet_that_refuses_is_asked_again(root, caplog, monkeypatch):

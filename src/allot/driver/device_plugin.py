@@ -138,7 +138,7 @@ class Plugged:
         with_whom: Hashable | None = None
         while True:
             found = self._sockets.found(str(self._directory))
-            if self.socket not in found:
+            if self._server is None or self.socket not in found:  # what lies there may be a dead one's
                 await self._close()
                 self._server = await self._sockets.serve(str(self._directory / self.socket), self._handlers)
                 with_whom = None
