@@ -12,6 +12,7 @@ from grpc_tools import protoc
 from allot.wire import Message
 
 HERE = Path(__file__).parent
+OURS = HERE.parents[1] / "proto" / "capacity"
 
 
 @cache
@@ -19,16 +20,16 @@ def messages(package: str) -> dict[str, type[Foreign]]:
     """By name, from PACKAGE.proto."""
     with TemporaryDirectory() as folder:
         out = Path(folder, "set")
-        arguments = ["protoc", f"-I{HERE}", f"--descriptor_set_out={out}", f"{package}.proto"]
+        arguments = ["protoc", f"-I{HERE}", f"-I{OURS}", f"--descriptor_set_out={out}", f"{package}.proto"]
         assert protoc.main(arguments) == 0
         described = descriptor_pb2.FileDescriptorSet.FromString(out.read_bytes())
     pool = descriptor_pool.DescriptorPool()
     for file in described.file:
         pool.Add(file)
-    names = [message.name for message in described.file[0].message_type]
+    (file,) = described.file
     return {
-        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{package}.{name}"))
-        for name in names
+        one.name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{file.package}.{one.name}"))
+        for one in file.message_type
     }
 
 

@@ -10,7 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allot.wire import Malformed, Message, classic, cri, deviceplugin, dra, health, podresources, registration
+from allot.wire import (
+    Malformed,
+    Message,
+    capacity,
+    classic,
+    cri,
+    deviceplugin,
+    dra,
+    health,
+    podresources,
+    registration,
+)
 from wire.independent import foreign, messages
 
 MODULES = {
@@ -18,6 +29,7 @@ MODULES = {
     "deviceplugin": (deviceplugin,),
     "classic": (classic,),
     "cri": (cri,),
+    "capacity": (capacity,),
 }
 CONTRACTS = [
     (package, message)

@@ -14,7 +14,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from allot.api import classic
+from allot.api import classic, numeric
 from allot.apiserver import identities
 from allot.informers import Telemetry
 from allot.nodeagent import Agent, BadCheckpoint, HollowNode, Process, Settings, runtimes
@@ -64,6 +64,7 @@ def run(options: argparse.Namespace) -> int:
         options.address,
         options.port,
         heeds_classic=options.feature_gates[classic.limits.GATE],
+        publishes_capacity=options.feature_gates[numeric.limits.GATE],
     )
 
     sockets = UnixSockets()

@@ -8,6 +8,7 @@
     drivers        which drivers are there, and which instance of each is called
     registry_loop  follows the registration directory
     wiping         whose slices have to go
+    capacity       what drivers of numeric parameters have, as the API shows it; capacity_loop publishes it
     health         how devices are, as their drivers say; health_loop listens
     deviceplugins  devices that are only counted, from device plugins
     podresources   which container has which devices, for monitoring agents

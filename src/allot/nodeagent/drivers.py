@@ -8,12 +8,14 @@ What it promises
              health is followed in the newest version that both know.
     DRIVER4  Plugins of both types may have one name, as the halves of a driver that serves claims of both
              shapes: a claim is told to an instance of its own type.
+    DRIVER5  Of those that say they tell what they have, the newest that is connected is asked; where none
+             says so, the newest of all.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from allot.wire import classic, dra, health, registration
+from allot.wire import capacity, classic, dra, health, registration
 
 
 class BadPlugin(Exception):
@@ -27,6 +29,7 @@ class Instance:
     endpoint: str
     version: dra.Version | None  # None: it takes classic claims, one a call
     followed: health.Version | None = None  # how its health is told
+    tells_capacity: bool = False  # it says that it does
     is_connected: bool = False
     turn: int = 0  # which registration of all it was: one that comes again is another one
 
@@ -41,8 +44,9 @@ def introduced(socket: str, info: registration.PluginInfo) -> Instance:
         raise BadPlugin(f"no handler registered for plugin type: {info.type} at socket {socket}")
     if not info.name:
         raise BadPlugin(f"the DRA driver at socket {socket} does not say its name")
+    tells = capacity.VERSION in info.supported_versions
     if info.type == classic.RESOURCE_PLUGIN:
-        return Instance(socket, info.name, info.endpoint or socket, None)
+        return Instance(socket, info.name, info.endpoint or socket, None, tells_capacity=tells)
     ours = {version.name: version for version in dra.VERSIONS}
     version = next((ours[name] for name in info.supported_versions if name in ours), None)
     if version is None:
@@ -51,7 +55,7 @@ def introduced(socket: str, info: registration.PluginInfo) -> Instance:
             f"and this node supports {_listed(ours)}"
         )
     followed = next((one for one in health.VERSIONS if one.name in info.supported_versions), None)
-    return Instance(socket, info.name, info.endpoint or socket, version, followed)
+    return Instance(socket, info.name, info.endpoint or socket, version, followed, tells)
 
 
 class Drivers:
@@ -92,12 +96,21 @@ class Drivers:
     def called(self, driver: str, *, classic: bool = False) -> Instance | None:
         """DRIVER1, DRIVER4."""
         own = (one for one in self._instances.values() if one.driver == driver)
-        found = [one for one in own if one.is_classic == classic]
-        return next((one for one in reversed(found) if one.is_connected), found[-1] if found else None)
+        return _newest([one for one in own if one.is_classic == classic])
+
+    def source(self, driver: str) -> Instance | None:
+        """DRIVER5."""
+        own = [one for one in self._instances.values() if one.driver == driver]
+        return _newest([one for one in own if one.tells_capacity] or own)
 
     def is_there(self, driver: str) -> bool:
         """Some instance of it is connected."""
         return any(one.driver == driver and one.is_connected for one in self._instances.values())
+
+
+def _newest(found: Sequence[Instance]) -> Instance | None:
+    """Of those that are connected; if none is, of all."""
+    return next((one for one in reversed(found) if one.is_connected), found[-1] if found else None)
 
 
 def _listed(names: Iterable[str]) -> str:

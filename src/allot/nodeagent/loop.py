@@ -20,6 +20,7 @@ from allot.wire import Sockets
 
 from . import podresources, serving, views
 from .answering import Answering
+from .capacity_loop import CapacityLoop
 from .counting import Counts
 from .deviceplugins import GRACE_S, DevicePlugins
 from .dialing import MachineNetwork, Network
@@ -72,6 +73,7 @@ class Settings:
     renewing: Renewing = field(default_factory=lambda: Renewing(10.0, 40))
     looking: Looking = field(default_factory=Looking)
     heeds_classic: bool = True  # the gate DRAControlPlaneController of this node
+    publishes_capacity: bool = True  # the gate DRANumericParameters of this node
     plugin_grace_s: float = GRACE_S  # how long what a device plugin had counts when it is gone
 
 
@@ -137,6 +139,15 @@ class Agent:
         self._wiping = Wiping()
         self._health = HealthLoop(self._registry, process.clock, self._machine.on_health, looking.drivers_s)
         self._machine.health_of = self._health_of
+        self._capacity = CapacityLoop(
+            settings.name,
+            client,
+            self._registry,
+            clock,
+            process.telemetry,
+            self._complain,
+            looking.drivers_s,
+        )
         using = Using(process.runtime, process.burden, clock)
         self._answering = Answering(self._pod_of, self._machine, process.runtime, using, clock)
 
@@ -232,6 +243,8 @@ class Agent:
                         name, lambda: heard.node(name), self._nodes(), informers, self._complain
                     )
                 )
+                if self._settings.publishes_capacity:
+                    group.create_task(self._capacity.run(informers, lambda: heard.node(name)))
                 await lead(heard, leases, pods, ready)
         finally:
             for informer in heard.informers:
@@ -282,6 +295,7 @@ class Agent:
     def _on_driver(self, driver: str) -> None:
         is_there = self._registry.drivers.is_there(driver)
         self._wiping.note(driver, is_there, self._process.clock.monotonic_s())
+        self._capacity.look()
         if is_there:
             self._machine.look_again()
 

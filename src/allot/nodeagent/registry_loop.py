@@ -72,6 +72,15 @@ class Registry:
         instance = self.drivers.called(driver)
         return instance if instance is not None and instance.followed is not None else None
 
+    def sources(self) -> dict[str, Instance]:
+        """Of each driver that is connected, whom to ask what it has."""
+        names = self.drivers.names | self.drivers.classic_names
+        found = {driver: self.drivers.source(driver) for driver in names}
+        return {driver: one for driver, one in found.items() if one is not None and one.is_connected}
+
+    def channel(self, instance: Instance) -> Channel | None:
+        return self._channels.get(instance.socket)
+
     async def run(self) -> None:
         """Until cancelled."""
         try:

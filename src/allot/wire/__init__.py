@@ -9,17 +9,19 @@
     dra            prepare and unprepare claims: v1 and v1beta1
     classic        prepare and unprepare one classic claim, by its handle: KEP-3063
     health         health of devices, as a stream: v1 and v1alpha1
+    capacity       what a driver of numeric parameters has, as a stream: KEP-4381
     podresources   which container has which devices: v1, and v1alpha1's list
     deviceplugin   device plugins: v1beta1
     cri            container runtimes: the CRI, v1
 
     cdi            files that say what a container gets with a device
 
-Contracts are Kubernetes' own, written from their names and field numbers. Import the modules:
+Contracts are Kubernetes' own, written from their names and field numbers, but for `capacity`, which is ours.
+Import the modules:
 `from allot.wire import dra`.
 """
 
-from . import cdi, classic, cri, deviceplugin, dra, health, podresources, registration
+from . import capacity, cdi, classic, cri, deviceplugin, dra, health, podresources, registration
 from .channel import CallFailed, Channel, Code, Handler, Server, Sockets, Streaming, Unary
 from .local import Fault, Faults, LocalProcess, LocalSockets
 from .message import Malformed, Message
@@ -42,6 +44,7 @@ __all__ = [
     "Streaming",
     "Unary",
     "UnixSockets",
+    "capacity",
     "cdi",
     "classic",
     "cri",

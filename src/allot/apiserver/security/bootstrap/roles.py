@@ -218,7 +218,7 @@ _HOLLOW_NODES = (
     may(f"delete {READ}", "nodes"),
     may(READ, "leases", COORDINATION),
     may(READ, "preparedclaims", NODE),
-    may(READ, "resourceclaims", RESOURCE),
+    may(READ, "noderesourcecapacities resourceclaims", RESOURCE),
     may(f"create delete patch update {READ}", "resourceslices", RESOURCE),
     may(f"create {READ}", "deviceclasses resourceclaimtemplates", RESOURCE),
 )

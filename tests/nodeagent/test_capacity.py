@@ -1,0 +1,466 @@
+"""What drivers have, published by an agent that does not understand it: CAPACITY1 to CAPACITY4."""
+
+import asyncio
+import json
+import random
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from allot.api import Gates, Object, encode, errors, numeric
+from allot.apiserver import Options, identities
+from allot.base import Metrics, SystemClock
+from allot.informers import Informers, Telemetry
+from allot.nodeagent.capacity import OBJECT_BYTES_MAX, BadCapacity, Source, changes, told
+from allot.nodeagent.capacity_loop import CapacityLoop
+from allot.nodeagent.registry_loop import Registry
+from allot.nodeagent.wiping import PATIENCE_S
+from allot.testing import TestServer, api_server
+from allot.wire import CallFailed, Code, UnixSockets, dra
+from allot.wire import capacity as wire
+
+from .plugins import V1, Plugin, until
+
+NODE, DRIVER = "worker", "frob.example.com"
+OWNER = {"apiVersion": "v1", "kind": "Node", "name": NODE, "uid": "u"}
+SOURCE = Source(DRIVER, NODE, OWNER)
+
+
+def instance(id: str = "c0", count: Any = 8, kind: str = "Capacity", **more: Any) -> wire.Instance:
+    return wire.Instance(
+        id, "counter.dra.config.k8s.io/v1beta1", kind, json.dumps({"count": count, **more}).encode()
+    )
+
+
+def message(*instances: wire.Instance) -> wire.NodeWatchCapacityResponse:
+    return wire.NodeWatchCapacityResponse(instances)
+
+
+# -- what a message says
+
+
+def test_an_instance_is_carried_over_as_its_own_fields_say():
+    """4381-PUB-02, 4381-PUB-06, 4381-PUB-07, 4381-CAP-17: whatever is inside says of itself."""
+    odd = wire.Instance(
+        "a", "nobody/v9", "Odd", b'{"kind": "Other", "apiVersion": "x", "n": 9223372036854775807}'
+    )
+    (found,) = told(message(odd))
+    assert found == {
+        "id": "a",
+        "apiVersion": "nobody/v9",
+        "kind": "Odd",
+        "data": {"kind": "Other", "apiVersion": "x", "n": 2**63 - 1},
+    }
+
+
+@pytest.mark.parametrize(
+    ("instances", "said"),
+    [
+        ([instance("a"), instance("b"), instance("a")], "two instances have the id 'a'"),
+        ([instance("")], "has no id"),
+        ([instance(kind="")], "instance 'c0' has no kind"),
+        ([wire.Instance("a", "", "K", b"{}")], "instance 'a' has no api_version"),
+        ([wire.Instance("a", "v", "K", b"{")], "data of instance 'a' is not JSON"),
+        ([wire.Instance("a", "v", "K", b"")], "data of instance 'a' is not JSON"),
+        ([wire.Instance("a", "v", "K", b'"\xff"')], "data of instance 'a' is not JSON"),
+        ([wire.Instance("a", "v", "K", b"[" * 100_000)], "data of instance 'a' is not JSON"),
+        ([wire.Instance("a", "v", "K", b"[1]")], "data of instance 'a' is not a JSON object"),
+    ],
+)
+def test_a_message_that_contradicts_itself_is_refused(instances, said):
+    """4381-PUB-20, CAPACITY4"""
+    with pytest.raises(BadCapacity, match=said):
+        told(message(*instances))
+
+
+# -- which writes follow
+
+
+def entry(id: str, size: int = 1) -> dict[str, Any]:
+    return {"id": id, "apiVersion": "a/v1", "kind": "K", "data": {"x": "y" * size}}
+
+
+def applied(shown: list[Object], wanted: Any) -> list[Object]:
+    """What the API shows after the writes."""
+    writes = changes(SOURCE, wanted, shown)
+    kept = {one.name: one for one in shown}
+    for gone in writes.delete:
+        del kept[gone.name]
+    for one in writes.replace:
+        kept[one["metadata"]["name"]] = Object(encode(one))
+    free = (f"o{number}" for number in range(1000) if f"o{number}" not in kept)
+    for one in writes.create:
+        name = next(free)
+        kept[name] = Object(encode({**one, "metadata": {**one["metadata"], "name": name}}))
+    return [*kept.values()]
+
+
+def places(shown: list[Object]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for one in shown:
+        for listed in one.fields["instances"]:
+            assert listed["id"] not in found, "CAPACITY1"
+            found[listed["id"]] = one.name
+    return found
+
+
+SIZES = st.sampled_from([1, 100, 30_000, 300_000])
+STATES = st.lists(
+    st.none()
+    | st.dictionaries(st.integers(0, 300).map(str), SIZES, max_size=12)
+    | st.just({str(number): 1 for number in range(300)}),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(STATES)
+@settings(max_examples=150, deadline=None)
+def test_whatever_is_wanted_one_after_the_other_the_api_shows_it(states):
+    """CAPACITY1 to CAPACITY3, 4381-PUB-04, 4381-PUB-09, 4381-PUB-11, 4381-CAP-12, 4381-SCL-04."""
+    shown: list[Object] = []
+    for state in states:
+        before = places(shown)
+        wanted = None if state is None else [entry(id, size) for id, size in state.items()]
+        shown = applied(shown, wanted)
+        after = places(shown)
+        assert not any(changes(SOURCE, wanted, shown)), "CAPACITY2"
+        if wanted is None:
+            assert not shown
+            continue
+        assert after.keys() == state.keys()
+        content = [one for object in shown for one in object.fields["instances"]]
+        assert sorted(content, key=encode) == sorted(wanted, key=encode)
+        assert all(len(encode(one.fields)) < 2**20 for one in shown)
+        assert all(len(one.fields["instances"]) <= numeric.limits.INSTANCES_MAX for one in shown)
+        small = sum(state.values()) < OBJECT_BYTES_MAX // 2 and len(state) <= 100
+        if small and len(before) <= 100:
+            moved = {id for id in before if after.get(id, before[id]) != before[id]}
+            assert not moved, "one that stays, stays where it is"
+        if not state:
+            assert len(shown) == 1, "CAPACITY3"
+
+
+def test_what_somebody_else_did_to_an_object_is_undone():
+    """4381-PUB-18: instances, owner, a second object with the same instance."""
+    (right,) = applied([], [entry("a")])
+    assert right.fields["metadata"]["ownerReferences"] == [OWNER]
+    for wrong in (
+        {**right.fields, "instances": []},
+        {**right.fields, "instances": [entry("a", 7), entry("b")]},
+        {**right.fields, "metadata": {**right.fields["metadata"], "ownerReferences": []}},
+    ):
+        (found,) = applied([Object(encode(wrong))], [entry("a")])
+        assert found.fields["instances"] == right.fields["instances"]
+        assert found.fields["metadata"]["ownerReferences"] == [OWNER]
+    second = Object(encode({**right.fields, "metadata": {"name": "z"}}))
+    assert [one.name for one in applied([second, right], [entry("a")])] == [right.name]
+
+
+# -- the loop, over real sockets, with the rights of a node
+
+
+@dataclass
+class Telling(Plugin):
+    """A driver that tells what it has, whenever that is different."""
+
+    has: Any = None  # messages to send, the last one being what it has; None: it has no such stream
+    broken: bool = False
+    asked: int = 0
+
+    async def serve(self) -> None:
+        await super().serve()
+        await self.servers.pop().close()
+        handlers = self._handlers() if self.has is not None else self._others()
+        self.servers.append(await UnixSockets().serve(str(self.service), handlers))
+
+    def _others(self):
+        return dra.served(self._prepare, self._unprepare, [dra.V1])
+
+    def _handlers(self):
+        return (*self._others(), wire.WATCH.by(self._tell))
+
+    async def _tell(self, request: wire.NodeWatchCapacityRequest) -> AsyncIterator[Any]:
+        self.asked += 1
+        said = None
+        while True:
+            if self.broken:
+                raise CallFailed(Code.INTERNAL, "as the story says")
+            if self.has != said:
+                said = self.has
+                yield message(*said)
+            await asyncio.sleep(0.01)
+
+
+@dataclass
+class World:
+    server: TestServer
+    root: Path
+    plugins: list[Plugin] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        admin = self.server.client()
+        self.objects = admin.of(numeric.NODE_RESOURCE_CAPACITY)
+        self.nodes = admin.resource("", "v1", "nodes", namespaced=False)
+
+    @asynccontextmanager
+    async def agent(self, patience_s: float = PATIENCE_S) -> AsyncIterator[CapacityLoop]:
+        """As much of one as concerns capacity."""
+        client, clock, metrics = self.server.client(identities.node(NODE)), SystemClock(), Metrics()
+        loops: list[CapacityLoop] = []
+        registry = Registry(UnixSockets(), self.root / "plugins_registry", lambda driver: loops[0].look())
+        known = await self.nodes.get(NODE)
+        async with Informers(client, random.Random(1)) as informers:
+            loops.append(
+                CapacityLoop(
+                    NODE, client, registry, clock, Telemetry(metrics, clock), self._complain, 0.05, patience_s
+                )
+            )
+            tasks = [
+                asyncio.create_task(registry.run()),
+                asyncio.create_task(loops[0].run(informers, lambda: known)),
+            ]
+            try:
+                yield loops[0]
+                for task in tasks:
+                    assert not task.done(), task.exception()
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.wait(tasks)
+
+    def _complain(self, about: Object, reason: str, message: str) -> None:
+        self.complaints.append(f"{about.kind} {about.name}: {message}")
+
+    async def driver(
+        self, *has: Any, name: str = "frob", driver: str = DRIVER, mute: bool = False
+    ) -> Telling:
+        plugin = Telling(
+            self.root, driver=driver, name=name, versions=(V1, wire.VERSION), has=None if mute else [*has]
+        )
+        self.plugins.append(plugin)
+        await plugin.start()
+        return plugin
+
+    async def shown(self) -> dict[str, list[Any]]:
+        """Counts of instances, by driver."""
+        found: dict[str, list[Any]] = {}
+        for one in (await self.objects.list()).objects:
+            counts = [listed["data"]["count"] for listed in one.fields["instances"]]
+            found.setdefault(one.fields["driverName"], []).extend(counts)
+        return found
+
+    async def until_shown(self, **counts: list[Any]) -> None:
+        wanted = {f"{name}.example.com": listed for name, listed in counts.items()}
+
+        async def is_so() -> bool:
+            return await self.shown() == wanted
+
+        try:
+            await until(is_so)
+        except AssertionError:
+            raise AssertionError(await self.shown()) from None
+
+
+def tell(play: Callable[[World], Awaitable[None]], **gates: bool) -> None:
+    async def whole() -> None:
+        with tempfile.TemporaryDirectory(prefix="cap") as folder:
+            async with api_server(options=Options(gates=Gates(gates))) as server:
+                here = World(server, Path(folder))
+                for name in (NODE, "other"):
+                    await here.nodes.create({"metadata": {"name": name}})
+                try:
+                    await play(here)
+                finally:
+                    for plugin in here.plugins:
+                        await plugin.stop()
+
+    asyncio.run(asyncio.wait_for(whole(), 90))
+
+
+def test_what_a_driver_tells_is_published_and_followed():
+    """4381-PUB-01, 4381-PUB-03, 4381-PUB-04, 4381-PUB-05, 4381-PUB-12, 4381-PUB-16: one call."""
+
+    async def play(here: World) -> None:
+        async with here.agent():
+            driver = await here.driver(instance(count=8))
+            await here.until_shown(frob=[8])
+            (made,) = (await here.objects.list()).objects
+            node = await here.nodes.get(NODE)
+            assert made.fields["nodeName"] == NODE
+            assert [one["uid"] for one in made.fields["metadata"]["ownerReferences"]] == [node.uid]
+            for count in range(20):
+                driver.has = [instance(count=count), instance("c1", count=-1)]
+            await here.until_shown(frob=[19, -1])
+            driver.has = []
+            await here.until_shown(frob=[])
+            assert driver.asked == 1
+            (still,) = (await here.objects.list()).objects
+            assert still.uid == made.uid
+
+    tell(play)
+
+
+def test_equal_messages_cause_no_write_and_a_bad_one_changes_nothing():
+    """4381-PUB-11, 4381-PUB-20, 4381-SCL-03: the Node's event names driver and id."""
+
+    async def play(here: World) -> None:
+        async with here.agent():
+            driver = await here.driver(instance())
+            await here.until_shown(frob=[8])
+            (before,) = (await here.objects.list()).objects
+            driver.has = [instance(count=8.0), instance("twice"), instance("twice")]
+            await until(lambda: bool(here.complaints))
+            assert here.complaints[0] == (
+                f"Node {NODE}: capacity of driver {DRIVER}: two instances have the id 'twice'"
+            )
+            driver.has = [instance()]
+            await here.driver(instance(count=3), name="last", driver="last.example.com")
+            await here.until_shown(frob=[8], last=[3])
+            (after,) = (
+                one for one in (await here.objects.list()).objects if one.fields["driverName"] == DRIVER
+            )
+            assert after.resource_version == before.resource_version
+
+    tell(play)
+
+
+def test_what_the_server_refuses_is_told_and_tried_again():
+    """4381-PUB-21: the newest state wins."""
+
+    async def play(here: World) -> None:
+        async with here.agent():
+            driver = await here.driver(instance(junk="x" * 40_000))
+            await until(lambda: any("instances[0].data" in one for one in here.complaints))
+            driver.has = [instance(count=5)]
+            await here.until_shown(frob=[5])
+
+    tell(play)
+
+
+def test_a_broken_stream_is_opened_again_and_what_was_published_stays():
+    """4381-PUB-14"""
+
+    async def play(here: World) -> None:
+        async with here.agent():
+            driver = await here.driver(instance())
+            await here.until_shown(frob=[8])
+            driver.broken = True
+            await until(lambda: driver.asked >= 3)
+            assert await here.shown() == {DRIVER: [8]}
+            driver.has, driver.broken = [instance(count=2)], False
+            await here.until_shown(frob=[2])
+
+    tell(play)
+
+
+def test_a_driver_without_the_stream_is_asked_once():
+    """4381-PUB-13: and again when it registers anew; what an earlier version of it published goes."""
+
+    async def play(here: World) -> None:
+        async with here.agent(patience_s=0.3) as loop:
+            old = await here.driver(instance())
+            await here.until_shown(frob=[8])
+            await old.stop()
+            mute = await here.driver(mute=True)
+            await until(lambda: DRIVER in loop._mute)
+            await here.until_shown()
+            await mute.stop()
+            await here.driver(instance(count=1))
+            await here.until_shown(frob=[1])
+
+    tell(play)
+
+
+def test_capacity_goes_when_its_driver_has_been_away_for_long():
+    """4381-PUB-15, 4381-PUB-17: not before, also when an earlier agent published it; others stay."""
+
+    async def play(here: World) -> None:
+        async with here.agent():
+            driver = await here.driver(instance())
+            await here.driver(instance(count=1), name="other", driver="other.example.com")
+            await here.until_shown(frob=[8], other=[1])
+        await driver.stop()
+        names = {one.name for one in (await here.objects.list()).objects}
+        assert PATIENCE_S == 30
+        async with here.agent(patience_s=0.5):
+            assert await here.shown() == {DRIVER: [8], "other.example.com": [1]}
+            await here.until_shown(other=[1])
+            assert {one.name for one in (await here.objects.list()).objects} < names, (
+                "updated, not made again"
+            )
+
+    tell(play)
+
+
+def test_what_others_do_to_an_object_is_undone_and_other_nodes_are_left_alone():
+    """4381-PUB-18, 4381-PUB-19"""
+
+    async def play(here: World) -> None:
+        foreign = {"nodeName": "other", "driverName": DRIVER, "instances": []}
+        await here.objects.create({"metadata": {"name": "foreign"}, **foreign})
+        async with here.agent():
+            await here.driver(instance())
+            await here.until_shown(frob=[8])
+            (made,) = (one for one in (await here.objects.list()).objects if one.name != "foreign")
+            await here.objects.patch(made.name, {"instances": []})
+            await here.until_shown(frob=[8])
+            await here.objects.delete(made.name)
+            await here.until_shown(frob=[8])
+            assert (await here.objects.get("foreign")).fields["instances"] == []
+
+    tell(play)
+
+
+def test_of_two_instances_of_a_driver_the_newest_is_heard():
+    """4381-PUB-22: and when it ends, the other one again."""
+
+    async def play(here: World) -> None:
+        async with here.agent():
+            await here.driver(instance(count=1), name="old")
+            await here.until_shown(frob=[1])
+            new = await here.driver(instance(count=2), name="new")
+            await here.until_shown(frob=[2])
+            await new.stop()
+            await here.until_shown(frob=[1])
+
+    tell(play)
+
+
+def test_a_node_publishes_for_itself_alone():
+    """4381-SEC-02, 4381-PUB-19: the server refuses the rest."""
+
+    async def play(here: World) -> None:
+        objects = here.server.client(identities.node(NODE)).of(numeric.NODE_RESOURCE_CAPACITY)
+        body = {"metadata": {"generateName": "x-"}, "driverName": DRIVER, "instances": []}
+        made = await objects.create({**body, "nodeName": NODE})
+        with pytest.raises(errors.Forbidden):
+            await objects.create({**body, "nodeName": "other"})
+        with pytest.raises(errors.Forbidden):
+            await (
+                here.server.client(identities.node("other"))
+                .of(numeric.NODE_RESOURCE_CAPACITY)
+                .delete(made.name)
+            )
+
+    tell(play)
+
+
+def test_while_the_server_does_not_serve_the_kind_drivers_are_heard_all_the_same():
+    """4381-GATE-10: the agent waits, quietly."""
+
+    async def play(here: World) -> None:
+        async with here.agent():
+            driver = await here.driver(instance())
+            await until(lambda: driver.asked == 1)
+        assert here.complaints == []
+
+    tell(play, DRANumericParameters=False)
