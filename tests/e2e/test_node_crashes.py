@@ -201,6 +201,7 @@ def test_somebody_is_killed_at_each_deed_and_the_pod_lives_and_goes_all_the_same
     try:
         here.apply()
         here.until(here.is_running, "it runs")
+        here.until(lambda: here.marks.exists() and bool(here.marks.read_text()), "it has begun")
         here.until(lambda: bool(here.kubectl("delete", "pod", "p", "--wait=false")), "deleted")
         here.until(here.is_gone, "it is gone")
         assert here.done.exists(), f"nobody came to {when} {what}"

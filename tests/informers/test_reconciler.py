@@ -44,13 +44,14 @@ def test_one_key_at_a_time_and_as_many_keys_as_workers():
         at_work: Counter[str] = Counter()
         most: Counter[str] = Counter()
         runs: Counter[str] = Counter()
+        go_on = asyncio.Event()
 
         async def reconcile(key: str) -> None:
             at_work[key] += 1
             at_work["all"] += 1
             for name in (key, "all"):
                 most[name] = max(most[name], at_work[name])
-            await asyncio.sleep(0.2 if key == "slow" else 0.001)
+            await (go_on.wait() if key == "slow" else asyncio.sleep(0.001))
             at_work[key] -= 1
             at_work["all"] -= 1
             runs[key] += 1
@@ -64,6 +65,7 @@ def test_one_key_at_a_time_and_as_many_keys_as_workers():
                 await asyncio.sleep(0.001)
             await soon(lambda: all(runs[f"k{n}"] for n in range(10)))
             assert runs["slow"] == 0
+            go_on.set()
             await soon(lambda: loop.queue.idle)
         assert runs["slow"] == 2  # once, and once more for all that came meanwhile
         assert most["slow"] == 1

@@ -442,7 +442,7 @@ class AgentMachine:
         again = [one for one in moments if one is not None]
         return seen._replace(
             containers=self._with_health(pod, seen),
-            address=self._place.address if seen.runs else "",
+            address=self._place.address if any(known.attempts.values()) else "",
             host=self._place.address,
             reason=known.verdict.reason if known.verdict is not None else "",
             message=known.verdict.message if known.verdict is not None else "",
