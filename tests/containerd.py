@@ -33,6 +33,7 @@ from components import BIN, binary
 NAMESPACE = "k8s.io"  # containerd's: what the CRI shows
 IMAGE, PAUSE = "local.test/busybox:1", "local.test/pause:1"
 READY_S = 30.0
+CONTAINERD_2 = "containerd-2"
 
 _CONFIG_1 = """
 version = 2
@@ -75,6 +76,7 @@ disabled_plugins = ["io.containerd.nri.v1.nri"]
 @dataclass
 class Containerd:
     home: Path
+    programs: Path = BIN  # containerd, its shim and ctr; others are in BIN
     process: "subprocess.Popen[bytes] | None" = None
     netns: set[str] = field(default_factory=set)  # that were there before
 
@@ -87,10 +89,10 @@ class Containerd:
         return self.home / "cdi"
 
     def start(self) -> None:
-        path = f"{BIN}:{os.environ.get('PATH', '/usr/bin:/bin')}"
+        path = f"{self.programs}:{BIN}:{os.environ.get('PATH', '/usr/bin:/bin')}"
         with (self.home / "log").open("ab") as log:
             self.process = subprocess.Popen(
-                [BIN / "containerd", "-c", self.home / "config.toml"],
+                [self.programs / "containerd", "-c", self.home / "config.toml"],
                 env={**os.environ, "PATH": path},
                 stdout=log,
                 stderr=log,
@@ -116,7 +118,7 @@ class Containerd:
         self._end(signal.SIGTERM)
 
     def ctr(self, *words: str) -> str:
-        command = [str(BIN / "ctr"), "-a", str(self.socket), "-n", NAMESPACE, *words]
+        command = [str(self.programs / "ctr"), "-a", str(self.socket), "-n", NAMESPACE, *words]
         return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
 
     def shims(self) -> list[int]:
@@ -156,12 +158,13 @@ class Containerd:
 
 
 @contextmanager
-def containerd(*, has_cdi: bool = True) -> Iterator[Containerd]:
+def containerd(*, has_cdi: bool = True, folder: str = "") -> Iterator[Containerd]:
+    """1.7, or the one in a folder of its own (CONTAINERD_2)."""
     if os.geteuid() != 0:
         reason = "containerd runs as root only"
         pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
-    program = binary("containerd")
-    for name in ("containerd-shim-runc-v2", "ctr", "runc", "busybox"):
+    program = binary(f"{folder}/containerd" if folder else "containerd")
+    for name in ("runc", "busybox"):
         binary(name)
     home = Path(tempfile.mkdtemp(prefix="cd"))  # short: its socket lies below it
     for name in ("cdi", "cni"):
@@ -169,7 +172,7 @@ def containerd(*, has_cdi: bool = True) -> Iterator[Containerd]:
     said = subprocess.run([program, "--version"], check=True, capture_output=True, text=True).stdout
     config = _CONFIG_1 if " 1." in said or " v1." in said else _CONFIG_2
     (home / "config.toml").write_text(config.format(home=home, pause=PAUSE, cdi=str(has_cdi).lower()))
-    daemon = Containerd(home, netns=_netns())
+    daemon = Containerd(home, program.parent, netns=_netns())
     try:
         daemon.start()
         archive = home / "images.tar"

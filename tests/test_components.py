@@ -34,7 +34,7 @@ def test_what_cannot_be_had_is_said_in_a_line_each_and_is_no_error(tmp_path: Pat
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert [line.split(" cannot be had ")[0] for line in lines] == [
-        f"note: {name}" for name in ("etcd", "kubectl", "containerd", "runc", "busybox")
+        f"note: {name}" for name in ("etcd", "kubectl", "containerd", "containerd-2", "runc", "busybox")
     ]
     assert "this machine has no apt" in lines[0]
 

@@ -43,6 +43,11 @@ class Component:
     suites: tuple[str, ...] = SUITES
     beside: tuple[str, ...] = ()  # further programs of the package that it does not work without
     wheel: Wheel | None = None
+    folder: str = ""  # below BIN: beside another version of itself
+
+    @property
+    def home(self) -> Path:
+        return BIN / self.folder
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -81,6 +86,15 @@ COMPONENTS = (
         beside=("containerd-shim-runc-v2", "ctr"),
     ),
     Component(
+        name="containerd",
+        package="containerd",
+        version_command="--version",
+        version_min=(2, 0),
+        suites=("sid", "forky"),
+        beside=("containerd-shim-runc-v2", "ctr"),
+        folder="containerd-2",
+    ),
+    Component(
         name="runc",
         package="runc",
         version_command="--version",
@@ -102,14 +116,13 @@ class NotToBeHad(Exception):
 
 
 def main() -> int:
-    missing = [component for component in COMPONENTS if not _is_good(component, BIN)]
-    BIN.mkdir(parents=True, exist_ok=True)
+    missing = [component for component in COMPONENTS if not _is_good(component, component.home)]
     with tempfile.TemporaryDirectory(prefix="components-") as scratch:
         for component in missing:
             _fetch(component, Path(scratch))
     for component in COMPONENTS:
-        if version := _version(component, BIN):
-            print(f"{component.name} {'.'.join(map(str, version))}: {BIN / component.name}")
+        if version := _version(component, component.home):
+            print(f"{component.name} {'.'.join(map(str, version))}: {component.home / component.name}")
     return 0
 
 
@@ -123,15 +136,17 @@ def _fetch(component: Component, scratch: Path) -> None:
             reasons.append(f"{source}: {error}")
             continue
         if _is_good(component, found):
+            component.home.mkdir(parents=True, exist_ok=True)
             for program in (*component.beside, component.name):
                 # A rename, so that a reader sees the old program or the new one and never half of it.
-                staged = BIN / f".{program}.new"
+                staged = component.home / f".{program}.new"
                 shutil.copy2(found / program, staged)
                 staged.chmod(0o755)
-                staged.replace(BIN / program)
+                staged.replace(component.home / program)
             return
         reasons.append(f"{source}: it does not run here, or is older than {component.version_min}")
-    print(f"note: {component.name} cannot be had ({'; '.join(reasons)}); tests that need it will say so")
+    name = component.folder or component.name
+    print(f"note: {name} cannot be had ({'; '.join(reasons)}); tests that need it will say so")
 
 
 def _from(source: str, component: Component, scratch: Path) -> Path:
@@ -170,7 +185,7 @@ def _from_debian(component: Component, suite: str, scratch: Path) -> Path:
         _read_index(home, suite)
     if not (home / "ready").exists():
         raise NotToBeHad("the suite's index could not be read")
-    unpacked = home / component.name
+    unpacked = home / (component.folder or component.name)
     unpacked.mkdir()
     _run([*_apt(home), "download", f"{component.package}/{suite}"], cwd=unpacked)
     packages = list(unpacked.glob("*.deb"))

@@ -197,9 +197,9 @@ def _processes(user: int | None, **more: Any) -> Callable[..., AbstractAsyncCont
 
 # -- containers -----------------------------------------------------------------------------------
 
-CONTAINERD = "containers of containerd"
+CONTAINERD, CONTAINERD_2 = "containers of containerd", "containers of containerd 2"
 DAEMON: list[Containerd] = []
-"""The one of the file that is run, while it is (conftest.py)."""
+"""The one that the story is to have, while it is told (conftest.py)."""
 
 
 class ContainerdPlace(Place):
@@ -240,6 +240,7 @@ PLACES: Mapping[str, Callable[..., AbstractAsyncContextManager[Place]]] = (
         "processes as root": _processes(None),
         "processes as a plain user": _processes(NOBODY, **_PLAIN),
         CONTAINERD: _containerd,
+        CONTAINERD_2: _containerd,
     }
     if os.geteuid() == 0
     else {"processes as a plain user": _processes(None, **_PLAIN)}
