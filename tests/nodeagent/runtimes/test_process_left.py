@@ -152,6 +152,43 @@ def test_what_was_about_to_begin_when_the_shepherd_was_killed_does_not_and_can_b
     asyncio.run(asyncio.wait_for(whole(), 120))
 
 
+def test_a_shepherd_may_be_killed_at_any_moment_of_a_start(user):
+    """HERD1, HERD3: what is written down has run, and nothing else has; none of them goes on."""
+
+    async def whole() -> None:
+        async with directory() as root:
+            for turn in range(6):
+                async with ProcessRuntime(root, user=user).attached() as runtime:
+                    starting = [
+                        asyncio.create_task(runtime.start(script(f"exec sleep 4177{turn}", f"{turn}-{at}")))
+                        for at in range(5)
+                    ]
+                    await asyncio.sleep(0.01 * turn)
+                    for one in starting:
+                        one.cancel()
+                    os.kill(shepherd_of(root), signal.SIGKILL)
+                    await asyncio.wait(starting)
+                async with ProcessRuntime(root, user=user).attached() as runtime:
+                    assert {one.exit_code for one in await runtime.attempts()} <= {records.UNSEEN}
+                    await until(lambda: about(str(root)) <= {shepherd_of(root)})
+                    await until(lambda turn=turn: not about(f"sleep 4177{turn}"))
+                    assert not [*root.glob(f"*/*/*/{records.STARTING}")]
+
+    asyncio.run(asyncio.wait_for(whole(), 120))
+
+
+def about(words: str) -> set[int]:
+    """Processes whose command has these words."""
+    found = set()
+    for one in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if words in one.read_bytes().replace(b"\0", b" ").decode(errors="replace"):
+                found.add(int(one.parent.name))
+        except OSError:
+            continue
+    return found
+
+
 def test_a_start_that_its_shepherd_did_not_survive_is_asked_of_the_next(user):
     """RUN2: the command has run once."""
 

@@ -35,6 +35,7 @@ class Container:
         self.pipes: list[Pipe] = []
         self.stdin: int | None = None  # where its input is written; a terminal: all of it
         self._code, self._reason = 0, ""
+        self._is_ready = False  # to become its command
         self._ended_by = 0  # a signal that its first process was shielded from
         self._is_wrapped = not first.has_processes(abilities, wanted)
         self._has_stopped = False  # what its devices want to have run at the end has run
@@ -46,7 +47,10 @@ class Container:
                 hooks.write_bundle(directory, wanted)
             inside = None if wanted["tty"] else self._open_pipes(with_input=wanted["stdin"])
             order = starting.Order(wanted, directory, abilities, sandbox, inside, group)
-            self.helper, self.talk = starting.start(order)
+            self.helper, self.pid, self.talk = starting.start(order)
+            self._is_led = bool(self.helper)
+            if not self._is_led:
+                self._go_on(records.STARTING)
         except BaseException:
             self.close()
             raise
@@ -67,19 +71,20 @@ class Container:
 
     def hear(self) -> bool:
         """What is said by the process that starts it. True: it runs, or it does not (`error`)."""
-        said, files = starting.heard(self.talk) or starting.Word({"error": "it was killed before it ran"}, [])
+        word = starting.heard(self.talk)
+        if word is None and self._is_ready and not self._is_led:
+            return True  # it has become its command
+        said, files = word or starting.Word({"error": "it was killed before it ran"}, [])
         try:
             match said:
                 case {"pid": int(pid)}:
                     self.pid = pid
-                    records.write(self.directory / records.STARTING, self._begun())
-                    self.talk.send(starting.GO)
+                    self._go_on(records.STARTING)
                 case {"ready": _}:
                     for file in files:
                         self._open_terminal(file)
-                    records.write(self.directory / records.STARTED, self._begun())
-                    (self.directory / records.STARTING).unlink()  # HERD1
-                    self.talk.send(starting.GO)
+                    self._is_ready = True
+                    self._go_on(records.STARTED)
                 case {"error": why, **more}:
                     self.error = why, str(more.get("reason", "CreateContainerError"))
                 case _:
@@ -88,8 +93,13 @@ class Container:
             self.error = str(failed), "CreateContainerError"
         return self.error is not None
 
-    def _begun(self) -> dict[str, Any]:
-        return records.begun(self.pid, self.wanted, self.group.directories, is_wrapped=self._is_wrapped)
+    def _go_on(self, record: str) -> None:
+        """HERD1. Raises OSError."""
+        begun = records.begun(self.pid, self.wanted, self.group.directories, is_wrapped=self._is_wrapped)
+        records.write(self.directory / record, begun)
+        if record == records.STARTED:
+            (self.directory / records.STARTING).unlink()
+        self.talk.send(starting.GO)
 
     def _open_terminal(self, master: int) -> None:
         os.set_inheritable(master, False)

@@ -14,7 +14,7 @@ import socket
 import termios
 import traceback
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import hooks, kernel, processes
 from .world import World
@@ -38,8 +38,7 @@ def has_processes(abilities: Mapping[str, Any], wanted: Mapping[str, Any]) -> bo
     return "pid" in abilities["isolates"] and not wanted["host_pid"]
 
 
-def live(order: "Order", inside: socket.socket, cgroups: list[int]) -> None:
-    """Never returns."""
+def live(order: "Order", inside: socket.socket, cgroups: list[int]) -> NoReturn:
     try:
         if not inside.recv(16):
             os._exit(1)
@@ -56,15 +55,22 @@ def live(order: "Order", inside: socket.socket, cgroups: list[int]) -> None:
         if has_processes(order.abilities, order.wanted):
             _become(order.wanted, str(order.directory), stdio, cgroups)
         _stay(order, stdio, cgroups)
-    except (OSError, hooks.Failed, CannotRun) as failed:
-        reason = "RunContainerError" if isinstance(failed, CannotRun) else "CreateContainerError"
-        inside.send(json.dumps({"error": str(failed), "reason": reason}).encode())
-    except BaseException:
-        inside.send(json.dumps({"error": traceback.format_exc(), "reason": "CreateContainerError"}).encode())
-    os._exit(1)
+    except BaseException as failed:
+        refuse(inside, failed)
 
 
-def _stay(order: "Order", stdio: tuple[int, int, int], cgroups: list[int]) -> None:
+def refuse(inside: socket.socket, failed: BaseException) -> NoReturn:
+    """It says why it cannot live, and does not."""
+    is_known = isinstance(failed, (OSError, hooks.Failed, CannotRun))
+    why = str(failed) if is_known else "".join(traceback.format_exception(failed))
+    reason = "RunContainerError" if isinstance(failed, CannotRun) else "CreateContainerError"
+    try:
+        inside.send(json.dumps({"error": why, "reason": reason}).encode())
+    finally:
+        os._exit(1)  # whatever comes: this is a fork, and what called it is the shepherd's
+
+
+def _stay(order: "Order", stdio: tuple[int, int, int], cgroups: list[int]) -> NoReturn:
     kernel.adopt()
     processes.call(f"allot container {order.wanted['container']}")
     signal.pthread_sigmask(signal.SIG_BLOCK, _HANDED_ON)

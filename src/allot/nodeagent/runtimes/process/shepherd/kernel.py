@@ -121,6 +121,20 @@ def enter(namespace: int, kind: int = 0) -> None:
     _checked(_libc.setns(namespace, kind), "a namespace")
 
 
+def fork_inside() -> int:
+    """The first process of a new namespace of processes. Those that we fork later are where we are.
+    Raises OSError."""
+    own, pid = os.open("/proc/self/ns/pid", os.O_RDONLY), -1
+    try:
+        unshare(NEWPID)
+        pid = os.fork()
+    finally:
+        if pid:
+            enter(own, NEWPID)
+        os.close(own)
+    return pid
+
+
 def set_hostname(name: str) -> None:
     raw = name.encode()
     _checked(_libc.sethostname(raw, ctypes.c_size_t(len(raw))), f"hostname {name}")

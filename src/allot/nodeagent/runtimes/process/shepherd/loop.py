@@ -226,7 +226,10 @@ class Shepherd:
             records.forget(directory)
             raise
         self._containers[name], self._starting[name] = container, [(agent, asked["id"])]
-        self._children[container.helper] = container.helper_ended
+        if container.helper:
+            self._children[container.helper] = container.helper_ended
+        if container.pid:
+            self._children[container.pid] = partial(self._first_ended, name, container)
         self._follow(container.talk.fileno(), lambda: self._hear_of(name, container))
         self._follow_pipes(container)
 

@@ -5,6 +5,7 @@ import ctypes
 import os
 import signal
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 _HARMLESS = {signal.SIGCHLD, signal.SIGURG, signal.SIGWINCH, signal.SIGCONT}
@@ -21,6 +22,7 @@ def ticks(pid: int) -> int | None:
     return int(text.rpartition(")")[2].split()[19])
 
 
+@cache
 def boot() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 

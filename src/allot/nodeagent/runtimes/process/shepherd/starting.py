@@ -1,12 +1,14 @@
-"""The process that makes a container's surroundings. It is gone when the container runs.
+"""How a container's first process comes to be.
 
-It says each step to the shepherd and waits to be told to go on, so that nothing is there without a record:
+Each step is said to the shepherd, which says to go on, so that nothing is there without a record:
 
     the first process is there  ──►  starting.json     then hooks outside, and its world inside
     its world is ready          ──►  started.json      then its command
     its command runs, or cannot ──►  an answer for the agent
 
-When the shepherd dies this process does too, and a first process whose command is not begun ends by itself.
+It is a child of the shepherd. Where hooks have to be run, or a user namespace be entered, which nobody leaves
+again, a helper stands between them until the container runs. That dies with the shepherd, and a first process
+whose command is not begun ends by itself.
 """
 
 import json
@@ -42,19 +44,24 @@ class Word(NamedTuple):
     files: list[int]
 
 
-def start(order: Order) -> tuple[int, socket.socket]:
-    """The process, and what it says."""
+class Begun(NamedTuple):
+    helper: int  # 0: it needs none
+    first: int  # 0: the helper will say
+    talk: socket.socket
+
+
+def start(order: Order) -> Begun:
+    """Raises OSError."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    pid = os.fork()
-    if pid == 0:
-        try:
-            _begin(order, theirs)
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(0)
-    theirs.close()
-    return pid, ours
+    try:
+        if order.wanted["hooks"] or "user" in order.sandbox.namespaces:
+            return Begun(_fork_helper(order, theirs), 0, ours)
+        return Begun(0, _fork_alone(order, theirs), ours)
+    except OSError:
+        ours.close()
+        raise
+    finally:
+        theirs.close()
 
 
 def heard(talk: socket.socket) -> Word | None:
@@ -70,22 +77,67 @@ def say(talk: socket.socket, files: tuple[int, ...] = (), **what: Any) -> None:
     socket.send_fds(talk, [json.dumps(what).encode()], files)
 
 
+# -- without a helper ----------------------------------------------------------------------------
+
+
+def _fork_alone(order: Order, talk: socket.socket) -> int:
+    pid = kernel.fork_inside() if first.has_processes(order.abilities, order.wanted) else os.fork()
+    if pid == 0:
+        try:
+            processes.heed_signals_as_usual()
+            cgroups = _enter(order, talk)
+            for cgroup in {*cgroups.joined} - {*cgroups.of_commands}:
+                os.write(cgroup, b"0")
+            processes.close_all_but({talk.fileno(), *(order.stdio or ()), *cgroups.of_commands})
+        except BaseException as failed:
+            first.refuse(talk, failed)
+        first.live(order, talk, cgroups.of_commands)
+    return pid
+
+
+class _Cgroups(NamedTuple):
+    """Open files; whoever writes there is in it."""
+
+    joined: list[int]
+    of_commands: list[int]  # among them
+
+
+def _enter(order: Order, talk: socket.socket) -> _Cgroups:
+    """What the containers of a pod share, with nothing of the shepherd's."""
+    processes.close_all_but({talk.fileno(), *(order.stdio or ()), *order.sandbox.namespaces.values()})
+    joining = {path: os.open(path, os.O_WRONLY) for path in order.group.joining}
+    order.sandbox.enter()
+    return _Cgroups([*joining.values()], [joining[path] for path in order.group.of_commands])
+
+
+# -- with one ------------------------------------------------------------------------------------
+
+
+def _fork_helper(order: Order, talk: socket.socket) -> int:
+    pid = os.fork()
+    if pid == 0:
+        try:
+            _begin(order, talk)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(0)
+    return pid
+
+
 def _begin(order: Order, talk: socket.socket) -> None:
     pid = 0
     try:
         processes.heed_signals_as_usual()
         kernel.die_with_parent(signal.SIGKILL)
-        processes.close_all_but({talk.fileno(), *(order.stdio or ()), *order.sandbox.namespaces.values()})
-        joining = {path: os.open(path, os.O_WRONLY) for path in order.group.joining}
-        cgroups = [joining[path] for path in order.group.of_commands]
-        order.sandbox.enter()
+        cgroups = _enter(order, talk)
         kernel.die_with_parent(signal.SIGKILL)  # a new user has to say so again
         inner, inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        pid = _fork_first(order, {inside.fileno(), *(order.stdio or ()), *cgroups})
+        pid = _fork_first(order, {inside.fileno(), *(order.stdio or ()), *cgroups.of_commands})
         if pid == 0:
-            first.live(order, inside, cgroups)
+            first.live(order, inside, cgroups.of_commands)
         inside.close()
-        for cgroup in {*joining.values()} - {*cgroups}:
+        for cgroup in {*cgroups.joined} - {*cgroups.of_commands}:
             os.write(cgroup, str(pid).encode())
         _lead(order, talk, inner, pid)
     except (OSError, hooks.Failed, _Refused) as failed:
