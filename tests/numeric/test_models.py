@@ -60,6 +60,7 @@ def test_one_claim_is_served_by_one_instance_or_is_told_why_not(model, data):
         assert len(answer.choices) == 1
         told = model.allocation(answer.choices[0])
         assert told["instance"] == answer.choices[0].instance.id
+        assert model.taken(told) == answer.choices[0].takes, "MODEL4"
         assert json.loads(json.dumps(told)) == told  # 4381-MOD-02
     else:
         assert isinstance(answer, Lacking)

@@ -136,6 +136,7 @@ class Dice:
                 yield Choice(one.instance, {"dice.example.com/whole": 1})
     def lacking(self, want, offers): return Lacking("no dice")
     def allocation(self, choice): return {"instance": choice.instance.id}
+    def taken(self, allocation): return {"dice.example.com/whole": 1}
 
 MODEL = Dice()
 """

@@ -36,7 +36,7 @@ MAP = """
     autoscaler  : base api client informers allocation scheduler planning
     node        : base api client informers
     nodeagent   : base api client informers wire node
-    driver      : base api client informers allocation wire
+    driver      : base api client informers allocation wire numeric
     fleet       : base api
     drivers     : base api driver fleet
     conformance : base api client wire

@@ -1,14 +1,16 @@
 """`allot driver`: the drivers that come with Allot.
 
 `sim` is a driver for the devices of a fleet of the catalogue, without hardware. Drivers of what the machine
-has are in `machine_drivers`, drivers of classic claims in `classic_drivers`.
+has are in `machine_drivers`, drivers of classic claims in `classic_drivers`; `frobnicator` is the example of
+numeric parameters.
 """
 
 import argparse
 import sys
+from typing import Any
 
 from allot import driver as kit
-from allot.drivers import sim
+from allot.drivers import frobnicator, sim
 from allot.fleet import CATALOGUE, UnknownFleet
 
 from . import classic_drivers, flags, machine_drivers
@@ -47,14 +49,32 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     kit.arguments(one)
     machine_drivers.arguments(which)
     classic_drivers.arguments(which)
+    _frobnicator_arguments(which)
 
 
 def run(options: argparse.Namespace) -> int:
     if options.driver == "sim":
         return _sim(options)
+    if options.driver == "frobnicator":
+        made = frobnicator.make(options.count, options.capacity_version)
+        return kit.run([made], options, "allot driver frobnicator")
     if options.driver in machine_drivers.HELP:
         return machine_drivers.run(options)
     return classic_drivers.run(options)
+
+
+def _frobnicator_arguments(which: Any) -> None:
+    help_line = "frobnicators, without hardware: an example of numeric parameters"
+    one = which.add_parser("frobnicator", help=help_line, description=help_line)
+    one.add_argument("--count", type=flags.count, default=8, metavar="N", help="on the node; default: 8")
+    one.add_argument(
+        "--capacity-version",
+        choices=("v1alpha1", "v1beta1"),
+        default="v1alpha1",
+        help="of the counter type, in which they are published: the oldest that a scheduler may need; "
+        "default: %(default)s",
+    )
+    kit.arguments(one)
 
 
 def _sim(options: argparse.Namespace) -> int:

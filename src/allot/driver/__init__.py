@@ -20,6 +20,10 @@ For classic claims (KEP-3063) a driver has two halves, `controller` and a `NodeP
     node_plugin    NodePlugin, and everything put together; handed: prepare and unprepare by a handle
     deeds          how authors' functions are called
 
+For numeric parameters (KEP-4381) a driver has one half, on the node, and no access to the API:
+
+    numeric_driver NumericDriver, and everything put together; numeric: what it has, and what is reserved
+
 For devices that are only counted (device plugins, v1beta1):
 
     device_plugin  DevicePlugin, and everything put together
@@ -31,7 +35,7 @@ What it promises
     * A second instance takes over without a call being lost.
 """
 
-from . import controller
+from . import controller, numeric
 from .assembly import Driver, Node, Running, Surroundings, capitals, running, variable
 from .claims import Allocated, Claim, DeviceNode, DeviceStatus, Edits, Given, Hook, Mount, NotUsable, Ready
 from .configs import BadConfig, Config
@@ -41,6 +45,8 @@ from .handed import Handed, UnknownResource
 from .health import DeviceHealth
 from .main import arguments, run
 from .node_plugin import NodePlugin, Serving, serving
+from .numeric import Instance, Reserved
+from .numeric_driver import Ground, NumericDriver, Offering, offering
 from .places import Places
 from .state import BadState, Entry, Held
 
@@ -64,17 +70,22 @@ __all__ = [
     "Edits",
     "Entry",
     "Given",
+    "Ground",
     "Handed",
     "Held",
     "Hook",
+    "Instance",
     "Mount",
     "Node",
     "NodePlugin",
     "NotUsable",
+    "NumericDriver",
+    "Offering",
     "Places",
     "Plugged",
     "Pool",
     "Ready",
+    "Reserved",
     "Running",
     "Serving",
     "Surroundings",
@@ -84,6 +95,8 @@ __all__ = [
     "arguments",
     "capitals",
     "controller",
+    "numeric",
+    "offering",
     "plugged",
     "run",
     "running",

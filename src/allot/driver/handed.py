@@ -60,7 +60,10 @@ class HandedPlugin:
         files: Injecting,
         clock: Clock,
         metrics: Metrics,
+        require: Callable[[Handed], None] = lambda claim: None,
     ) -> None:
+        """`require` raises NotUsable of a claim that cannot be prepared now; nothing is noted of it then."""
+        self._require = require
         self._driver, self._prepare, self._unprepare = driver, prepare, unprepare
         self._state, self._files = state, files
         self._operations = Operations(state, files, clock, metrics)
@@ -97,6 +100,7 @@ class HandedPlugin:
         if known is not None and self._state.is_prepared(known):
             await asyncio.to_thread(self._files.write, known)  # KIT3; a lost file comes back
             return known
+        self._require(claim)
         whole = Claim(self._driver, claim.namespace, claim.name, claim.uid, (_WHOLE,))
         await self._state.put([replace(begun(whole), handle=claim.handle)])  # STATE1
         given = await done(self._prepare, claim)

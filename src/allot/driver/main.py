@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .assembly import Driver
     from .device_plugin import DevicePlugin
     from .node_plugin import NodePlugin
+    from .numeric_driver import NumericDriver
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -98,7 +99,7 @@ async def _plug(plugin: "DevicePlugin", options: argparse.Namespace) -> None:
         await asyncio.Event().wait()
 
 
-def main(driver: "Driver | NodePlugin", argv: Sequence[str] | None = None) -> int:
+def main(driver: "Driver | NodePlugin | NumericDriver", argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=f"DRA driver {driver.name}")
     arguments(parser)
     options = parser.parse_args(argv)
@@ -107,7 +108,9 @@ def main(driver: "Driver | NodePlugin", argv: Sequence[str] | None = None) -> in
 
 
 def run(
-    drivers: Sequence["Driver | NodePlugin | DevicePlugin"], options: argparse.Namespace, program: str
+    drivers: Sequence["Driver | NodePlugin | NumericDriver | DevicePlugin"],
+    options: argparse.Namespace,
+    program: str,
 ) -> int:
     """Until interrupted. What keeps them from working is one line. With several, each has its own page of
     metrics: /metrics/<driver>."""
@@ -124,11 +127,12 @@ def run(
     return 1
 
 
-def _needs_the_api(drivers: Sequence["Driver | NodePlugin | DevicePlugin"]) -> bool:
-    """Device plugins speak to the kubelet alone."""
+def _needs_the_api(drivers: Sequence["Driver | NodePlugin | NumericDriver | DevicePlugin"]) -> bool:
+    """Device plugins, and drivers of numeric parameters, speak to the kubelet alone."""
     from .device_plugin import DevicePlugin
+    from .numeric_driver import NumericDriver
 
-    return not all(isinstance(one, DevicePlugin) for one in drivers)
+    return not all(isinstance(one, DevicePlugin | NumericDriver) for one in drivers)
 
 
 def access_from(path: Path | None) -> Access:
@@ -152,7 +156,7 @@ async def until_interrupted(deed: Coroutine[Any, Any, None]) -> int:
 
 
 async def _serve(
-    drivers: Sequence["Driver | NodePlugin | DevicePlugin"],
+    drivers: Sequence["Driver | NodePlugin | NumericDriver | DevicePlugin"],
     options: argparse.Namespace,
     access: Access | None,
 ) -> None:
@@ -160,6 +164,7 @@ async def _serve(
     from .assembly import Driver, Node, Surroundings, running
     from .device_plugin import DevicePlugin, plugged
     from .node_plugin import serving
+    from .numeric_driver import Ground, NumericDriver, offering
 
     node = Node(options.node, options.fake)
     counts = {driver.name: Metrics() for driver in drivers}
@@ -171,12 +176,16 @@ async def _serve(
             if isinstance(driver, DevicePlugin):
                 await stack.enter_async_context(plugged(driver, node, options.root.absolute()))
                 continue
-            assert access is not None
-            client = Client(HttpsTransport(access), user_agent=f"allot-driver/{driver.name}")
-            stack.push_async_callback(client.close)
             places = Places(
                 driver.name, options.root.absolute(), options.cdi_dir.absolute(), options.instance
             )
+            if isinstance(driver, NumericDriver):
+                ground = Ground(metrics=counts[driver.name])
+                await stack.enter_async_context(offering(driver, node, places, ground))
+                continue
+            assert access is not None
+            client = Client(HttpsTransport(access), user_agent=f"allot-driver/{driver.name}")
+            stack.push_async_callback(client.close)
             around = Surroundings(client, metrics=counts[driver.name])
             if isinstance(driver, Driver):
                 await stack.enter_async_context(running(driver, node, places, around))

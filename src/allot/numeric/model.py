@@ -8,6 +8,7 @@ What a model promises
     MODEL1  Its values depend on what it is handed, and on nothing else.
     MODEL2  Every choice it offers takes at most what is free, and names that the instance has.
     MODEL3  If it offers no choice, there is none; `lacking` then says what the nearest miss lacks.
+    MODEL4  Of the allocation of a choice `taken` says what the choice takes.
 
 What it need not care about
     That more is taken than there is: then nothing is free. How often it is asked, and for whom.
@@ -114,6 +115,9 @@ class Model(Protocol):
 
     def allocation(self, choice: Choice) -> dict[str, Any]:
         """What the driver reads of it, besides what every allocation tells: class, parameters, node."""
+
+    def taken(self, allocation: Mapping[str, Any]) -> Amounts:
+        """The other way round: how much that takes of its instance. Raises BadData."""
 
 
 def offer_of(instance: Instance, consumed: Mapping[str, int], *, is_whole: bool = False) -> Offer:

@@ -80,7 +80,17 @@ def _enter(known: dict[TypeId, Model], model: Model, kind: str) -> None:
             raise TypeTaken(f"{type} is claimed by two numeric models: {other.name} and {model.name}")
 
 
-_PARTS = ("name", "capacity", "parameters", "amounts", "is_flexible", "choices", "lacking", "allocation")
+_PARTS = (
+    "name",
+    "capacity",
+    "parameters",
+    "amounts",
+    "is_flexible",
+    "choices",
+    "lacking",
+    "allocation",
+    "taken",
+)
 
 
 def _require_model(model: Any) -> None:

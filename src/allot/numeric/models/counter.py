@@ -27,6 +27,10 @@ class Parameters(Strict, frozen=True):
     required: Count = 0
 
 
+class _Allocation(Tolerant, frozen=True, kw_only=True):
+    count: Count
+
+
 class Counter:
     name = "counter"
     types = Types(_GROUP, ("v1alpha1", "v1beta1"))
@@ -63,6 +67,9 @@ class Counter:
 
     def allocation(self, choice: Choice) -> dict[str, Any]:
         return {"instance": choice.instance.id, "count": choice.takes[_COUNT]}
+
+    def taken(self, allocation: Mapping[str, Any]) -> Mapping[str, int]:
+        return {_COUNT: read(_Allocation, allocation).count}
 
     def _matching(self, want: Parameters, offers: Sequence[Offer]) -> list[Offer]:
         return [one for one in offers if want.selects(one.instance.capacity.labels)]

@@ -38,6 +38,11 @@ class Parameters(Strict, frozen=True, kw_only=True):
     profile: str
 
 
+class _Allocation(Tolerant, frozen=True, kw_only=True):
+    start: Annotated[int, Meta(ge=0, lt=SLOTS_MAX)]
+    slots: Slots
+
+
 class Partition:
     name = "partition"
     types = Types(_GROUP, ("v1",))
@@ -88,6 +93,10 @@ class Partition:
     def allocation(self, choice: Choice) -> dict[str, Any]:
         taken = sorted(int(name.rpartition("slot")[2]) for name in choice.takes)
         return {"instance": choice.instance.id, "start": taken[0], "slots": len(taken)}
+
+    def taken(self, allocation: Mapping[str, Any]) -> Mapping[str, int]:
+        found = read(_Allocation, allocation)
+        return {_slot(number): 1 for number in range(found.start, found.start + found.slots)}
 
     def _matching(self, want: Parameters, offers: Sequence[Offer]) -> list[Offer]:
         return [

@@ -35,6 +35,10 @@ class Parameters(Strict, frozen=True):
         return self.alignment == "SingleZone"
 
 
+class _Allocation(Tolerant, frozen=True, kw_only=True):
+    zones: dict[str, Count]
+
+
 class Topology:
     name = "topology"
     types = Types(_GROUP, ("v1",))
@@ -90,6 +94,9 @@ class Topology:
     def allocation(self, choice: Choice) -> dict[str, Any]:
         zones = {name.rpartition("/")[2]: count for name, count in choice.takes.items()}
         return {"instance": choice.instance.id, "zones": zones}
+
+    def taken(self, allocation: Mapping[str, Any]) -> Mapping[str, int]:
+        return {f"{_GROUP}/{zone}": count for zone, count in read(_Allocation, allocation).zones.items()}
 
     def _matching(self, want: Parameters, offers: Sequence[Offer]) -> list[Offer]:
         return [one for one in offers if want.selects(one.instance.capacity.labels)]
