@@ -77,7 +77,7 @@ class _Scheduler:
     async def _try(self, pod: Object) -> None:
         claims = self._claims_of(pod)
         if claims is None or any(_is_taken(one, pod) for one in claims.values()):
-            await self._leave(pod, [] if claims is None else list(claims.values()))
+            await self._leave(pod, self._listing(pod))
             return
         pending = {entry: one for entry, one in claims.items() if not _allocation(one)}
         nodes = self._fitting(pod, claims, pending)
@@ -106,8 +106,8 @@ class _Scheduler:
         return now.uid != pod.uid or bool(now.fields["spec"].get("nodeName"))
 
     async def _leave(self, pod: Object, claims: Sequence[Object]) -> None:
-        """Who cannot have all of them keeps none."""
-        if not any(_is_listed(one, pod) for one in claims) or await self._is_bound(pod):
+        """Who cannot have all of them keeps none: of these, whichever the server says it has."""
+        if not claims or await self._is_bound(pod):
             return
         for claim in claims:
             now = await self._things.resourceclaims.get(claim.name, claim.namespace)
@@ -168,6 +168,12 @@ class _Scheduler:
                 return None
             found[use.entry] = claim
         return found
+
+    def _listing(self, pod: Object) -> list[Object]:
+        """Whatever the pod has reserved, usable or not."""
+        names = (use.name for use in podclaims.used(pod.view(core.Pod)))
+        known = (self._claims.cache.get(name, pod.namespace) for name in names if name)
+        return [one for one in known if one is not None and _is_listed(one, pod)]
 
     def _fitting(self, pod: Object, claims: Mapping[str, Object], pending: Mapping[str, Object]) -> list[str]:
         fixed = {node_of(_allocation(one)) for one in claims.values() if _allocation(one)} - {""}
