@@ -24,6 +24,7 @@ _BY_KIND = {
     "ResourceQuota": "resourcequotas",
     "PodDisruptionBudget": "poddisruptionbudgets",
     "PriorityClass": "priorityclasses",
+    "ResourceClass": "resourceclasses",
 }
 
 

@@ -33,11 +33,11 @@ MAP = """
     controllers : base api client informers allocation quota
     scheduler   : base api client informers allocation numeric
     planning    : base api cel quota client informers allocation scheduler
-    autoscaler  : base api client informers allocation scheduler planning
     node        : base api client informers
     nodeagent   : base api client informers wire node
     driver      : base api client informers allocation wire numeric
     fleet       : base api
+    autoscaler  : base api client informers allocation scheduler planning fleet
     drivers     : base api driver fleet
     conformance : base api client wire
     hollow      : base api client informers fleet node

@@ -29,6 +29,7 @@ COMMANDS: dict[str, str] = {
     "explain": "why a pod or claim waits, or what it got",
     "node": "run the agent of a node until interrupted",
     "nodes": "run hollow nodes alone until interrupted",
+    "plan": "which nodes to add so that pods find places, or why none would help",
     "scheduler": "place pods until interrupted",
     "sim": "run made-up hours of a cluster, with faults of every kind",
     "solve": "solve allocation problems from files",

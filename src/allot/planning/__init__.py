@@ -10,17 +10,19 @@ whatif      and after they have
 telling     the answer for people
 """
 
-from . import manifests, telling
-from .changes import BadChange, Change, parse
+from . import future, manifests, telling
+from .changes import Apply, BadChange, Change, parse
 from .dump import BadDump, Dump, load, save, take, written
-from .fictional import SOURCE, Imagined, free_names, imagined
+from .fictional import PASSING, SOURCE, Imagined, free_names, imagined
 from .future import Cluster, belongs_to_node, comes_back, is_waiting
 from .manifests import BadManifest
 from .whatif import Answer, what_if
 
 __all__ = [
+    "PASSING",
     "SOURCE",
     "Answer",
+    "Apply",
     "BadChange",
     "BadDump",
     "BadManifest",
@@ -31,6 +33,7 @@ __all__ = [
     "belongs_to_node",
     "comes_back",
     "free_names",
+    "future",
     "imagined",
     "is_waiting",
     "load",

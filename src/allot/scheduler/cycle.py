@@ -14,6 +14,7 @@ returns (SNAP1); what must be written is in the outcome.
 from collections import Counter
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import islice
 
 from allot.allocation import Explanation
@@ -129,6 +130,17 @@ class Cycle:
             reasons.update(refused.values())
             group = (signature.parts, state.pod.uid)
         return (yield from self._unplaced(state, group, snapshot, reasons, board, refused, veto))
+
+    def fitting(self, pod: PodInfo, now: datetime, snapshot: Snapshot) -> Sequence[str]:
+        """The nodes that would take the pod, best first; what its board knows already costs nothing."""
+        state = CycleState(pod, now)
+        signature = self.sign(state, snapshot)
+        if isinstance(signature, Rejection):
+            return ()
+        board = self._board(state, signature, snapshot)
+        for _ in board.refresh(snapshot, self._watch):
+            pass
+        return [rank.node for rank in board.order]
 
     def _try(self, state: CycleState, board: Board, name: str, snapshot: Snapshot) -> Placed | None:
         node = snapshot.node(name)

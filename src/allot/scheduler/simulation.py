@@ -104,6 +104,8 @@ class Simulation:
         self._pods_before: dict[str, tuple[PodInfo, str | None]] = {}  # of those that moved, by uid
         self._claims_before: dict[str, ClaimInfo] = {}  # of those that changed, by uid
         self._holds_before: dict[str, Hold | None] = {}
+        self.negotiated: dict[str, frozenset[str]] = {}
+        """Drivers whose word is needed for where pods are, by uid of the pod."""
         self._has_other_nodes = False
         for claim in self._added.values():
             self.snapshot.revise_claim(claim)
@@ -130,6 +132,10 @@ class Simulation:
     def signature(self, pod: PodInfo) -> Hashable | Rejection:
         """All that decides where the pod fits; or why it fits nowhere."""
         return self._cycle.sign(CycleState(pod, self._now), self.snapshot)
+
+    def fork(self) -> "Simulation":
+        """What else, if all this had happened? Leave this one alone while that one is used."""
+        return Simulation(self.snapshot, self._plugins, self._now, keeps=self._keeps)
 
     def is_out(self, uid: str) -> bool:
         """Whether a pod that may be listed as a user somewhere is no more."""
@@ -205,6 +211,7 @@ class Simulation:
         uses = self.uses(pod, name)
         self._pods_before.setdefault(pod.uid, (pod, name))
         self._out[pod.uid] = (pod, name)
+        self.negotiated.pop(pod.uid, None)
         self.snapshot.remove(pod.uid)
         for use in uses:
             self._recount(use)
@@ -277,6 +284,7 @@ class Simulation:
         for pod, name in self._pods_before.values():
             if name is not None:
                 self.snapshot.place(pod, name)
+        self.negotiated.clear()
         self._out.clear()
         self._whole.clear()
         self._uses.clear()
@@ -340,6 +348,7 @@ class Simulation:
             case KeepExtendedClaim() | EndTalk():
                 pass  # it is the pod's already
             case Negotiate(wants):
+                self.negotiated[pod.uid] = frozenset(want.driver for want in wants)
                 for want in wants:  # what a driver would say nobody knows: it is held for the pod
                     self._holds_before.setdefault(want.claim.uid, None)
             case _:

@@ -1,0 +1,81 @@
+"""`allot plan`: which nodes to add to a cluster that was read, for pods that wait and pods to come."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from allot.planning import Apply, Cluster, future, manifests
+from allot.scheduler import NODES, SLICES, Cycle, Plugin, PodInfo, Simulation
+
+from .groups import Configuration
+from .packing import grow
+from .templates import groups_of
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    nodes: Mapping[str, tuple[tuple[str, ...], ...]]  # the pods of each node to add, by group
+    price: float
+    placed: Mapping[str, str]  # pods that need no new node, by name
+    helpless: Mapping[str, str]  # pods that no node would help, and why
+    refused: Mapping[str, str] = field(default_factory=dict)  # what would not be admitted, and why
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "add": {group: [list(pods) for pods in nodes] for group, nodes in self.nodes.items()},
+            "price": self.price,
+            "placed": dict(self.placed),
+            "helpless": dict(self.helpless),
+            "refused": dict(self.refused),
+        }
+
+    def text(self) -> str:
+        lines = []
+        for group, nodes in self.nodes.items():
+            lines.append(f"add {len(nodes)} of {group}")
+            lines += [f"    for {_few(pods)}" for pods in nodes]
+        if self.nodes:
+            lines.append(f"for {self.price:g} in all")
+        lines += [f"{pod} fits on {node} as things are" for pod, node in self.placed.items()]
+        lines += [f"{pod} would not be helped: {why}" for pod, why in self.helpless.items()]
+        lines += [f"{what} would be refused: {why}" for what, why in self.refused.items()]
+        return "\n".join(lines or ["no pod waits"])
+
+
+def plan(
+    cluster: Cluster,
+    more: Sequence[manifests.Manifest],
+    configuration: Configuration,
+    plugins: Sequence[Plugin],
+    now: datetime,
+) -> Plan:
+    """Raises BadChange."""
+    to_come = future.made(cluster, [Apply(tuple(more))] if more else [])
+    snapshot = to_come.reading.snapshot
+    nodes = {key.name: one for key, one in cluster.objects.get(NODES, {}).items()}
+    slices = list(cluster.objects.get(SLICES, {}).values())
+    groups = groups_of(configuration.groups, nodes, slices, snapshot)
+    cycle = Cycle(plugins)
+    pods = [*cluster.waiting, *to_come.coming]
+
+    def hosts(pod: PodInfo) -> Sequence[str]:
+        return cycle.fitting(pod, now, snapshot)
+
+    growth = grow(Simulation(snapshot, plugins, now), pods, groups, hosts)
+    names = {pod.uid: str(pod.key) for pod in pods}
+    added: dict[str, list[tuple[str, ...]]] = {}
+    for node in growth.nodes:
+        added.setdefault(node.group, []).append(tuple(str(pod.key) for pod in node.pods))
+    return Plan(
+        {group: tuple(found) for group, found in added.items()},
+        growth.price(groups),
+        {names[uid]: node for uid, node in growth.placed.items()},
+        {names[uid]: why for uid, why in growth.helpless.items()},
+        to_come.refused,
+    )
+
+
+def _few(pods: Sequence[str]) -> str:
+    shown = ", ".join(pods[:4])
+    return f"{shown} and {len(pods) - 4} more" if len(pods) > 4 else shown

@@ -1,0 +1,196 @@
+"""What a node of a group would be: learned from one that is, or said by somebody; and whether it came true.
+
+A template is learned from a node that is ready and whose pools are complete. What its daemons take is taken
+off, since they will be on the next one too. It is kept when the last node goes, for scale from zero.
+
+Same hardware is expected to publish the same (AUTO-09). What a new node lacks of what was promised is told in
+words; a name, an address or a serial number is nothing that was promised.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from allot.api import Fields, Object, Quantity, core
+from allot.fleet import UnknownFleet, fleet
+from allot.planning import PASSING, belongs_to_node
+from allot.scheduler import NodeInfo, Snapshot
+
+from .groups import LABEL, Group, GroupEntry, Origin, Template, given
+
+TOLERANCE = 0.05
+"""Of what a node has: kernels and agents keep a little more or less for themselves."""
+
+OWN_LABELS = ("kubernetes.io/hostname", "topology.kubernetes.io/zone", LABEL)
+
+
+def template_for(
+    entry: GroupEntry,
+    nodes: Mapping[str, Object],
+    slices: Sequence[Object],
+    remembered: Template | None = None,
+) -> Template | None:
+    """The first that says something: given, named, learned, provided."""
+    return given(entry) or _named(entry, nodes, slices) or remembered or provided(entry)
+
+
+def _named(entry: GroupEntry, nodes: Mapping[str, Object], slices: Sequence[Object]) -> Template | None:
+    """Capacity is published under the name of a node; the node itself need not be there."""
+    if not entry.source:
+        return None
+    own = [dict(one.fields) for one in slices if one.fields["spec"].get("nodeName") == entry.source]
+    node = nodes.get(entry.source)
+    if node is None:
+        known = provided(entry)
+        fields: Fields = {"metadata": {"name": entry.source}} if known is None else dict(known.node)
+        fields = {**fields, "metadata": {**fields["metadata"], "name": entry.source}}
+        return Template(fields, tuple(own), Origin.NAMED) if own else None
+    return Template(dict(node.fields), tuple(own), Origin.NAMED)
+
+
+def provided(entry: GroupEntry) -> Template | None:
+    """What a fleet of hollow nodes would be."""
+    if not entry.fleet:
+        return None
+    try:
+        member = next(fleet(entry.fleet, 1).members())
+    except UnknownFleet:
+        return None
+    return Template(member.node, member.slices, Origin.PROVIDED)
+
+
+def learned(node: Object, slices: Iterable[Object], info: NodeInfo | None) -> Template | None:
+    """None while there is nothing to learn from it: it is not ready, or a pool of it is not complete."""
+    own = [one for one in slices if one.fields["spec"].get("nodeName") == node.name]
+    if not node.view(core.Node).is_ready or not _are_complete(own):
+        return None
+    fields = node.fresh()
+    if info is not None:
+        fields["status"] = {**fields["status"], "allocatable": _less_daemons(fields["status"], info)}
+    return Template(fields, tuple(dict(one.fields) for one in own), Origin.LEARNED)
+
+
+def _less_daemons(status: Mapping[str, Any], info: NodeInfo) -> dict[str, str]:
+    left = {name: Quantity.parse(amount) for name, amount in (status.get("allocatable") or {}).items()}
+    for pod in info.pods.values():
+        if belongs_to_node(pod):
+            for container in pod.spec.containers:
+                for name, amount in container.resources.requests.items():
+                    if name in left:
+                        left[name] = left[name] - Quantity.parse(amount)
+            if "pods" in left:
+                left["pods"] = left["pods"] - Quantity.of(1)
+    return {name: str(amount) for name, amount in left.items()}
+
+
+def _are_complete(slices: Sequence[Object]) -> bool:
+    pools: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for one in slices:
+        spec = one.fields["spec"]
+        pools.setdefault((spec["driver"], spec["pool"]["name"]), []).append(spec["pool"])
+    for pool in pools.values():
+        newest = max(one.get("generation", 0) for one in pool)
+        current = [one for one in pool if one.get("generation", 0) == newest]
+        if len(current) < current[0].get("resourceSliceCount", 1):
+            return False
+    return True
+
+
+# -- whether it came true -------------------------------------------------------------------------
+
+
+def lacks(template: Template, node: Object, slices: Iterable[Object]) -> tuple[str, ...]:
+    """What was promised and is not there, in words; empty when the node is what it was said to be."""
+    own = [one.fields for one in slices if one.fields["spec"].get("nodeName") == node.name]
+    return (
+        *_amounts(template.node, node.fields),
+        *_labels(template.node, node.fields),
+        *_taints(template.node, node.fields),
+        *_devices(template.slices, own),
+    )
+
+
+def _amounts(promised: Mapping[str, Any], found: Mapping[str, Any]) -> Iterable[str]:
+    there = (found.get("status") or {}).get("allocatable") or {}
+    for name, amount in ((promised.get("status") or {}).get("allocatable") or {}).items():
+        wanted, has = Quantity.parse(amount).nano, Quantity.parse(there.get(name, "0")).nano
+        if has < wanted * (1 - TOLERANCE):
+            yield f"{amount} {name} promised, {there.get(name, 'none')} there"
+
+
+def _labels(promised: Mapping[str, Any], found: Mapping[str, Any]) -> Iterable[str]:
+    there = found["metadata"].get("labels") or {}
+    for name, value in (promised["metadata"].get("labels") or {}).items():
+        if name not in OWN_LABELS and there.get(name) != value:
+            yield f"label {name}={value} promised, {there.get(name) or 'none'} there"
+
+
+def _taints(promised: Mapping[str, Any], found: Mapping[str, Any]) -> Iterable[str]:
+    said = {(one["key"], one.get("effect")) for one in (promised.get("spec") or {}).get("taints") or ()}
+    for one in (found.get("spec") or {}).get("taints") or ():
+        if (one["key"], one.get("effect")) not in said and not one["key"].startswith(PASSING):
+            yield f"taint {one['key']}:{one.get('effect')} that nobody spoke of"
+
+
+def _devices(promised: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]]) -> Iterable[str]:
+    common = _common_attributes(promised)
+    wanted, there = _kinds(promised, common), _kinds(found, common)
+    for kind, count in wanted.items():
+        if there[kind] < count:
+            yield f"{count} devices of {kind[0]} promised, {there[kind]} like them there"
+
+
+Kind = tuple[str, str]
+
+
+def _kinds(slices: Iterable[Mapping[str, Any]], common: Mapping[str, Mapping[str, Any]]) -> Counter[Kind]:
+    """Devices by driver, capacity and the attributes that all of a driver's have in common."""
+    found: Counter[Kind] = Counter()
+    for one in slices:
+        driver = one["spec"]["driver"]
+        for device in one["spec"].get("devices") or ():
+            attributes = device.get("attributes") or {}
+            shared = {name: attributes.get(name) for name in common.get(driver, {})}
+            looks = {"capacity": device.get("capacity") or {}, "attributes": shared}
+            found[driver, json.dumps(looks, sort_keys=True)] += 1
+    return found
+
+
+def _common_attributes(slices: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    common: dict[str, dict[str, Any]] = {}
+    for one in slices:
+        driver = one["spec"]["driver"]
+        for device in one["spec"].get("devices") or ():
+            attributes = device.get("attributes") or {}
+            known = common.setdefault(driver, dict(attributes))
+            common[driver] = {name: value for name, value in known.items() if attributes.get(name) == value}
+    return common
+
+
+# -- groups of a cluster --------------------------------------------------------------------------
+
+
+def group_of(node: Object) -> str:
+    return (node.metadata.labels or {}).get(LABEL, "")
+
+
+def groups_of(
+    entries: Iterable[GroupEntry],
+    nodes: Mapping[str, Object],
+    slices: Sequence[Object],
+    snapshot: Snapshot,
+    remembered: Mapping[str, Template] = {},
+) -> list[Group]:
+    """The groups of a cluster as it is: their size, and what is known of their nodes."""
+    found = []
+    for entry in entries:
+        members = [one for one in nodes.values() if group_of(one) == entry.name]
+        lesson = next((one for node in members if (one := _lesson(node, slices, snapshot))), None)
+        template = template_for(entry, nodes, slices, lesson or remembered.get(entry.name))
+        found.append(Group(entry.name, entry.price, len(members), entry.min, entry.max, template))
+    return found
+
+
+def _lesson(node: Object, slices: Sequence[Object], snapshot: Snapshot) -> Template | None:
+    return learned(node, slices, snapshot.node(node.name))

@@ -1,0 +1,171 @@
+"""Templates: where they come from, which one counts, and what is said of a node that is not as promised."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from allot.api import Fields, Object, encode
+from allot.autoscaler import BadGroups, Origin, Template, read_groups
+from allot.autoscaler.groups import LABEL, GroupEntry
+from allot.autoscaler.templates import groups_of, lacks, learned, template_for
+from allot.cli import main
+from allot.fleet import fleet
+from allot.planning import SOURCE, Dump, save
+from planning.clusters import claim, cluster, gathered, hardware, pod
+
+from .test_packing import asking, only_offers, template
+
+READY = [{"type": "Ready", "status": "True"}]
+
+
+def objects(kind: str = "gpu", name: str = "n", *, ready: bool = True) -> tuple[Object, list[Object]]:
+    made = template(kind).named(name, "group")
+    node = made.node if ready else made.node.changed({"status": {"conditions": []}})
+    return node, list(made.slices)
+
+
+def test_a_template_is_learned_from_a_node_that_is_complete():
+    node, slices = objects()
+    lesson = learned(node, slices, None)
+    assert lesson is not None and lesson.origin is Origin.LEARNED
+    again = lesson.named("next", "group")
+    assert again.node.metadata.annotations == {SOURCE: "n"}  # AUTO-07
+    assert [one.fields["spec"]["nodeName"] for one in again.slices] == ["next"] * len(slices)
+    assert {one.fields["spec"]["pool"]["name"] for one in again.slices} == {"next"}
+    assert learned(*objects(ready=False), None) is None
+    assert (
+        learned(node, [one.changed({"spec": {"pool": {"resourceSliceCount": 2}}}) for one in slices], None)
+        is None
+    )
+
+
+def test_what_daemons_take_is_not_promised():
+    daemon = pod("d", node="gpu-0", owner="daemon", container={"resources": {"requests": {"cpu": "10"}}})
+    here = cluster(*hardware("gpu", 1), daemon)
+    info = here.reading.snapshot.node("gpu-0")
+    node = objects()[0]
+    lesson = learned(node, [], info)
+    assert lesson is not None
+    assert lesson.node["status"]["allocatable"]["cpu"] == "180"
+    assert lesson.node["status"]["allocatable"]["pods"] == "109"
+
+
+def test_the_first_that_says_something_counts():
+    """AUTO-08, AUTO-44, AUTO-45: given, named, learned, provided."""
+    written = {"node": {"status": {"allocatable": {"cpu": "7"}}}}
+    lesson = Template({"metadata": {"name": "n"}}, (), Origin.LEARNED)
+    published = objects("gpu", "made-up")[1]
+
+    def origin(entry: GroupEntry, remembered: Template | None) -> Origin | None:
+        found = template_for(entry, {}, published, remembered)
+        return found.origin if found is not None else None
+
+    assert origin(GroupEntry(name="g", template=written, fleet="gpu"), lesson) is Origin.GIVEN
+    assert origin(GroupEntry(name="g", source="made-up", fleet="gpu"), lesson) is Origin.NAMED
+    assert origin(GroupEntry(name="g", source="nowhere", fleet="gpu"), lesson) is Origin.LEARNED
+    assert origin(GroupEntry(name="g", fleet="gpu"), lesson) is Origin.LEARNED
+    assert origin(GroupEntry(name="g", fleet="gpu"), None) is Origin.PROVIDED
+    assert origin(GroupEntry(name="g"), None) is None
+
+
+def test_groups_know_their_size_and_learn_from_their_nodes():
+    members = [dict(member.node) for member in fleet("gpu", 2).members()]
+    for one in members:
+        one["metadata"] = {**one["metadata"], "labels": {**one["metadata"]["labels"], LABEL: "gpus"}}
+        one["status"] = {**one["status"], "conditions": READY}
+    nodes = {one["metadata"]["name"]: Object(encode(one)) for one in members}
+    (found,) = groups_of([GroupEntry(name="gpus", max=5)], nodes, [], cluster().reading.snapshot)
+    assert (found.size, found.room) == (2, 3)
+    assert found.template is not None and found.template.origin is Origin.LEARNED
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({}, ()),
+        ({"status": {"allocatable": {"cpu": "187"}}}, ()),
+        ({"status": {"allocatable": {"cpu": "100"}}}, ("190 cpu promised, 100 there",)),
+        (
+            {"metadata": {"labels": {"kubernetes.io/arch": "arm64"}}},
+            ("label kubernetes.io/arch=amd64 promised, arm64 there",),
+        ),
+        (
+            {"spec": {"taints": [{"key": "x", "effect": "NoSchedule"}]}},
+            ("taint x:NoSchedule that nobody spoke of",),
+        ),
+        ({"spec": {"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}]}}, ()),
+    ],
+)
+def test_a_node_that_is_not_what_was_promised_is_told_apart(change: Fields, told: tuple[str, ...]):
+    """AUTO-09, 14-AUTO-07."""
+    node, slices = objects("gpu", "fresh")
+    assert lacks(template("gpu"), node.changed(change), slices) == told
+
+
+def test_missing_and_other_devices_are_told():
+    node, slices = objects("gpu", "fresh")
+    few = [one.changed({"spec": {"devices": one.fields["spec"]["devices"][:3]}}) for one in slices]
+    assert lacks(template("gpu"), node, few) == ("8 devices of gpu.example.com promised, 3 like them there",)
+    assert lacks(template("gpu"), node, []) == ("8 devices of gpu.example.com promised, 0 like them there",)
+    other = json.loads(json.dumps([one.fields for one in slices]).replace("H100-SXM5-80GB", "A100"))
+    changed = [Object(encode(one)) for one in other]
+    assert lacks(template("gpu"), node, changed) == (
+        "8 devices of gpu.example.com promised, 0 like them there",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("groups: 7", "Expected `array`"),
+        ("groups: [{name: a}, {name: a}]", "named twice"),
+        ("groups: [{name: a, min: 3, max: 2}]", "min <= max"),
+        ("groups: [{name: a, price: -1}]", "below nothing"),
+        ("groups: [{name: a, colour: red}]", "colour"),
+        ("groups: [{name: a, source: b, template: {node: {}}}]", "two answers"),
+        ("groups: [{name: a, template: {node: {}, slices: [{}]}}]", "`driver` and `pool`"),
+        (
+            "groups: [{name: a, template: {node: {}, slices: [{spec: {driver: d, pool: {}, allNodes: 1}}]}}]",
+            "share",
+        ),
+        ("[", "not YAML"),
+    ],
+)
+def test_what_is_wrong_with_a_groups_file_is_said(text: str, why: str):
+    with pytest.raises(BadGroups, match=why):
+        read_groups(text)
+
+
+GROUPS = """
+groups:
+- {name: gpus, price: 10, max: 4, fleet: gpu}
+- {name: plain, price: 1, fleet: plain}
+"""
+
+
+def test_plan_says_which_nodes_to_add_or_why_none_helps(tmp_path: Path, capsys):
+    """Offline, from a dump: scale from zero for claims, and pods of a manifest."""
+    dump, groups, more = tmp_path / "dump", tmp_path / "groups.yaml", tmp_path / "more.yaml"
+    groups.write_text(GROUPS)
+    save(Dump(gathered([*only_offers(), *asking(9)])), dump)
+    words = ["plan", "--groups", str(groups), "--dump", str(dump)]
+    assert main(words) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "add 2 of gpus"
+    more.write_text(
+        yaml.safe_dump_all([pod("big", template="nine"), pod("small", template="one-gpu"), pod("cpu")])
+    )
+    nine = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "nine"},
+        "spec": {"spec": claim("x", count=9)["spec"]},
+    }
+    more.write_text(more.read_text() + "\n---\n" + yaml.safe_dump(nine))
+    assert main([*words, str(more), "--json"]) == 3
+    told = json.loads(capsys.readouterr().out)
+    assert len(told["add"]["gpus"]) == 2 and told["price"] == 20.0
+    assert list(told["helpless"]) == ["default/big"]
+    assert "gpus: " in told["helpless"]["default/big"] and "plain: " in told["helpless"]["default/big"]
+    assert main(["plan", "--groups", str(tmp_path / "none"), "--dump", str(dump)]) == 2
