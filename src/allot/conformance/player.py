@@ -4,22 +4,23 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from allot.api import errors
-from allot.wire import CallFailed, Channel, Code, dra, registration
+from allot.wire import CallFailed, Channel, Code, classic, dra, registration
 
-from .cases import CASES, Case
+from .cases import CASES, NUMERIC, Case
 from .report import Outcome, Report, Verdict
 from .stage import Broken, NoDriver, NotTried, Settings, Stage
 
 
 async def play(
     settings: Settings,
-    cases: Sequence[Case] = CASES,
+    cases: Sequence[Case] | None = None,
     tell: Callable[[Outcome], None] = lambda outcome: None,
 ) -> Report:
-    """Raises NoDriver where there is nobody to play against."""
+    """These cases, or those for plugins of its type. Raises NoDriver where nobody is there."""
     async with _stage(settings) as stage:
         outcomes = []
-        for case in cases:
+        own = NUMERIC if stage.info.type == classic.RESOURCE_PLUGIN else CASES
+        for case in own if cases is None else cases:
             outcomes.append(await _play(stage, case))
             tell(outcomes[-1])
         return Report(stage.driver, tuple(outcomes))

@@ -10,6 +10,7 @@ the contract asks. It raises `Broken` with what was seen, or `NotTried` with wha
     files         CDI devices and their files
     restarts      the driver ends and begins anew
     telling       slices and health
+    offering      drivers of numeric parameters: what they have, and who is given some of it
 """
 
 from collections.abc import Awaitable, Callable
@@ -17,7 +18,7 @@ from inspect import getdoc
 from typing import Final, NamedTuple
 
 from ..stage import Stage
-from . import files, preparing, refusing, registering, restarts, skew, telling
+from . import files, offering, preparing, refusing, registering, restarts, skew, telling
 
 Tried = Callable[[Stage], Awaitable[None]]
 
@@ -70,3 +71,15 @@ CASES: Final = tuple(
         telling.health_reports_can_be_read,
     )
 )
+
+NUMERIC: Final = tuple(
+    _case(tried)
+    for tried in (
+        offering.capacity_can_be_published,
+        offering.capacity_is_told_to_everybody,
+        offering.capacity_is_told_after_a_restart,
+        offering.prepares_what_was_reserved,
+        offering.refuses_what_it_does_not_have,
+    )
+)
+"""For plugins that take classic and numeric claims, one a call."""
