@@ -78,8 +78,6 @@ class GroupEntry(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fie
 
 class Configuration(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     groups: tuple[GroupEntry, ...]
-    provider: str = "hollow"
-    command: tuple[str, ...] = ()
 
 
 def read(text: str) -> Configuration:
