@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -220,5 +221,30 @@ def test_a_shepherd_that_ends_by_itself_leaves_no_cgroup(user):
             await until(lambda: shepherd_of(root) == 0)
             assert (user is None and os.geteuid() == 0) == bool(there)
             assert not any(one.exists() for one in there)
+
+    asyncio.run(asyncio.wait_for(whole(), 60))
+
+
+def test_what_a_killed_shepherd_left_goes_with_the_next_one_anywhere(user):
+    """Should its directory be gone, too, nobody would look for it; what others still use stays."""
+
+    async def whole() -> None:
+        async with directory() as idle, directory() as busy, directory() as gone:
+            async with (
+                ProcessRuntime(idle, user=user).attached(),
+                ProcessRuntime(busy, user=user).attached() as runtime,
+                ProcessRuntime(gone, user=user).attached() as other,
+            ):
+                await runtime.start(script("sleep 300"))
+                await end_of(other, await other.start(script("true")))
+                kept, left = [*cgroups(idle), *cgroups(busy)], cgroups(gone)
+                assert (user is None and os.geteuid() == 0) == bool(kept and left)
+                os.kill(shepherd_of(gone), signal.SIGKILL)
+                os.kill(shepherd_of(busy), signal.SIGKILL)
+                await until(lambda: not shepherd_of(gone) and not shepherd_of(busy))
+                shutil.rmtree(gone)
+            async with directory() as another, ProcessRuntime(another, user=user).attached():
+                assert not any(one.exists() for one in left)
+                assert all(one.exists() for one in kept)
 
     asyncio.run(asyncio.wait_for(whole(), 60))

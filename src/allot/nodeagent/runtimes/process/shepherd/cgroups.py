@@ -2,6 +2,8 @@
 
 Below the group that the shepherd is in there is one of its own, ROOT, and in that one for each container.
 Where ROOT is lies on disk before it is there, so that the next shepherd finds what this one left (HERD3).
+Should its directory go too, whose next shepherd would have looked there, any other that begins beside it
+removes what is empty: the name of ROOT says whose it was.
 
     v1   a hierarchy for each of cpu, cpuacct, cpuset, memory and devices
     v2   one for all of them; devices are a small program (`devicerules`)
@@ -12,18 +14,20 @@ import errno
 import hashlib
 import json
 import os
+import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import devicerules
+from . import devicerules, processes
 from .devices import RULES
 
 CONTROLLERS = ("cpu", "cpuacct", "cpuset", "memory", "devices")
 PERIOD_US = 100_000
 UNIFIED = ""
 _LEAF = "allot-agents"  # where processes go that are in the way of a v2 group with children
+_OWN_NAME = re.compile(r"allot-[0-9a-f]{12}-(\d+)-(\d+)-(\d+)")
 _PATIENCE_S = 2.0
 
 Writes = list[tuple[str, str, str]]
@@ -69,10 +73,12 @@ class Group:
 class Cgroups:
     def __init__(self, root: Path) -> None:
         self._note = root / "cgroups.json"
-        name = "allot-" + hashlib.sha256(str(root.resolve()).encode()).hexdigest()[:12]
         self._clean_up_after_another()
         self.lacks: dict[str, str] = {}
-        places = {controller: base / name for controller, base in _bases().items()}
+        bases = _bases()
+        for base in bases.values():
+            _remove_abandoned(base)
+        places = {controller: base / own_name(root) for controller, base in bases.items()}
         self._note.write_text(json.dumps([str(one) for one in places.values()]))
         self._roots: dict[str, Path] = {}
         for controller, place in places.items():
@@ -150,6 +156,37 @@ class Cgroups:
         with contextlib.suppress(FileNotFoundError, ValueError):
             for root in map(Path, json.loads(self._note.read_text())):
                 _remove_all(root)
+
+
+def own_name(root: Path) -> str:
+    """Of what this process makes: for which directory, and who it is."""
+    digest = hashlib.sha256(str(root.resolve()).encode()).hexdigest()[:12]
+    return f"allot-{digest}-{_numbering()}-{os.getpid()}-{processes.ticks(os.getpid())}"
+
+
+def _is_abandoned(name: str) -> bool:
+    """Made by a process that is no more. Of those that are numbered elsewhere nothing is known here."""
+    match = _OWN_NAME.fullmatch(name)
+    if match is None:
+        return False
+    numbering, pid, ticks = map(int, match.groups())
+    return numbering == _numbering() and not processes.lives(pid, ticks)
+
+
+def _numbering() -> int:
+    """The namespace that gives processes their numbers."""
+    return os.stat("/proc/self/ns/pid").st_ino
+
+
+def _remove_abandoned(base: Path) -> None:
+    for root in base.glob("allot-*/"):
+        with contextlib.suppress(OSError):  # another one was quicker
+            if _is_abandoned(root.name) and not any(map(_has_processes, (root, *root.glob("*/")))):
+                _remove_all(root)
+
+
+def _has_processes(group: Path) -> bool:
+    return bool((group / "cgroup.procs").read_text())
 
 
 def v1_writes(limits: Mapping[str, Any]) -> Writes:

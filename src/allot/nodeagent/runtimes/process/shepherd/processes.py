@@ -10,16 +10,27 @@ from pathlib import Path
 
 _HARMLESS = {signal.SIGCHLD, signal.SIGURG, signal.SIGWINCH, signal.SIGCONT}
 _STOPPING = {signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
+_DEAD = ("Z", "X")
 _UNAVOIDABLE = {signal.SIGKILL, signal.SIGSTOP}
 
 
 def ticks(pid: int) -> int | None:
     """When the process began, by the kernel: a pid alone may be somebody else's by now."""
+    words = _words(pid)
+    return int(words[19]) if words else None
+
+
+def lives(pid: int, began: int) -> bool:
+    """The process that began then. One that nobody has waited for yet does not."""
+    words = _words(pid)
+    return bool(words) and int(words[19]) == began and words[0] not in _DEAD
+
+
+def _words(pid: int) -> list[str]:
     try:
-        text = Path(f"/proc/{pid}/stat").read_text()
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
-        return None
-    return int(text.rpartition(")")[2].split()[19])
+        return []
 
 
 @cache
