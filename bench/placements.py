@@ -32,6 +32,8 @@ FINALIZER = "resource.kubernetes.io/delete-protection"
 DEVICES = 10  # a pool
 Step = tuple[str, str, str, Any]
 """Method, path with its query, media type, body."""
+WITH_STATUS = "#with-status"
+"""After the path of a patch that is about the object and its status: a transaction can say so."""
 
 
 def pod(number: int) -> Any:
@@ -85,6 +87,18 @@ def placed(number: int, uid: str) -> list[Step]:
     ]
 
 
+def placed_at_once(number: int, uid: str) -> list[Step]:
+    """The same where there are transactions."""
+    body = {"metadata": {"finalizers": [FINALIZER]}, "status": allocation(number, uid)}
+    return [("PATCH", f"{CLAIMS}/c-{number}{WITH_STATUS}", MERGE, body), placed(number, uid)[-1]]
+
+
+def _member(method: str, path: str, media: str, body: Any) -> dict[str, Any]:
+    plain = path.removesuffix(WITH_STATUS)
+    beside = {"with": "status"} if plain != path else {}
+    return {"method": method, "path": plain, "contentType": media, "body": body, **beside}
+
+
 class Bench:
     def __init__(self, api: ApiServer, writers: int) -> None:
         self._api = api
@@ -104,10 +118,7 @@ class Bench:
             await self.send(*step)
 
     async def together(self, steps: list[Step]) -> None:
-        members = [
-            {"method": method, "path": path, "contentType": media, "body": body}
-            for method, path, media, body in steps
-        ]
+        members = [_member(*step) for step in steps]
         await self.send("POST", TRANSACTIONS, "application/json", {"spec": {"requests": members}})
 
     async def timed(self, count: int, work: Callable[[int], Awaitable[None]]) -> float:
@@ -144,6 +155,7 @@ async def measured(
         await bench.furnish(pods)
         uids: dict[int, str] = {}
         carry_out = bench.together if is_together else bench.one_by_one
+        place = placed_at_once if is_together else placed
 
         async def create(number: int) -> None:
             answer = await bench.send("POST", PODS, "application/json", pod(number))
@@ -154,7 +166,7 @@ async def measured(
         figures = {
             "create_pod": await bench.timed(pods, create),
             "make_claim": await bench.timed(pods, lambda number: carry_out(made(number, uids[number]))),
-            "place": await bench.timed(pods, lambda number: carry_out(placed(number, uids[number]))),
+            "place": await bench.timed(pods, lambda number: carry_out(place(number, uids[number]))),
         }
         if profile is not None:
             profile.disable()

@@ -5,7 +5,8 @@ Told over a line of the scheduler's own, on which answers get lost and others ar
 
 import pytest
 
-from allot.api import transaction
+from allot.api import errors, transaction
+from allot.apiserver.transactions import reading
 
 from .cluster import NS, Cluster, tell
 from .test_binding import _status, nothing_left, scheduled_over, users
@@ -207,3 +208,20 @@ def test_a_server_without_transactions_is_asked_for_one_once():
         assert len(list(filter(is_placement, wire.writes))) == 1
 
     tell(story, started=False, transactions=False)
+
+
+def test_a_server_that_cannot_patch_a_claim_with_its_status_is_written_to_step_by_step(monkeypatch):
+    """One of an earlier version: it does not know the word, and refuses the whole."""
+
+    def refuse(*_: object) -> None:
+        raise errors.BadRequest("unknown field `with`")
+
+    monkeypatch.setattr(reading, "_require_patch_with_status", refuse)
+
+    async def story(here: Cluster) -> None:
+        wire = await scheduled_over(here)
+        await here.pod("p", template="one")
+        await here.bound("p")
+        assert any(one.endswith("/status") for one in wire.writes)
+
+    with_devices(story)

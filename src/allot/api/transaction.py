@@ -48,6 +48,10 @@ _SHAPE = from_structural(
                                     "description": "Of the body; application/json unless said otherwise.",
                                 },
                                 "body": {"description": "What the request sends, as JSON.", **_ANY},
+                                "with": {
+                                    "type": "string",
+                                    "description": "status: a patch of the object and of its status.",
+                                },
                             },
                         },
                     }
@@ -99,6 +103,7 @@ class Member(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     path: str
     content_type: str = "application/json"
     body: msgspec.Raw = msgspec.Raw()
+    beside: str = msgspec.field(name="with", default="")  # the subresource that is written with the object
 
 
 class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):

@@ -8,6 +8,8 @@ whatever goes wrong becomes a Status object (S4).
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 
+from msgspec.structs import replace
+
 from allot.api import Action, Kind, Request, Response, User, encode, errors, transaction
 from allot.base import Clock
 from allot.store import StoreError
@@ -129,6 +131,8 @@ class Server:
             return await self._other(request, user)
         action = target.action(request.query.get("fieldSelector", ""))
         self._authorize(user, action)
+        if target.beside:
+            self._authorize(user, replace(action, subresource=target.beside))
         needs.append((user, action))
         if not target.name:
             review = self._reviews.get((target.group, target.version, target.plural))

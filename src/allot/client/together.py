@@ -35,7 +35,8 @@ def member_of(error: errors.ApiError) -> int | None:
 
 def _member(write: Write) -> transaction.Member:
     body = msgspec.Raw(write.body) if write.body else msgspec.Raw()
-    return transaction.Member(write.method, _target(write.path, write.query), write.content_type, body)
+    target = _target(write.path, write.query)
+    return transaction.Member(write.method, target, write.content_type, body, write.beside)
 
 
 def _target(path: str, query: Mapping[str, str]) -> str:

@@ -5,7 +5,7 @@ await client.together([writes.create(body, "default"), pods.writes.bind("web", "
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -26,6 +26,7 @@ class Write:
     query: Mapping[str, str]
     body: bytes = b""
     content_type: str = _JSON
+    beside: str = ""  # a subresource that is written with the object; only a transaction can
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,10 @@ class Writes:
             query["force"] = "true"
         body = msgspec.json.encode(patch)
         return Write("PATCH", self.path(namespace, name, subresource), query, body, type.value)
+
+    def patch_with_status(self, name: str, patch: Mapping[str, Any], namespace: str = "") -> Write:
+        """A merge patch of the object and of its status, which can be said in transactions alone."""
+        return replace(self.patch(name, patch, namespace), beside="status")
 
     def apply(
         self,

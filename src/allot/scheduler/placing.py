@@ -14,6 +14,7 @@ What it promises
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from allot.api import Object, core, errors, resource
 from allot.client import Client, Write, member_of
@@ -197,14 +198,14 @@ class Placing:
         self, draft: _Draft, pod: PodInfo, now: Object, allocation: resource.AllocationResult
     ) -> None:
         finalizers, status = self._claims.allocated(pod, now, allocation)
-        seen = {"uid": now.uid, "resourceVersion": now.resource_version}
-        patch, name, namespace = self._claim_writes.patch, now.name, now.namespace
-        if finalizers is not None:
-            draft.writes.append(patch(name, {"metadata": {**seen, "finalizers": finalizers}}, namespace))
-            seen = {"uid": now.uid}  # what it was has been compared
-        body = {"metadata": seen, "status": status}
+        metadata: dict[str, Any] = {"uid": now.uid, "resourceVersion": now.resource_version}
+        writes, body = self._claim_writes, {"metadata": metadata, "status": status}
         draft.claims.append((len(draft.writes), ""))
-        draft.writes.append(patch(name, body, namespace, subresource="status"))
+        if finalizers is None:
+            draft.writes.append(writes.patch(now.name, body, now.namespace, subresource="status"))
+        else:
+            metadata["finalizers"] = finalizers
+            draft.writes.append(writes.patch_with_status(now.name, body, now.namespace))
 
     def _reserve(self, draft: _Draft, pod: PodInfo, now: Object, decided_on: ClaimInfo) -> None:
         reserved = reservation(pod, now, decided_on)

@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 
 from allot.api import errors, transaction
+from allot.apiserver.transactions import reading
 from allot.controllers import resourceclaims
 from controllers.resourceclaims.objects import (
     allocate,
@@ -134,5 +135,24 @@ def test_a_claim_that_is_being_deleted_is_first_seen_to_hold_nothing():
             if event.type.value == "DELETED":
                 break
         assert states[-1] == ("DELETED", False) and ("MODIFIED", False) in states
+
+    together(story, resourceclaims.CONTROLLER)
+
+
+def test_a_server_that_cannot_patch_a_claim_with_its_status_gets_two_patches(monkeypatch):
+    """One of an earlier version: it does not know the word, and refuses the whole."""
+
+    def refuse(*_: object) -> None:
+        raise errors.BadRequest("unknown field `with`")
+
+    monkeypatch.setattr(reading, "_require_patch_with_status", refuse)
+
+    async def story(here: World) -> None:
+        made = await here.claims.create(claim())
+        running = await here.pods.create(pod(claims=direct()))
+        held = await allocate(here, made, consumer(running))
+        await finish(here)
+        free = await deallocated(here)
+        assert int(free.resource_version) > int(held.resource_version) + 1, "one after the other"
 
     together(story, resourceclaims.CONTROLLER)

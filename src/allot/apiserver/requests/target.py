@@ -33,6 +33,7 @@ class Target(msgspec.Struct, frozen=True):
     subresource: str
     verb: str
     served: Served | None  # None: a path of the right form that names nothing we store
+    beside: str = ""  # a subresource that is written with the object itself: "status", in transactions
 
     def action(self, field_selector: str = "") -> Action:
         return Action(

@@ -5,11 +5,12 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl
 
 import msgspec
+from msgspec.structs import replace
 
 from allot.api import Request, errors, transaction
 
 from ..registry import Registry
-from ..requests.negotiate import JSON, body_type
+from ..requests.negotiate import APPLY_PATCH, JSON, body_type
 from ..requests.target import Target, find_target
 
 KIND = transaction.TRANSACTION
@@ -75,7 +76,17 @@ def _asked(request: Request, member: transaction.Member, registry: Registry) -> 
         raise errors.BadRequest(f"{what[:200]} cannot be part of a transaction: it does not write one object")
     if "dryRun" in made.query:
         raise errors.BadRequest("dryRun: said for the whole transaction, not for one of its requests")
+    if member.beside:
+        _require_patch_with_status(made, target, member.beside)
+        target = replace(target, beside=member.beside)
     return Asked(made, target)
+
+
+def _require_patch_with_status(request: Request, target: Target, beside: str) -> None:
+    is_patch = target.verb == "patch" and not target.subresource and body_type(request) != APPLY_PATCH
+    has_status = target.served is not None and target.served.kind.has_status
+    if beside != "status" or not is_patch or not has_status:
+        raise errors.BadRequest("with: may be status, for a patch (no apply) of an object that has a status")
 
 
 def _query(text: str) -> Mapping[str, str]:

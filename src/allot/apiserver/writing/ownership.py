@@ -39,7 +39,9 @@ class Ownership:
         self._registry = registry
         self._alike: dict[tuple[str, bytes], FieldSet] = {}  # version, what it says -> the fields that it has
 
-    def record(self, call: Call, old: Fields | None, new: Fields, context: ServerWriteContext) -> None:
+    def record(
+        self, call: Call, old: Fields | None, new: Fields, context: ServerWriteContext, subresource: str
+    ) -> None:
         """Write down who owns what of `new`, which replaces `old`; both in the hub form."""
         is_plain = old is None and not new["metadata"].get("managedFields")
         # The shape of a custom kind may change while its version keeps its name.
@@ -48,7 +50,7 @@ class Ownership:
             if managed:
                 new["metadata"]["managedFields"] = managed
         else:
-            self._track(call, old, new, context)
+            self._track(call, old, new, context, subresource)
 
     def _of_new(self, call: Call, new: Fields, context: ServerWriteContext) -> list[Fields]:
         """The record of a new object. Those made from one template have the same fields, but for
@@ -65,9 +67,11 @@ class Ownership:
             fields = union(fields, created(own, shape))
         return [_entry(call, fields, context)] if fields else []
 
-    def _track(self, call: Call, old: Fields | None, new: Fields, context: ServerWriteContext) -> None:
+    def _track(
+        self, call: Call, old: Fields | None, new: Fields, context: ServerWriteContext, subresource: str
+    ) -> None:
         served = call.served
-        author = Author(call.manager, served.api_version, call.target.subresource)
+        author = Author(call.manager, served.api_version, subresource)
         managed = track_update(
             None if old is None else shown_in(old, served),
             shown_in(new, served),

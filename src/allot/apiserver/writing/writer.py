@@ -204,11 +204,12 @@ class Writer:
         assert found.object is not None
         current, seat, target = found.object, call.seat, call.target
         dry_run = call.dry_run  # asked first: what cannot be meant is refused although nothing would change
-        old, new = cast(Fields, current.fields), sent.hub
+        old = cast(Fields, current.fields)
         this = Attempt(
-            call.kind, "UPDATE", target.subresource, target.namespace, target.name, new, old, context
+            call.kind, "UPDATE", target.subresource, target.namespace, target.name, sent.hub, old, context
         )
         await self._prepare_change(call, current, sent, this)
+        new = cast(Fields, this.new)
         is_gone = _let_go(call.kind, new)
         if not is_gone and (equal(new, old) if seat.is_here else await seat.do(equal, new, old)):
             return Outcome(current, False, context.warnings)
@@ -237,17 +238,35 @@ class Writer:
         return Outcome(written, False, context.warnings)
 
     async def _prepare_change(self, call: Call, current: Object, sent: Body, this: Attempt) -> None:
-        kind, target, seat, context = call.kind, call.target, call.seat, this.context
+        kind, target, seat = call.kind, call.target, call.seat
         new, old = cast(Fields, this.new), cast(Fields, this.old)
         metadata = metadata_of(new)
         self._check_preconditions(call, metadata, current, sent)
         settle_namespace(kind, metadata, target.namespace)
         carry_over_update(new, old)
         metadata["resourceVersion"] = current.resource_version
-        own, finish = self._own, self._finish
+        own = self._own
         if sent.trusted:
             own(call, sent, this) if seat.is_here else await seat.do(own, call, sent, this)
-            return
+        elif target.beside:
+            await self._settle_both(call, sent, this)
+        else:
+            await self._settle_change(call, sent, this)
+
+    async def _settle_both(self, call: Call, sent: Body, this: Attempt) -> None:
+        """The object and its status, just as by two writes, of which the second is about the status."""
+        wanted = cast(Fields, this.new)
+        first = replace(this, new=dict(wanted))
+        await self._settle_change(call, sent, first)
+        between = cast(Fields, first.new)
+        second = replace(this, subresource="status", new=dict(between), old=between)
+        _keep(cast(Fields, second.new), wanted, "status")
+        await self._settle_change(call, sent, second)
+        this.new = second.new
+
+    async def _settle_change(self, call: Call, sent: Body, this: Attempt) -> None:
+        kind, target, seat, context = call.kind, call.target, call.seat, this.context
+        finish = self._finish
         _prepare(this) if seat.is_here else await seat.do(_prepare, this)
         await self._admission.admit(this)
         problems = _wrong_with_change(this) if seat.is_here else await seat.do(_wrong_with_change, this)
@@ -265,7 +284,7 @@ class Writer:
 
     def _own(self, call: Call, sent: Body, this: Attempt) -> None:
         if not sent.applied:
-            self._ownership.record(call, this.old, cast(Fields, this.new), this.context)
+            self._ownership.record(call, this.old, cast(Fields, this.new), this.context, this.subresource)
 
     def _check_preconditions(self, call: Call, metadata: Fields, current: Object, sent: Body) -> None:
         said = metadata.get("resourceVersion") or ""

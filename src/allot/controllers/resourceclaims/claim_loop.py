@@ -1,7 +1,7 @@
 """A claim's way back: reservations go, devices return, the finalizer, and the claim itself."""
 
 from allot.api import Object, errors, resource
-from allot.client import Resource
+from allot.client import Resource, member_of
 from allot.informers import Again, Informer, Key
 
 from ..controller import World
@@ -127,23 +127,20 @@ class ClaimLoop:
     # -- writing --------------------------------------------------------------------------------
 
     async def _carry_out_at_once(self, claim: Object, plan: ReleasePlan) -> bool:
-        """Both in one transaction. False, and nothing written, where there is one write only or no
-        transactions are to be had. A claim that goes with its finalizer is first seen to hold nothing."""
+        """Status and finalizer in one write. False, and nothing written, where it is one of them only or the
+        server has no transactions, in which alone that can be said. A claim that goes with its finalizer is
+        first seen to hold nothing."""
         is_both = plan.status is not None and plan.unprotects
         if not is_both or not self._client.has_transactions or claim.metadata.deletion_timestamp:
             return False
-        writes, name, namespace = self._write.writes, claim.name, claim.namespace
-        metadata = {"uid": claim.uid, "finalizers": releasing.without_finalizer(claim)}
-        steps = [
-            writes.patch(
-                name, {"metadata": _this(claim), "status": plan.status}, namespace, subresource="status"
-            ),
-            writes.patch(name, {"metadata": metadata}, namespace),
-        ]
+        metadata = {**_this(claim), "finalizers": releasing.without_finalizer(claim)}
+        body = {"metadata": metadata, "status": plan.status}
+        write = self._write.writes.patch_with_status(claim.name, body, claim.namespace)
         try:
-            await self._client.gathered(steps)
-        except (errors.NotFound, errors.MethodNotAllowed, errors.Forbidden):
-            if self._client.has_transactions:
+            await self._client.gathered([write])
+        except (errors.NotFound, errors.MethodNotAllowed, errors.Forbidden, errors.BadRequest) as refused:
+            is_unknown = isinstance(refused, errors.BadRequest) and member_of(refused) is None
+            if self._client.has_transactions and not is_unknown:
                 raise
             return False
         return True
