@@ -34,8 +34,9 @@ demo: setup ## a whole cluster shows what it promises, in seconds; with KEEP=1 i
 up: setup ## run a whole cluster until interrupted; data and kubeconfig in ./allot-data
 	$(BIN)/allot up
 
+# More workers than cores: much of a test is waiting for processes.
 test: dev components lint types ## run the whole test suite
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 lint: dev ## check form and style
 	$(BIN)/ruff check .
