@@ -4,6 +4,7 @@ import json
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -148,6 +149,39 @@ def test_a_pod_on_this_machine_has_a_disk_of_its_own_which_goes_with_it(folder):
         assert kubectl("logs", "writer").split()[-1] == str(3 * 2**20)
         files = folder / "data/agents/here/plugins/loop.allot.dev/files"
         kubectl("delete", "pod", "writer")
+        until(lambda: not [*files.iterdir()], "the file is gone with the claim")
+        assert str(files) not in _backing_files()
+    finally:
+        up.stop()
+
+
+@needs_root
+def test_after_everything_was_killed_the_pod_has_its_disk_again_and_nothing_of_it_is_left(folder):
+    """Server, agent, drivers and container at once; the loop device is the kernel's, and outlives them."""
+    up = Up(folder / "data", "--here")
+    try:
+        kubectl = Kubectl(binary("kubectl"), up.kubeconfig)
+        text = "head -c 12 $LOOP_DEVICE_DISK; echo it is mine >$LOOP_DEVICE_DISK; sync; exec sleep 600"
+        pod = SCRATCH.replace("restartPolicy: Never", "restartPolicy: Always")
+        kubectl(
+            "apply",
+            "-f",
+            "-",
+            stdin=f"{pod[: pod.index('    command')]}"
+            f"    command: [sh, -c, '{text}']\n    resources: {{claims: [{{name: disk}}]}}\n",
+        )
+        until(lambda: phase(kubectl, "writer") == "Running", "it runs")
+        files = folder / "data/agents/here/plugins/loop.allot.dev/files"
+        backing = _backing_files()
+        up.kill()
+        for path in folder.glob("data/agents/containers/*/*/*/started.json"):
+            os.kill(json.loads(path.read_text())["pid"], signal.SIGKILL)
+        up.start()
+        until(
+            lambda: "it is mine" in kubectl("logs", "writer"), "what it wrote is there when it begins again"
+        )
+        assert _backing_files() == backing, "no second device was made"
+        kubectl("delete", "pod", "writer", "--grace-period=1")
         until(lambda: not [*files.iterdir()], "the file is gone with the claim")
         assert str(files) not in _backing_files()
     finally:
