@@ -5,6 +5,8 @@ import hashlib
 import os
 import re
 
+from allot.nodeagent.streams import forwarding
+
 from .ground import POD, tell, until
 
 
@@ -13,6 +15,7 @@ class Service:
 
     def __init__(self):
         self.open = 0
+        self.stalled = asyncio.Event()
 
     async def __aenter__(self):
         self._server = await asyncio.start_server(self._talk, "127.0.0.1", 0)
@@ -35,6 +38,8 @@ class Service:
                     writer.write(piece)
                     await writer.drain()
                     left -= len(piece)
+            elif line == ["stall"]:
+                await self.stalled.wait()
             else:
                 await reader.read()
             await writer.drain()
@@ -92,6 +97,28 @@ def test_much_goes_through(tmp_path):
                 got += len(data)
             assert got == 20_000_000
             writer.close()
+            await end(process)
+
+    tell(tmp_path, play)
+
+
+def test_a_port_that_takes_nothing_is_given_up_for_the_sake_of_the_others(tmp_path, monkeypatch):
+    monkeypatch.setattr(forwarding, "STUCK_S", 1.0)
+
+    async def play(here):
+        async with Service() as service:
+            process, port = await forwarded(here, service.port)
+            _, stuck = await asyncio.open_connection("127.0.0.1", port)
+            stuck.write(b"stall\n" + bytes(60_000_000))
+            await until(lambda: service.open == 1)
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"send 1000\n")
+            assert await asyncio.wait_for(reader.read(), 60) == b"x" * 1000
+            said = (await asyncio.wait_for(process.stderr.readline(), 60)).decode()
+            assert "has taken nothing for 1 s" in said
+            service.stalled.set()
+            for one in (stuck, writer):
+                one.close()
             await end(process)
 
     tell(tmp_path, play)

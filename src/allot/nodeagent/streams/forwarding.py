@@ -18,6 +18,8 @@ log = logging.getLogger(__name__)
 STREAMS_MAX = 1000
 _PIECES_MAX = 16
 """Of data that a port has not taken. Beyond it the whole connection waits: SPDY has no other way here."""
+STUCK_S = 30.0
+"""For so long. Then the port that takes nothing is given up, for the sake of the others."""
 _READ_BYTES = 64 * 1024
 
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -75,9 +77,9 @@ class _Forwarding:
                 await self._opened(event)
             case streams.spdy.Data() if (stream := self._data.get(event.stream)) is not None:
                 if event.data:
-                    await stream.arrived.put(event.data)
+                    await self._add(stream, event.data)
                 if event.ends:
-                    await stream.arrived.put(b"")
+                    await self._add(stream, b"")
             case streams.spdy.Reset() if (stream := self._data.pop(event.stream, None)) is not None:
                 if stream.task is not None:
                     stream.task.cancel()
@@ -86,6 +88,18 @@ class _Forwarding:
                 self._errors = {of: one for of, one in self._errors.items() if one != event.stream}
             case streams.spdy.Pinged():
                 await self._send(streams.spdy.ping(event.number))
+
+    async def _add(self, stream: _Stream, piece: bytes) -> None:
+        try:
+            async with asyncio.timeout(STUCK_S):
+                await stream.arrived.put(piece)
+        except TimeoutError:
+            self._data.pop(stream.number, None)
+            if stream.task is not None:
+                stream.task.cancel()
+            why = f"port {stream.port} of pod {self._pod} has taken nothing for {STUCK_S:g} s"
+            await self._end_errors(stream, f"error forwarding port {stream.port}: {why}")
+            await self._send(streams.spdy.reset(stream.number, streams.spdy.REFUSED))
 
     async def _opened(self, event: streams.spdy.Opened) -> None:
         sort, request = event.headers.get("streamtype"), event.headers.get("requestid", "")

@@ -45,7 +45,6 @@ _NEVER_S: Final = 10 * 365 * 24 * 3600
 _TERM_S: Final = 10.0
 _ROTATE_S: Final = 10.0
 _END_S, _END_LOOKS = 1.0, 20
-_HOLD_S: Final = 0.5
 _END_TRIES, _END_AGAIN_S = 10, 0.3
 
 
@@ -154,13 +153,12 @@ class CriRuntime:
         container, tty, stdin = seen.container_id(attempt), streams.tty, streams.stdin is not None
         try:
             if command is None:
-                attach = cri.AttachRequest(container, stdin, tty, True, not tty)
-                url = (await self._service.call(cri.ATTACH, attach)).url
-            else:
-                run = cri.ExecRequest(container, tuple(command), tty, stdin, True, not tty)
-                url = (await self._service.call(cri.EXEC, run)).url
-            code = await streaming.command(url, streams, hold_s=_HOLD_S if command is None else 0.0)
-            return code if command is not None else await self._code_of(attempt)
+                output = await self._attach(cri.AttachRequest(container, False, tty, True, not tty))
+                typing = partial(self._attach, cri.AttachRequest(container, True, tty))
+                await streaming.attachment(output, streams, typing)
+                return await self._code_of(attempt)
+            run = cri.ExecRequest(container, tuple(command), tty, stdin, True, not tty)
+            return await streaming.command((await self._service.call(cri.EXEC, run)).url, streams)
         except CallFailed as failed:
             raise CannotStart(failed.reason, "ExecError") from None
         except OSError as failed:
@@ -169,6 +167,9 @@ class CriRuntime:
                 raise CannotStart(str(failed), "ExecError") from None
             await (streams.write_out if tty else streams.write_err)(f"{failed}\n".encode())
             return unrun
+
+    async def _attach(self, asked: cri.AttachRequest) -> str:
+        return (await self._service.call(cri.ATTACH, asked)).url
 
     async def _code_of(self, attempt: Attempt) -> int:
         """How a container ended whose streams have; 0: it goes on, and somebody has only left it."""

@@ -12,8 +12,9 @@ import asyncio
 import json
 import logging
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from allot.api import streams as protocols
@@ -44,8 +45,11 @@ class _Connection:
         self._writer.write(self._outbox.open(number, headers))
         return number
 
+    async def taken(self, stream: int) -> None:
+        await self._taken[stream].wait()
+
     async def send(self, stream: int, content: bytes, *, ends: bool = False) -> None:
-        await self._taken[stream].wait()  # what comes before is dropped there
+        await self.taken(stream)  # what comes before is dropped there
         self._writer.write(spdy.data(stream, content, ends=ends))
         await self._writer.drain()
 
@@ -75,43 +79,106 @@ class _Connection:
         self._writer.close()
 
 
-async def command(url: str, streams: Streams, *, hold_s: float = 0.0) -> int:
-    """Until it ends: its exit code. Raises StreamFailed, and OSError.
-
-    Input is held back for so long. To a container that is attached to containerd passes it on before it
-    listens to what that answers."""
+async def command(url: str, streams: Streams) -> int:
+    """Until it ends: its exit code. Raises StreamFailed, and OSError."""
     async with _connected(url, _COMMANDS) as connection:
-        error, stdout = connection.open(streamtype="error"), connection.open(streamtype="stdout")
-        stderr = None if streams.tty else connection.open(streamtype="stderr")
+        sides = _opened(connection, streams)
         sending = []
         if streams.stdin is not None:
             stdin = connection.open(streamtype="stdin")
-            sending.append(asyncio.create_task(_send_input(connection, stdin, streams.stdin, hold_s)))
-        if streams.tty:
-            resize = connection.open(streamtype="resize")
-            sending.append(asyncio.create_task(_send_sizes(connection, resize, streams)))
-        how, left = b"", {error, stdout, stderr} - {None}
-        try:
-            async for piece in connection.received():
-                if piece.stream == error:
-                    how += piece.data
-                elif piece.data and piece.stream == stdout:
-                    await streams.write_out(piece.data)
-                elif piece.data and piece.stream == stderr:
-                    await streams.write_err(piece.data)
-                if piece.ends:
-                    left.discard(piece.stream)
-                if not left:
-                    break
-        finally:
-            await _cancelled(*sending)
-        return _exit_code(how)
+            sending.append(_send_input(connection, stdin, streams.stdin))
+        if sides.resize is not None:
+            sending.append(_send_sizes(connection, sides.resize, streams))
+        return _exit_code(await _read(connection, sides, streams, sending))
 
 
-async def _send_input(
-    connection: _Connection, stream: int, stdin: AsyncIterator[bytes], hold_s: float = 0.0
+async def attachment(url: str, streams: Streams, input_url: Callable[[], Awaitable[str]]) -> None:
+    """Until the container ends, or somebody leaves it. Raises StreamFailed, and OSError.
+
+    Of one connection containerd passes the input on before it listens to what the container answers, and what
+    is answered at once would be lost. So the input has a connection of its own, which is asked for when
+    the other one is heard: by then that listens."""
+    async with _connected(url, _COMMANDS) as connection:
+        sides = _opened(connection, streams)
+        sending = []
+        if streams.stdin is not None:
+            sending.append(_type(connection, sides, streams, streams.stdin, input_url))
+        if sides.resize is not None:
+            sending.append(_send_sizes(connection, sides.resize, streams))
+        _exit_code(await _read(connection, sides, streams, sending))
+
+
+async def _type(
+    heard: _Connection,
+    sides: "_Sides",
+    streams: Streams,
+    stdin: AsyncIterator[bytes],
+    url: Callable[[], Awaitable[str]],
 ) -> None:
-    await asyncio.sleep(hold_s)
+    for one in sides.ending:
+        await heard.taken(one)
+    try:
+        async with _connected(await url(), _COMMANDS) as connection:
+            connection.open(streamtype="error")
+            stream = connection.open(streamtype="stdin")
+            if streams.tty:
+                connection.open(streamtype="resize")
+            async with asyncio.TaskGroup() as group:
+                sending = group.create_task(_send_input(connection, stream, stdin))
+                async for _ in connection.received():
+                    pass
+                sending.cancel()
+    except OSError as failed:
+        log.warning("nothing can be typed to the container: %s", failed)
+
+
+class _Sides(NamedTuple):
+    """The streams of a command but for its input."""
+
+    error: int
+    stdout: int
+    stderr: int | None  # None: it has a terminal
+    resize: int | None
+
+    @property
+    def ending(self) -> set[int]:
+        """Those that end with it."""
+        return {one for one in self[:3] if one is not None}
+
+
+def _opened(connection: _Connection, streams: Streams) -> _Sides:
+    return _Sides(
+        connection.open(streamtype="error"),
+        connection.open(streamtype="stdout"),
+        None if streams.tty else connection.open(streamtype="stderr"),
+        connection.open(streamtype="resize") if streams.tty else None,
+    )
+
+
+async def _read(
+    connection: _Connection, sides: _Sides, streams: Streams, sending: list[Coroutine[Any, Any, None]]
+) -> bytes:
+    """What it prints, until it ends; what the error stream says of that."""
+    tasks = [asyncio.create_task(one) for one in sending]
+    how, left = b"", sides.ending
+    try:
+        async for piece in connection.received():
+            if piece.stream == sides.error:
+                how += piece.data
+            elif piece.data and piece.stream == sides.stdout:
+                await streams.write_out(piece.data)
+            elif piece.data and piece.stream == sides.stderr:
+                await streams.write_err(piece.data)
+            if piece.ends:
+                left.discard(piece.stream)
+            if not left:
+                break
+    finally:
+        await _cancelled(*tasks)
+    return how
+
+
+async def _send_input(connection: _Connection, stream: int, stdin: AsyncIterator[bytes]) -> None:
     with suppress(OSError):  # whoever reads is told why, and ends this
         async for piece in stdin:
             for at in range(0, len(piece), _PIECE):
