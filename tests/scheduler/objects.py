@@ -1,6 +1,6 @@
 """Small pods and nodes as the scheduler reads them; every argument has a default."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -48,6 +48,7 @@ def node(
     *,
     labels: Mapping[str, str] | None = None,
     allocatable: Mapping[str, str] | None = None,
+    compute: Sequence[Mapping[str, Any]] = (),
     **spec: Any,
 ) -> NodeInfo:
     fields = {
@@ -55,6 +56,9 @@ def node(
         "kind": "Node",
         "metadata": {"name": name, "uid": f"uid-of-{name}", "labels": dict(labels or {})},
         "spec": spec,
-        "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110", **(allocatable or {})}},
+        "status": {
+            "allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110", **(allocatable or {})},
+            "computeResources": list(compute),
+        },
     }
     return NodeInfo.of(Object(_encoder.encode(fields)))

@@ -10,7 +10,10 @@ import msgspec
 from allot.api import Object
 from allot.base import Journal, Overlay, Recent
 
-CACHES = {"kinds", "remembered", "_views", "_cel", "_parent", "__weakref__"}
+CACHES = {
+    *("kinds", "remembered", "_views", "_cel", "_parent", "__weakref__"),
+    *("_matchings", "_belongs", "_belongs_at", "evaluations"),
+}
 
 
 def picture(it: object, *, journals: bool = True) -> Any:

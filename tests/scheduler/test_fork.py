@@ -15,7 +15,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from allot.allocation import DeviceId, Features, Taken
-from allot.api import Object, classic, core, meta, resource
+from allot.api import Object, classic, compute, core, meta, resource
 from allot.informers import Key
 from allot.scheduler.pod import PodInfo
 from allot.scheduler.prospects import Prospects
@@ -54,6 +54,8 @@ DEEDS: Mapping[str, st.SearchStrategy[tuple[Any, ...]]] = {
     "drop_class": st.tuples(CLASSES),
     "put_resource_class": st.tuples(CLASSES, st.sampled_from(["one.example.com", "two.example.com"])),
     "drop_resource_class": st.tuples(CLASSES),
+    "put_compute_class": st.tuples(CLASSES, st.sampled_from(["one.example.com/gpu", "two.example.com/gpu"])),
+    "drop_compute_class": st.tuples(CLASSES),
     "put_talk": st.tuples(PODS, NODES, st.booleans()),
     "drop_talk": st.tuples(PODS),
     "apply": st.tuples(POOLS, st.integers(1, 2), st.booleans()),
@@ -83,7 +85,8 @@ def do(snapshot: Snapshot, deed: Deed) -> None:
     inventory, ledger, prospects = snapshot.inventory, snapshot.ledger, snapshot.prospects
     match deed:
         case "put_node", (name, cordoned):
-            snapshot.put_node(node(name, unschedulable=cordoned))
+            exported = [{"name": "r", "resourceName": f"example.com/{name}"}] if cordoned else []
+            snapshot.put_node(node(name, unschedulable=cordoned, compute=exported))
         case "drop_node", (name,):
             snapshot.drop_node(name)
         case "place", (who, name):
@@ -108,6 +111,11 @@ def do(snapshot: Snapshot, deed: Deed) -> None:
             snapshot.resource_classes.put(resource_class(name, driver).view(classic.ResourceClass))
         case "drop_resource_class", (name,):
             snapshot.resource_classes.drop(name)
+        case "put_compute_class", (name, raw):
+            said = {"metadata": {"name": name}, "spec": {"resourceName": raw}}
+            snapshot.put_compute_class(meta.view(compute.ResourceClass, said))
+        case "drop_compute_class", (name,):
+            snapshot.drop_compute_class(name)
         case "put_talk", (who, name, is_chosen):
             snapshot.put_talk(Talk.of(scheduling(who, [name], name if is_chosen else "")))
         case "drop_talk", (who,):

@@ -15,6 +15,7 @@ from allot.scheduler.mirror import (
     BUDGETS,
     CLAIMS,
     CLASSES,
+    COMPUTE_CLASSES,
     NODES,
     PODS,
     RESOURCE_CLASSES,
@@ -89,6 +90,7 @@ ONE_OF_EACH = {
     TAINT_RULES: thing("r", namespace="", spec={"taint": TAINT, "deviceSelector": {"driver": DRIVER}}),
     BUDGETS: thing("b", spec={"selector": {}}),
     RESOURCE_CLASSES: resource_class(),
+    COMPUTE_CLASSES: thing("gold", namespace="", spec={"resourceName": "example.com/gpu"}),
     TALKS: scheduling("p", ["a"], "a"),
 }
 
@@ -106,6 +108,7 @@ def picture(snapshot: Snapshot) -> dict[str, Any]:
         },
         "classes": sorted(snapshot.classes),
         "resource classes": sorted(snapshot.resource_classes),
+        "compute classes": sorted(snapshot.compute.classes),
         "talks": [one.uid for one in (snapshot.talk_at(Key("default", "p")),) if one is not None],
         "unreadable": sorted(snapshot.unreadable),
         "nominated": {name: [one.uid for one in snapshot.prospects.nominees(name)] for name in ("n", "m")},
@@ -123,7 +126,7 @@ def test_what_comes_is_seen_and_what_goes_is_not(what: ResourceId):
     before = follower.snapshot.mark()
     follower.added(what, ONE_OF_EACH[what])
     assert picture(follower.snapshot) != picture(empty.snapshot)
-    if what not in (CLASSES, RESOURCE_CLASSES, TALKS, BUDGETS):
+    if what not in (CLASSES, RESOURCE_CLASSES, COMPUTE_CLASSES, TALKS, BUDGETS):
         assert follower.snapshot.moved_since(before) != frozenset()
     follower.hear(what, Deleted(ONE_OF_EACH[what]))
     assert picture(follower.snapshot) == picture(empty.snapshot)

@@ -199,6 +199,7 @@ class Guard(Enum):
     """What a write must keep true about other objects; `apiserver.writing.guard` has a row for each."""
 
     DEVICES_HELD = "devices held"  # by claims: none is held twice
+    COMPUTE_HELD = "compute resources held"  # by pods: no more than their node has
     DEVICES_OFFERED = "devices offered"  # by slices: who holds devices counts on them
 
 

@@ -120,7 +120,7 @@ class ApiServer:
         self._definitions: Definitions | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._repository = Repository(self._front)
-        self._guard = Guards()
+        self._guard = Guards(self.lookups.node)
         contexts = WriteContexts(
             self._repository,
             self.caches,
@@ -174,7 +174,7 @@ class ApiServer:
         self.caches.made(custom.DEFINITION).listeners.append(definitions.observe)
         revoked = kinds.CREDENTIAL_REVOCATION
         self.caches.made(revoked).listeners.append(revocation_observer(self.revocations))
-        classes = (*self.lookups.classes, *compute.served(self.options.gates))
+        classes = (*self.lookups.classes, *compute.served(self.options.gates), self.lookups.kind("", "nodes"))
         loaded = (*followed, custom.DEFINITION, revoked, *classes)
         await asyncio.gather(*(self.caches.of(kind) for kind in loaded))
         self._definitions = definitions

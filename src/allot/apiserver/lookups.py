@@ -52,6 +52,13 @@ class Lookups:
         entry = self._store.peek(key) if self.classes else None
         return Found(key, object_of(entry, kind) if entry else self._caches.made(kind).objects.get(key))
 
+    def node(self, name: str) -> Found:
+        """At once, as `core` does it."""
+        kind = self.kind("", "nodes")
+        key = key_of(kind, "", name)
+        entry = self._store.peek(key)
+        return Found(key, object_of(entry, kind) if entry else self._caches.made(kind).objects.get(key))
+
     def known_account(self, namespace: str, name: str) -> Mapping[str, Any] | None:
         """The service account, if the cache has it."""
         found = self._caches.made(self._accounts).objects.get(key_of(self._accounts, namespace, name))

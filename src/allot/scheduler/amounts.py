@@ -7,7 +7,9 @@ never puts too much on a node.
 from collections.abc import Mapping
 from functools import lru_cache
 
-from allot.api import Quantity, core, podresources
+from allot.api import Quantity, compute, core, podresources
+
+from .compute import HELD
 
 Amounts = Mapping[str, int]
 
@@ -21,6 +23,36 @@ def pod_requests(spec: core.PodSpec) -> Amounts:
     amounts = {name: _up(name, quantity.nano) for name, quantity in podresources.requests(spec).items()}
     amounts[PODS] = 1
     return amounts
+
+
+def with_given(requests: Amounts, pod: core.Pod, given: Mapping[str, compute.records.Given]) -> Amounts:
+    """With what the containers were given of compute resources; under the names that they asked for, too."""
+    if not given:
+        return requests
+    return plus(
+        requests,
+        compute.records.peak(
+            [(_given(given.get(one.name, {})), one.is_sidecar) for one in pod.spec.init_containers],
+            [_given(given.get(one.name, {})) for one in pod.spec.containers],
+        ),
+    )
+
+
+def _given(record: compute.records.Given) -> Amounts:
+    total: dict[str, int] = {}
+    for entries in record.values():
+        for one in entries:
+            if one.amount:  # of something native, in a group
+                name, count = one.resource_name, native_amount(one.resource_name, one.amount)
+            else:
+                name, count = HELD + one.compute_resource_name, one.count
+            total[name] = total.get(name, 0) + count
+    return total
+
+
+def native_amount(name: str, written: str) -> int:
+    """What so much of a resource takes of a node."""
+    return _up(name, Quantity.parse(written).nano)
 
 
 def measured(amounts: Mapping[str, str]) -> Amounts:

@@ -48,11 +48,19 @@ from .extended import DeviceRequests
 from .mirror import CLAIMS
 from .negotiation import Negotiated, Negotiating, Silent, Unwilling, WaitsForDrivers
 from .negotiation_writes import TalkWriter
-from .placing import BoundElsewhere, NotTogether, Placing
+from .placing import BoundElsewhere, NotTogether, Placing, chosen
 from .pod import PodInfo
 from .readiness import Readiness, awaited, left_s, readiness, unready
 from .settings import DRIVER_TIMEOUT_S
-from .writes import AllocateClaim, CreateExtendedClaim, EndTalk, KeepExtendedClaim, Negotiate, ReserveClaim
+from .writes import (
+    AllocateClaim,
+    CreateExtendedClaim,
+    EndTalk,
+    KeepExtendedClaim,
+    Negotiate,
+    ReserveClaim,
+    TakeCompute,
+)
 
 log = logging.getLogger(__name__)
 
@@ -245,8 +253,8 @@ class Binder:
                     await self._serve_extended(pod, write, made)
                 case Negotiate():
                     raise InvariantBroken("BIND2: drivers are waited for before anything is written")
-                case EndTalk():
-                    pass  # after the binding
+                case EndTalk() | TakeCompute():
+                    pass  # after the binding, and with it
                 case KeepExtendedClaim(claim, devices):
                     made.append(await self.claims.keep_extended(pod, claim))  # or it goes, with the others
                     await self._name_extended(pod, claim, devices)
@@ -314,7 +322,9 @@ class Binder:
         wait_s = RETRY_FIRST_S
         while True:
             try:
-                await self._pods.bind(pod.key.name, pod.key.namespace, placed.node, uid=pod.uid)
+                await self._pods.bind(
+                    pod.key.name, pod.key.namespace, placed.node, uid=pod.uid, **chosen(placed)
+                )
                 return
             except (*UNKNOWN, errors.Conflict) as refused:
                 now = await insist(lambda: self._pods.get(pod.key.name, pod.key.namespace))

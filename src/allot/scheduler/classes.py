@@ -45,6 +45,11 @@ class Classes(Mapping[str, C]):
 
     # -- asking ---------------------------------------------------------------------------------
 
+    @property
+    def changes(self) -> int:
+        """How many there were so far."""
+        return self._count
+
     def revision(self, name: str) -> int:
         return self._revisions.get(name) or NEVER
 

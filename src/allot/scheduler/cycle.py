@@ -44,7 +44,7 @@ from .node import NodeInfo
 from .pod import PodInfo
 from .snapshot import Snapshot
 from .timing import Stopped, Stopwatch
-from .writes import Remedy, Write
+from .writes import Remedy, Write, as_placed
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class Cycle:
         if isinstance(held, Rejection):
             board.reject(name, held)
             return None
-        snapshot.place(state.pod, name)
+        snapshot.place(as_placed(state.pod, held), name)
         return Placed(state, name, held)
 
     def veto(self, state: CycleState, snapshot: Snapshot) -> Veto | None:
@@ -182,7 +182,7 @@ class Cycle:
                 continue
             held = self.reserve(closer, node, snapshot)
             if not isinstance(held, Rejection):
-                snapshot.place(state.pod, name)
+                snapshot.place(as_placed(state.pod, held), name)
                 return Placed(closer, name, held)
         return None
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping
 from enum import Enum
 from typing import NamedTuple, Protocol
 
-from allot.api import Object, classic, core, resource
+from allot.api import Object, classic, compute, core, resource
 from allot.base import InvariantBroken
 from allot.informers import Added, Change, Deleted, Key, ResourceId
 
@@ -34,11 +34,16 @@ CLASSES = ResourceId(GROUP, "v1", "deviceclasses", namespaced=False)
 TAINT_RULES = ResourceId(GROUP, "v1", "devicetaintrules", namespaced=False)
 RESOURCE_CLASSES = ResourceId(GROUP, classic.limits.VERSION, "resourceclasses", namespaced=False)
 TALKS = ResourceId(GROUP, classic.limits.VERSION, "podschedulings")
+COMPUTE_CLASSES = ResourceId(
+    compute.limits.GROUP, compute.limits.VERSION, "resourceclasses", namespaced=False
+)
 BUDGETS = ResourceId("policy", "v1", "poddisruptionbudgets")
 
 
 CLASSIC = (RESOURCE_CLASSES, TALKS)
 """What is not followed where it may not be read (`rights`): pods without classic claims need none of it."""
+
+OPTIONAL = (*CLASSIC, COMPUTE_CLASSES)
 
 
 class News(NamedTuple):
@@ -333,6 +338,19 @@ def _drop_talk(mirror: Mirror, object: Object, is_gone: bool = True) -> Heard:
     return (Answered(known.pod),) if known is not None and known.uid == object.uid and known.pod else NOTHING
 
 
+# -- classes of compute resources -----------------------------------------------------------------
+
+
+def _put_compute_class(mirror: Mirror, change: Change) -> Heard:
+    mirror.snapshot.put_compute_class(change.object.view(compute.ResourceClass))
+    return CLASS_CHANGED
+
+
+def _drop_compute_class(mirror: Mirror, object: Object, is_gone: bool = True) -> Heard:
+    mirror.snapshot.drop_compute_class(object.name)
+    return CLASS_CHANGED
+
+
 # -- budgets --------------------------------------------------------------------------------------
 
 
@@ -359,6 +377,7 @@ SOURCES: Mapping[ResourceId, Source] = {
     SLICES: Source(_put_slice, _drop_slice, _drop_slice),
     TAINT_RULES: Source(_put_taint_rule, _drop_taint_rule, _keep),
     RESOURCE_CLASSES: Source(_put_resource_class, _drop_resource_class, _drop_resource_class),
+    COMPUTE_CLASSES: Source(_put_compute_class, _drop_compute_class, _drop_compute_class),
     TALKS: Source(_put_talk, _drop_talk, _drop_talk),
     CLAIMS: Source(_put_claim, _drop_claim, _omit_claim),
     PODS: Source(_put_pod, _drop_pod, _omit_pod),

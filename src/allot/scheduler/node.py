@@ -13,6 +13,7 @@ from allot import allocation
 from allot.api import Object, core
 
 from .amounts import Amounts, less, measured, plus
+from .compute import Offer
 from .pod import PodInfo
 
 NO_PODS: Mapping[str, PodInfo] = {}
@@ -26,19 +27,22 @@ class NodeInfo(msgspec.Struct, frozen=True, eq=False, gc=False):
     allocatable: Amounts
     used: Amounts
     pods: Mapping[str, PodInfo]  # by uid
+    compute: tuple[Offer, ...] = ()
 
     @classmethod
     def of(cls, object: Object) -> "NodeInfo":
         view = object.view(core.Node)
+        compute = Offer.all_of(view.status.compute_resources)
         place = allocation.Node(object.name, view.metadata.labels, frozenset(view.status.declared_features))
         return cls(
             name=object.name,
             place=place,
             taints=view.spec.taints,
             unschedulable=view.spec.unschedulable,
-            allocatable=measured(view.status.allocatable),
+            allocatable=_offered(measured(view.status.allocatable), compute),
             used={},
             pods=NO_PODS,
+            compute=compute,
         )
 
     @property
@@ -52,6 +56,7 @@ class NodeInfo(msgspec.Struct, frozen=True, eq=False, gc=False):
             and self.taints == other.taints
             and self.unschedulable == other.unschedulable
             and self.allocatable == other.allocatable
+            and self.compute == other.compute
         )
 
     def with_pods_of(self, other: "NodeInfo") -> "NodeInfo":
@@ -68,3 +73,14 @@ class NodeInfo(msgspec.Struct, frozen=True, eq=False, gc=False):
             return self
         rest = {other: info for other, info in self.pods.items() if other != uid}
         return replace(self, used=less(self.used, pod.requests), pods=rest)
+
+
+def _offered(allocatable: Amounts, compute: tuple[Offer, ...]) -> Amounts:
+    """What device plugins export with properties they offer all the same, under their raw names: DRA does not
+    serve it there (KEP-5004), and no more than that can be had."""
+    if not compute:
+        return allocatable
+    offered = dict(allocatable)
+    for one in compute:
+        offered[one.raw] = offered.get(one.raw, 0) + one.count
+    return offered

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from allot.api import Object, core, errors, resource
+from allot.api import Object, compute, core, errors, resource
 from allot.client import Client, Write, member_of
 
 from . import extended
@@ -42,6 +42,8 @@ from .writes import (
     KeepExtendedClaim,
     Negotiate,
     ReserveClaim,
+    TakeCompute,
+    taken,
 )
 from .writes import Write as Step
 
@@ -81,7 +83,8 @@ class Placing:
 
     def takes(self, placed: Placed) -> bool:
         """Whether several requests become one: the server can, and nothing is to be waited for."""
-        return self._client.has_transactions and bool(placed.writes) and all(map(_is_at_once, placed.writes))
+        beside = [one for one in placed.writes if not isinstance(one, TakeCompute)]  # that is in the binding
+        return self._client.has_transactions and bool(beside) and all(map(_is_at_once, beside))
 
     async def place(self, placed: Placed) -> Sequence[Made]:
         """Raises NotTogether, BoundElsewhere, Refusal (Outdated), or an ApiError of the pod's."""
@@ -183,11 +186,12 @@ class Placing:
                     self._serve_extended(draft, pod, write)
                 case KeepExtendedClaim():
                     raise NotTogether("a claim that is there already is looked at first")
-                case EndTalk():
-                    pass  # after the binding
+                case EndTalk() | TakeCompute():
+                    pass  # after the binding, and with it
                 case Negotiate():
                     raise NotTogether("drivers are waited for first")
-        draft.writes.append(self._pods.writes.bind(pod.key.name, pod.key.namespace, placed.node, uid=pod.uid))
+        bind = self._pods.writes.bind
+        draft.writes.append(bind(pod.key.name, pod.key.namespace, placed.node, uid=pod.uid, **chosen(placed)))
         for write in placed.writes:
             if isinstance(write, EndTalk):
                 draft.ending = len(draft.writes)
@@ -227,6 +231,14 @@ class Placing:
         draft.writes.append(patch(metadata["name"], status, namespace, subresource="status"))
         named = extended.status_patch(pod.uid, metadata["name"], write.devices)
         draft.writes.append(self._pods.writes.patch(pod.key.name, named, namespace, subresource="status"))
+
+
+def chosen(placed: Placed) -> dict[str, dict[str, str]]:
+    """What the Binding says of compute resources: the choice and the node are one write."""
+    given = taken(placed.writes)
+    if not given:
+        return {}
+    return {"annotations": {compute.limits.RECORD_ANNOTATION: compute.records.written(given)}}
 
 
 def _without_ending(placed: Placed) -> Placed:

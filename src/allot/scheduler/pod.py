@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from allot.api import Object, core, podclaims
+from allot.api import Object, compute, core, podclaims
 from allot.informers import Key
 
-from .amounts import Amounts, pod_requests
+from .amounts import Amounts, pod_requests, with_given
 
 DEFAULT_SCHEDULER = "default-scheduler"
 
@@ -27,15 +27,21 @@ class PodInfo(msgspec.Struct, frozen=True, eq=False, gc=False):
     def of(cls, object: Object, before: "PodInfo | None" = None) -> "PodInfo":
         """`before` is an earlier state of the same pod, if one is known: what was read then is used again."""
         view, key = object.view(core.Pod), Key.of(object)
-        if before is not None and _needs(before.view.spec) == _needs(view.spec):
+        if before is not None and _needs(before.view) == _needs(view):
             requests = before.requests
         else:
-            requests = pod_requests(view.spec)
+            requests = with_given(pod_requests(view.spec), view, compute.records.given(view))
         if before is not None and _uses(before.view) == _uses(view):
             claims = before.claims
         else:
             claims = tuple([Key(key.namespace, name) for name in podclaims.names(view)])
         return cls(object, object.uid, key, view.spec.priority or 0, view, requests, claims)
+
+    def taking(self, given: Mapping[str, compute.records.Given]) -> "PodInfo":
+        """The pod once these compute resources are its own."""
+        return msgspec.structs.replace(
+            self, requests=with_given(pod_requests(self.view.spec), self.view, given)
+        )
 
     @property
     def spec(self) -> core.PodSpec:
@@ -65,9 +71,11 @@ class PodInfo(msgspec.Struct, frozen=True, eq=False, gc=False):
         return f"PodInfo({self.key} {self.uid})"
 
 
-def _needs(spec: core.PodSpec) -> object:
+def _needs(pod: core.Pod) -> object:
     """What the requests of a pod are the sum of."""
-    return spec.containers, spec.init_containers, spec.resources, spec.overhead
+    spec, annotations = pod.spec, pod.metadata.annotations
+    record = annotations.get(compute.limits.RECORD_ANNOTATION) if annotations else None
+    return spec.containers, spec.init_containers, spec.resources, spec.overhead, record
 
 
 def _uses(pod: core.Pod) -> object:

@@ -1,4 +1,5 @@
-"""What the scheduler may read. Most of it must be; classic claims are for those who were given the right.
+"""What the scheduler may read. Most of it must be; classic claims and classes of compute resources are for
+those who were given the right.
 
 A role that was written for another scheduler, as upstream's own, names none of their kinds. Who asked
 for them all the same would be refused for ever, and place no pod at all.
@@ -10,16 +11,16 @@ from allot.api import errors
 from allot.client import Client
 from allot.informers import ResourceId
 
-from .mirror import CLASSIC, SOURCES
+from .mirror import OPTIONAL, SOURCES
 
 log = logging.getLogger(__name__)
 
 
 async def readable(client: Client) -> tuple[ResourceId, ...]:
     """The resources to follow."""
-    hidden = [what for what in CLASSIC if not await _may_read(client, what)]
+    hidden = [what for what in OPTIONAL if not await _may_read(client, what)]
     for what in hidden:
-        log.warning("pods with classic claims are not placed: %s may not be read", what.plural)
+        log.warning("pods that need it are not placed: %s.%s may not be read", what.plural, what.group)
     return tuple([what for what in SOURCES if what not in hidden])
 
 

@@ -45,7 +45,9 @@ from .writes import (
     KeepExtendedClaim,
     Negotiate,
     ReserveClaim,
+    TakeCompute,
     Write,
+    as_placed,
 )
 
 Rejections = Mapping[str, Rejection]
@@ -318,8 +320,9 @@ class Simulation:
     def _place(self, pod: PodInfo, name: str, writes: Iterable[Write]) -> None:
         before = self.snapshot.place_of(pod.uid)
         require(before is None, f"WHATIF1: pod {pod.key} goes to node {name} and is on node {before}")
+        writes = tuple(writes)
         self._settle(pod, writes)
-        self.snapshot.place(pod, name)
+        self.snapshot.place(as_placed(pod, writes), name)
 
     def _settle(self, pod: PodInfo, writes: Iterable[Write]) -> None:
         for write in writes:
@@ -345,8 +348,8 @@ class Simulation:
                     self._whole[claim.uid] = _Whole(listed, whole.hold)
             case CreateExtendedClaim(uid):
                 self._holds_before.setdefault(uid, None)  # held until there is a claim: counted alike
-            case KeepExtendedClaim() | EndTalk():
-                pass  # it is the pod's already
+            case TakeCompute() | KeepExtendedClaim() | EndTalk():
+                pass  # it is the pod's already, or will be where it is placed
             case Negotiate(wants):
                 self.negotiated[pod.uid] = frozenset(want.driver for want in wants)
                 for want in wants:  # what a driver would say nobody knows: it is held for the pod

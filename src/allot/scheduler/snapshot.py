@@ -22,12 +22,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from allot.allocation import Features, Inventory, Ledger, taken_by
-from allot.api import Gates, Object, classic, resource
+from allot.api import Gates, Object, classic, compute, resource
 from allot.base import Journal, Overlay, Recent
 from allot.informers import Key
 
 from .claim import ClaimInfo, devices_named, is_newer
 from .classes import Classes
+from .compute import ComputeClasses
 from .extended import ExtendedResources, owner_of
 from .node import NodeInfo
 from .pod import PodInfo
@@ -46,17 +47,28 @@ class Mark(NamedTuple):
 
 
 class Snapshot:
-    def __init__(self, features: Features, *, extended: bool = True, heeds_classic: bool = True) -> None:
+    def __init__(
+        self,
+        features: Features,
+        *,
+        extended: bool = True,
+        heeds_classic: bool = True,
+        heeds_compute: bool = True,
+    ) -> None:
         """Without `extended`, no class serves an extended resource (the gate DRAExtendedResource is off);
-        without `heeds_classic`, pods are placed as if they had no classic claims (their gate is off)."""
+        without `heeds_classic`, pods are placed as if they had no classic claims (their gate is off); without
+        `heeds_compute`, no name stands for a class of compute resources (likewise)."""
         self.features = features
         self.heeds_classic = heeds_classic
+        self.heeds_compute = heeds_compute
         self._serves_extended = extended
         self.inventory = Inventory(features)
         self.ledger = Ledger()
         self.extended = ExtendedResources()
         self.classes: Classes[resource.DeviceClass] = Classes(lambda one: one.spec)
         self.resource_classes: Classes[classic.ResourceClass] = Classes(_said_by_resource_class)
+        self.compute = ComputeClasses()
+        self.exported: Counter[str] = Counter()  # raw names of compute resources, by number of nodes
         self._talks: Overlay[Key, Talk] = Overlay()
         self._nodes: Overlay[str, NodeInfo] = Overlay()
         self._claims: Overlay[Key, ClaimInfo] = Overlay()
@@ -75,12 +87,15 @@ class Snapshot:
         child = Snapshot.__new__(Snapshot)
         child.features = self.features
         child.heeds_classic = self.heeds_classic
+        child.heeds_compute = self.heeds_compute
         child._serves_extended = self._serves_extended
         child.inventory = self.inventory.fork()
         child.ledger = self.ledger.fork()
         child.extended = self.extended.fork()
         child.classes = self.classes.fork()
         child.resource_classes = self.resource_classes.fork()
+        child.compute = self.compute.fork()
+        child.exported = self.exported.copy()
         child._talks = self._talks.fork()
         child._nodes = self._nodes.fork()
         child._claims = self._claims.fork()
@@ -184,6 +199,7 @@ class Snapshot:
             for pod in (self._homeless.get(node.name) or {}).values():
                 node = node.with_pod(pod)
             self._homeless.drop(node.name)
+        self._export(before, node)
         self._set(node)
         return True
 
@@ -194,8 +210,15 @@ class Snapshot:
             return
         if node.pods:
             self._homeless.set(name, dict(node.pods))
+        self._export(node, None)
         self._nodes.drop(name)
         self._journal.add(name)
+
+    def _export(self, before: NodeInfo | None, after: NodeInfo | None) -> None:
+        if before is not None and before.compute:
+            self.exported -= Counter({one.raw for one in before.compute})
+        if after is not None and after.compute:
+            self.exported += Counter({one.raw for one in after.compute})
 
     def place(self, pod: PodInfo, name: str) -> None:
         """A pod is on a node, or was just sent there."""
@@ -349,6 +372,12 @@ class Snapshot:
         self.classes.drop(name)
         self.classes.revise(*self.extended.remove(name))
 
+    def put_compute_class(self, view: compute.ResourceClass) -> None:
+        self.compute.classes.put(view)
+
+    def drop_compute_class(self, name: str) -> None:
+        self.compute.classes.drop(name)
+
     # -- talks with drivers ---------------------------------------------------------------------
 
     def put_talk(self, talk: Talk) -> None:
@@ -371,4 +400,5 @@ def snapshot_for(gates: Gates) -> Snapshot:
         Features.from_gates(gates),
         extended=gates["DRAExtendedResource"],
         heeds_classic=gates[classic.limits.GATE],
+        heeds_compute=gates[compute.limits.GATE],
     )

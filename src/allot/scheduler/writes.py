@@ -4,10 +4,11 @@
 `Write`s; where nothing fits, a `Remedy` may make room.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from allot.allocation import Node
-from allot.api import resource
+from allot.api import compute, resource
 
 from .claim import ClaimInfo
 from .extended import DeviceRequests
@@ -66,7 +67,27 @@ class EndTalk:
     talk: Talk
 
 
-Write = AllocateClaim | ReserveClaim | CreateExtendedClaim | KeepExtendedClaim | Negotiate | EndTalk
+@dataclass(frozen=True, slots=True)
+class TakeCompute:
+    """The pod is given these compute resources of its node, by container: part of the binding itself."""
+
+    given: Mapping[str, compute.records.Given]
+
+
+Write = (
+    TakeCompute | AllocateClaim | ReserveClaim | CreateExtendedClaim | KeepExtendedClaim | Negotiate | EndTalk
+)
+
+
+def taken(writes: Iterable[Write]) -> Mapping[str, compute.records.Given]:
+    """The compute resources that a binding gives, by container."""
+    return next((one.given for one in writes if isinstance(one, TakeCompute)), {})
+
+
+def as_placed(pod: PodInfo, writes: Iterable[Write]) -> PodInfo:
+    """The pod with what it is given: what it takes of its node is what was chosen, not what was asked for."""
+    given = taken(writes)
+    return pod.taking(given) if given else pod
 
 
 @dataclass(frozen=True, slots=True)

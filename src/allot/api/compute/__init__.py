@@ -6,10 +6,13 @@ numbers      numbers with units, as properties have them
 selecting    which compute resources a class selects
 kinds        what the server serves
 classes, nodes, pods    the rules: of classes, of what nodes have, of what containers were given
+binding      the choice that comes with a binding, put into the pod
+records      what containers were given, and what a pod holds of it
+holds        which pods hold what of a node, as the server keeps it
 limits       numbers and well-known strings
 """
 
-from . import limits
+from . import binding, holds, limits, records
 from .kinds import KINDS, RESOURCE_CLASS, served
 from .naming import class_of, compute_resource_name, property_hash
 from .selecting import selects, unmet
@@ -29,10 +32,13 @@ __all__ = [
     "ResourceGroupMember",
     "ResourcePropertySelector",
     "ResourceSelectorRequirement",
+    "binding",
     "class_of",
     "compute_resource_name",
+    "holds",
     "limits",
     "property_hash",
+    "records",
     "selects",
     "served",
     "unmet",

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from allot.api import Fields, Kind, Object, Response, age, core, encode, errors, schema, stored_form
+from allot.api import Fields, Kind, Object, Response, age, compute, core, encode, errors, schema, stored_form
 from allot.base import Clock
 from allot.store import Committed, Put
 
@@ -51,11 +51,16 @@ class Binder:
                 causes=[errors.Cause("FieldValueRequired", "Required value", "target.name")],
             )
         metadata = binding.get("metadata") or {}
+        annotations = dict(metadata.get("annotations") or {})
+        chosen = annotations.pop(compute.limits.RECORD_ANNOTATION, None)
+        metadata = {**metadata, "annotations": annotations}
 
         def build(old: Object, context: ServerWriteContext) -> Body:
             new = old.opened()
             _check_bindable(call, new, metadata)
             new["spec"] = {**new["spec"], "nodeName": node}
+            if chosen is not None and context.gates[compute.limits.GATE]:
+                compute.binding.record(new, chosen)
             for name in ("annotations", "labels"):
                 if metadata.get(name):
                     new["metadata"][name] = {**(new["metadata"].get(name) or {}), **metadata[name]}

@@ -6,6 +6,7 @@
     applying     server-side apply: a patch that says all that its sender cares about
     ownership    who owns which field: `metadata.managedFields`
     guard        no device is given twice (D1, D2)
+    compute_guard  no node gives more of a compute resource than it has (D7)
     quotas       nobody gets more than the quotas of a namespace allow (Q1)
     deleting     delete: at once, or with the write that removes the last finalizer
     collection   deletecollection: everything that a selector matches, one delete each

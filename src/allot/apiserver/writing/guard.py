@@ -1,4 +1,4 @@
-"""What a write must keep true about other objects: no device is given twice (D1, D2).
+"""What a write must keep true about other objects: no device is given twice (D1, D2; D7 in `compute_guard`).
 
 Which guard a kind has is said by its table entry (`Kind.guard`); a guard is a row here.
 
@@ -18,6 +18,7 @@ from allot.store import Refused, Revise
 
 from ..deciding.context import ServerWriteContext
 from ..deciding.pools import Pools, pool_of
+from .compute_guard import ComputeGuard, FindNode
 
 holds = resource.holds
 
@@ -29,11 +30,12 @@ Add = Callable[[Fields | None, Fields | None, ServerWriteContext], None]
 
 
 class Guards:
-    def __init__(self) -> None:
+    def __init__(self, find_node: FindNode) -> None:
         self.pools = Pools()
         self._rows: Mapping[Guard, Add] = {
             Guard.DEVICES_HELD: self._hold_devices,
             Guard.DEVICES_OFFERED: self._offer_devices,
+            Guard.COMPUTE_HELD: ComputeGuard(find_node),
         }
 
     def guard(self, kind: Kind, old: Fields | None, new: Fields | None, context: ServerWriteContext) -> None:

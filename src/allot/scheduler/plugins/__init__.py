@@ -10,6 +10,7 @@ from ..settings import Settings
 from .balanced import NodeResourcesBalancedAllocation
 from .claims import ResourceClaims
 from .classic import ClassicAsk, ClassicResources
+from .compute import ComputeResources
 from .devices import DeviceFit, DynamicResources
 from .node_affinity import NodeAffinity
 from .node_name import NodeName
@@ -33,6 +34,7 @@ def default(ids: Ids, settings: Settings) -> tuple[Plugin, ...]:
         NodeAffinity(),
         NodeResourcesFit(settings.scoring),
         NodeResourcesBalancedAllocation(settings.scoring),
+        ComputeResources(),
         ResourceClaims(chance, binding_timeout_s=settings.binding_timeout_s),
         ClassicResources(chance),
         DynamicResources(ids, settings.policy),

@@ -2,7 +2,8 @@
 
 It counts cpu, memory, ephemeral storage, huge pages, the number of pods and whatever device
 plugins offer. An extended resource of which a node offers nothing and behind which a device
-class stands is the business of DynamicResources on that node, and is left out here.
+class stands is the business of DynamicResources on that node, and is left out here; classes of compute
+resources are the business of ComputeResources on every node.
 
 The rating takes the node as it would be with the pod on it. Unless told otherwise it counts the number
 of pods beside cpu and memory, because pods that request nothing are also to be spread. Where it is told
@@ -11,7 +12,10 @@ to look at an extended resource it counts devices as well, and decides among wha
 
 from collections.abc import Hashable
 
+from allot.api import compute
+
 from ..amounts import PODS
+from ..compute import HELD
 from ..filling import Filling, extended_names
 from ..framework import Checks, CycleState, Event, Rate, Rejection, Tier
 from ..node import NodeInfo
@@ -41,7 +45,11 @@ class NodeResourcesFit:
         return frozenset(state.pod.requests.items())
 
     def pre_filter(self, state: CycleState, snapshot: Snapshot) -> Checks:
-        wanted = tuple((name, amount) for name, amount in state.pod.requests.items() if amount)
+        wanted = tuple(
+            (name, amount)
+            for name, amount in state.pod.requests.items()
+            if amount and not (snapshot.heeds_compute and is_of_compute(name))
+        )
         served = frozenset(name for name, _ in wanted if snapshot.extended.class_for(name) is not None)
         return Checks(FitCheck(wanted, served))
 
@@ -92,6 +100,10 @@ class FitCheck:
         if found is None:
             found = self._known[short, ever] = Rejection(NAME, reason(short), resolvable=ever)
         return found
+
+
+def is_of_compute(name: str) -> bool:
+    return bool(compute.class_of(name)) or name.startswith(HELD)
 
 
 def reason(short: tuple[str, ...]) -> str:

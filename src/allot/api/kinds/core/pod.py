@@ -12,7 +12,7 @@ from typing import Any
 from ... import names
 from ...compute import pods as records
 from ...field import FieldError, Path, forbidden, invalid
-from ...kind import Fields, Kind, Part, Rules, Version, WriteContext
+from ...kind import Fields, Guard, Kind, Part, Rules, Version, WriteContext
 from ...resource import pods as claims
 from ..podspec import (
     default_pod,
@@ -159,6 +159,7 @@ POD = Kind(
     other_subresources=_SUBRESOURCES,
     refused_subresources=("proxy",),
     counts_generation=True,
+    guard=Guard.COMPUTE_HELD,
     rules=Rules(
         prepare_create=_prepare_create,
         prepare_update=_prepare_update,
