@@ -22,6 +22,7 @@
     telling        what is said about containers, in events
     errands        work that takes as long as a container likes
     runtimes       what containers are made of
+    pods           what is known of each pod, in memory and on disk
     machine        what `node` asks of a machine, out of these
     logs           what containers have printed
     streams        connections into pods: exec, attach, port-forward

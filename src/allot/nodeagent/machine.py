@@ -1,17 +1,15 @@
 """What `node` asks of a machine, done with real containers and real drivers.
 
-What is known of a pod lies on disk before anything of it is there: the pod itself (`ROOT/pods/UID.json`),
-what drivers were told (`preparing`), what ran (the runtime). So an agent that begins anew finds everything,
-also of pods that the API does not show any more (N5, N8).
+What is known of a pod lies on disk before anything of it is there: the pod itself (`pods`), what drivers
+were told (`preparing`), what ran (the runtime). So an agent that begins anew finds everything, also of pods
+that the API does not show any more (N5, N8).
 """
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from allot.api import Object, age
 from allot.base import Clock
@@ -26,6 +24,7 @@ from .hooks import Hooks, Moment
 from .life import FIRST_WAIT_S, Next, Trouble
 from .messages import Messages
 from .mounting import FailedMount
+from .pods import KnownPod, Pods, Verdict
 from .preparing import Preparing
 from .probes import Outcome, Purpose, grace_s
 from .probing import Known, Probing
@@ -39,44 +38,6 @@ NO_DEVICES = "DevicesNotReady"
 EVICTED, EVICTED_GRACE_S = "Evicted", 1.0
 TOO_LATE = "DeadlineExceeded"
 TOO_LATE_MESSAGE = "Pod was active on the node longer than the specified deadline"
-
-
-class Verdict(NamedTuple):
-    reason: str
-    message: str
-    grace_s: float
-
-
-@dataclass(slots=True)
-class _Pod:
-    """What this process knows of a pod beside the pod."""
-
-    since: float  # Unix time: it was first heard of
-    attempts: dict[str, list[Attempt]] = field(default_factory=dict)  # the last two of each container
-    troubles: dict[str, Trouble] = field(default_factory=dict)
-    told_to_end_s: float | None = None
-    verdict: Verdict | None = None  # why it has to end, whatever its containers do
-    is_kept: bool = False  # on disk
-    deeds: int = 0  # under way that may start something of it
-    backed_off: set[tuple[str, int]] = field(default_factory=set)  # of which attempts that was said
-
-    @contextmanager
-    def at_work(self) -> Iterator[None]:
-        self.deeds += 1
-        try:
-            yield
-        finally:
-            self.deeds -= 1
-
-    def note(self, attempt: Attempt) -> None:
-        known = self.attempts.setdefault(attempt.name, [])
-        known[:] = [one for one in known if one.number != attempt.number] + [attempt]
-        known.sort(key=lambda one: one.number)
-        del known[:-2]
-
-    def last(self, container: views.Container) -> Attempt | None:
-        found = self.attempts.get(container.name)
-        return found[-1] if found else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +66,8 @@ class AgentMachine:
         self._hooks, self._probing = parts.hooks, parts.probing
         self._messages, self._telling = parts.messages, parts.telling
         self._clock = parts.clock
-        self._pods: dict[str, _Pod] = {}
+        self._pods = Pods(parts.place, parts.clock)
         self._hear: Callable[[str], None] = lambda uid: None
-        self._objects: dict[str, Object] = {}  # as each pod was last shown to this machine
         self.health_of: Callable[[Which], Shown] = lambda which: UNKNOWN
         parts.runtime.changed(self._ended)
         parts.hooks.done = self._hooked
@@ -117,12 +77,11 @@ class AgentMachine:
     # -- what a machine does --------------------------------------------------------------------
 
     async def standing(self, node: str) -> Sequence[Found]:
-        pods = await asyncio.to_thread(self._read_pods)
+        pods = await self._pods.kept()
         attempts = await self._runtime.attempts()
         found = []
         for pod in pods:
-            known = self._pods.setdefault(pod.uid, self._new(is_kept=True))
-            self._objects[pod.uid] = pod
+            known = self._pods.known(pod.uid)
             for attempt in sorted((one for one in attempts if one.pod_uid == pod.uid), key=_number):
                 known.note(attempt)
             has_begun = bool(known.attempts)
@@ -139,20 +98,20 @@ class AgentMachine:
         return found
 
     async def prepare(self, node: str, pod: Object, claims: Sequence[Object]) -> Devices:
-        known = await self._keep(pod)
+        known = await self._pods.keep(pod)
         with known.at_work():
             await self._lending.admit(pod, [claim.name for claim in claims])
             return await self._preparing.prepare(pod.uid, claims)
 
     async def run(self, node: str, pod: Object, devices: Devices) -> Observed:
-        known = await self._keep(pod)
+        known = await self._pods.keep(pod)
         with known.at_work():
             if not known.attempts:
                 claims = self._preparing.told.claims_of(pod.uid)
                 await self._lending.admit(pod, [claim.name for claim in claims])
             return await self._run(pod, known)
 
-    async def _run(self, pod: Object, known: _Pod) -> Observed:
+    async def _run(self, pod: Object, known: KnownPod) -> Observed:
         spec = pod.view(views.Pod).spec
         due_at = self._due_at(pod, known)
         if known.verdict is None and due_at is not None and self._now() >= due_at:
@@ -174,7 +133,7 @@ class AgentMachine:
             await self._start_all(pod, plan.start, known)
 
     async def stop(self, node: str, pod: Object, grace_s: float) -> Observed:
-        known = self._pods.setdefault(pod.uid, self._new())
+        known = self._pods.known(pod.uid)
         return await self._stop(pod, known, grace_s)
 
     async def unprepare(self, node: str, pod: Object, claims: Sequence[ClaimRef]) -> None:
@@ -183,12 +142,11 @@ class AgentMachine:
     async def remove(self, node: str, pod_uid: str) -> None:
         await self._runtime.remove(pod_uid)
         await self._lending.give_back(pod_uid)
-        self._pods.pop(pod_uid, None)
-        self._objects.pop(pod_uid, None)
+        self._pods.forget(pod_uid)
         for part in (self._hooks, self._probing, self._stopping, self._messages):
             part.forget_pod(pod_uid)
         await self._starting.remove_volumes(pod_uid)
-        await asyncio.to_thread(self._place.files.remove, self._place.pod(pod_uid))
+        await self._pods.erase(pod_uid)
 
     def changed(self, hear: Callable[[str], None]) -> None:
         self._hear = hear
@@ -197,29 +155,21 @@ class AgentMachine:
 
     @property
     def pods(self) -> tuple[str, ...]:
-        return tuple(self._pods)
+        return self._pods.uids
 
     def look_again(self) -> None:
         """A driver has come or gone: whoever waits for one may go on."""
-        for uid in self._pods:
+        for uid in self._pods.uids:
             self._hear(uid)
 
-    def _running(self) -> list[Object]:
-        """Pods of which some container runs."""
-        return [
-            self._objects[uid]
-            for uid, known in self._pods.items()
-            if uid in self._objects and any(one[-1].runs for one in known.attempts.values())
-        ]
-
     async def refresh_volumes(self) -> None:
-        for pod in self._running():
+        for pod in self._pods.running:
             await self._starting.refresh_volumes(pod)
 
     async def evict_oversized(self) -> None:
         """Pods whose volumes have grown beyond what they may."""
-        for pod in self._running():
-            known = self._pods[pod.uid]
+        for pod in self._pods.running:
+            known = self._pods.known(pod.uid)
             why = await self._starting.oversized(pod) if known.verdict is None else ""
             if why:
                 known.verdict = Verdict(EVICTED, why, EVICTED_GRACE_S)
@@ -229,18 +179,18 @@ class AgentMachine:
     def standing_now(self) -> list[podresources.Standing]:
         """For monitoring agents: pods of which something is there."""
         return [
-            podresources.Standing(pod, self._preparing.told.of(uid), self._lending.loans.of(uid))
-            for uid, pod in self._objects.items()
+            podresources.Standing(pod, self._preparing.told.of(pod.uid), self._lending.loans.of(pod.uid))
+            for pod in self._pods.shown
         ]
 
     def shown(self, uid: str) -> Object | None:
         """The pod, as this machine was last shown it."""
-        return self._objects.get(uid)
+        return self._pods.last_shown(uid)
 
     def is_at_work(self, uid: str) -> bool:
         """Something of the pod runs, or is being started."""
         known = self._pods.get(uid)
-        return known is not None and (known.deeds > 0 or any(one[-1].runs for one in known.attempts.values()))
+        return known is not None and (known.deeds > 0 or known.runs)
 
     def on_devices(self, resource: str) -> None:
         """A device plugin has come or gone, or says something else of its devices."""
@@ -255,7 +205,7 @@ class AgentMachine:
     def on_health(self, devices: Iterable[Which]) -> None:
         """Whoever uses one of these says so."""
         named = frozenset(devices)
-        for uid in self._pods:
+        for uid in self._pods.uids:
             if any(Which(driver, one.pool, one.name) in named for driver, one in self._held(uid)):
                 self._hear(uid)
 
@@ -266,19 +216,16 @@ class AgentMachine:
 
     def log_of(self, uid: str, container: str, *, previous: bool) -> Path | None:
         """Where the output of a container lies: of its last attempt, or of the one before."""
-        known = self._pods.get(uid)
-        attempts = known.attempts.get(container, []) if known is not None else []
-        index = -2 if previous else -1
-        return Path(attempts[index].log) if len(attempts) >= -index else None
+        attempt = self._pods.attempt(uid, container, previous=previous)
+        return Path(attempt.log) if attempt is not None else None
 
     def runs(self, uid: str, container: str) -> bool:
         return self.running(uid, container) is not None
 
     def running(self, uid: str, container: str) -> Attempt | None:
         """The attempt of a container that runs."""
-        known = self._pods.get(uid)
-        attempts = known.attempts.get(container, []) if known is not None else []
-        return attempts[-1] if attempts and attempts[-1].runs else None
+        attempt = self._pods.attempt(uid, container)
+        return attempt if attempt is not None and attempt.runs else None
 
     # -- what is heard ----------------------------------------------------------------------------
 
@@ -290,43 +237,19 @@ class AgentMachine:
             self._hear(attempt.pod_uid)
 
     def _hooked(self, attempt: Attempt, moment: Moment, outcome: Outcome) -> None:
-        pod = self._objects.get(attempt.pod_uid)
+        pod = self._pods.last_shown(attempt.pod_uid)
         if pod is not None and not outcome.is_good:
             self._telling.hook_failed(pod, _container(pod, attempt.name), moment, outcome)
         self._hear(attempt.pod_uid)
 
     def _unhealthy(self, attempt: Attempt, purpose: Purpose, outcome: Outcome) -> None:
-        pod = self._objects.get(attempt.pod_uid)
+        pod = self._pods.last_shown(attempt.pod_uid)
         if pod is not None:
             self._telling.unhealthy(pod, _container(pod, attempt.name), purpose, outcome)
 
-    # -- what is kept -----------------------------------------------------------------------------
-
-    def _new(self, *, is_kept: bool = False) -> _Pod:
-        return _Pod(self._now(), is_kept=is_kept)
-
-    async def _keep(self, pod: Object) -> _Pod:
-        known = self._pods.setdefault(pod.uid, self._new())
-        self._objects[pod.uid] = pod
-        if not known.is_kept:
-            await asyncio.to_thread(self._write_pod, pod)
-            known.is_kept = True
-        return known
-
-    def _write_pod(self, pod: Object) -> None:
-        place = self._place
-        place.files.make_directory(place.pods, 0o750)
-        place.files.write(place.pod(pod.uid), pod.raw)
-
-    def _read_pods(self) -> list[Object]:
-        place = self._place
-        names = [one for one in place.files.names(place.pods) if one.endswith(".json") and one[0] != "."]
-        found = (place.files.read(place.pods / name) for name in names)
-        return [Object(content) for content in found if content is not None]
-
     # -- starting and ending ----------------------------------------------------------------------
 
-    async def _start_all(self, pod: Object, starting: Sequence[Next], known: _Pod) -> None:
+    async def _start_all(self, pod: Object, starting: Sequence[Next], known: KnownPod) -> None:
         """After a restart drivers are told once more before anything new begins: their files may be gone."""
         try:
             await self._preparing.prepare_again(pod.uid)
@@ -340,7 +263,7 @@ class AgentMachine:
                 self._troubled(known, one, "ContainerCreating", str(why))
         await asyncio.gather(*(self._start(pod, one, known) for one in starting))
 
-    async def _start(self, pod: Object, next: Next, known: _Pod) -> None:
+    async def _start(self, pod: Object, next: Next, known: KnownPod) -> None:
         container = next.container
         waits = known.troubles.get(container.name)
         if waits is not None and (waits.retry_at is None or waits.retry_at > self._now()):
@@ -360,10 +283,10 @@ class AgentMachine:
         self._telling.started(pod, container)
         self._hooks.begin(attempt, container, Moment.POST_START)
 
-    def _troubled(self, known: _Pod, next: Next, reason: str, message: str) -> None:
+    def _troubled(self, known: KnownPod, next: Next, reason: str, message: str) -> None:
         known.troubles[next.container.name] = Trouble(reason, message, self._now() + FIRST_WAIT_S)
 
-    async def _heed_probes(self, pod: Object, known: _Pod) -> list[float | None]:
+    async def _heed_probes(self, pod: Object, known: KnownPod) -> list[float | None]:
         """Watch what runs, and end what failed; when to look again."""
         spec, moments = pod.view(views.Pod).spec, list[float | None]()
         for container in (*spec.init_containers, *spec.containers):
@@ -392,7 +315,7 @@ class AgentMachine:
             self._telling.stopping(pod, container)
         return await self._stopping.end(attempt, container, since_s, grace_s)
 
-    async def _stop(self, pod: Object, known: _Pod, grace_s: float) -> Observed:
+    async def _stop(self, pod: Object, known: KnownPod, grace_s: float) -> Observed:
         now_s = self._clock.monotonic_s()
         if known.told_to_end_s is None:
             known.told_to_end_s = now_s
@@ -402,7 +325,7 @@ class AgentMachine:
         ]
         return await self._observed(pod, known, moments)
 
-    def _due_at(self, pod: Object, known: _Pod) -> float | None:
+    def _due_at(self, pod: Object, known: KnownPod) -> float | None:
         """When the pod has been here for as long as it may."""
         view = pod.view(views.Pod)
         if view.spec.active_deadline_seconds is None:
@@ -410,7 +333,7 @@ class AgentMachine:
         began = age.moment(view.status.start_time) if view.status.start_time else None
         return (began.timestamp() if began is not None else known.since) + view.spec.active_deadline_seconds
 
-    def _tell_of_waits(self, pod: Object, known: _Pod) -> None:
+    def _tell_of_waits(self, pod: Object, known: KnownPod) -> None:
         """Of each attempt once: it has failed, and the next one waits."""
         seen = life.observed(self._life(pod, known), self._now())
         for one in (*seen.init_containers, *seen.containers):
@@ -420,7 +343,7 @@ class AgentMachine:
 
     # -- how it stands ----------------------------------------------------------------------------
 
-    def _life(self, pod: Object, known: _Pod) -> life.Pod:
+    def _life(self, pod: Object, known: KnownPod) -> life.Pod:
         running = [one[-1] for one in known.attempts.values() if one[-1].runs]
         return life.Pod(
             f"{pod.name}_{pod.namespace}({pod.uid})",
@@ -433,7 +356,7 @@ class AgentMachine:
             self._messages.of(pod.uid),
         )
 
-    async def _observed(self, pod: Object, known: _Pod, moments: Iterable[float | None]) -> Observed:
+    async def _observed(self, pod: Object, known: KnownPod, moments: Iterable[float | None]) -> Observed:
         for attempts in known.attempts.values():
             for attempt in attempts:
                 if not attempt.runs:
