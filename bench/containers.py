@@ -122,19 +122,24 @@ async def machine_process() -> None:
 
 
 async def pods(count: int, user: int | None) -> Figures:
+    return await crowd([])
+
+
+async def crowd(more: list[str], image: str = "none") -> Figures:
+    """A hundred pods at once on a cluster that is started with these options more."""
     with tempfile.TemporaryDirectory(prefix="bc") as short:
-        up = Up.start(Path(short), 0, ["--fleet", "edge", "--agents", "1"])
+        up = Up.start(Path(short), 0, ["--fleet", "edge", "--agents", "1", *more])
         try:
             async with client_of(Path(short)) as (client, heard):
                 api = client.resource("", "v1", "pods")
-                await api.create(pod("first", "agent-0"))
+                await api.create(pod("first", "agent-0", image=image))
                 await heard.until_running(["first"])
                 names = [f"p-{at}" for at in range(AT_ONCE)]
                 created: dict[str, float] = {}
 
                 async def create(name: str) -> None:
                     created[name] = time.perf_counter()
-                    await api.create(pod(name, "agent-0"))
+                    await api.create(pod(name, "agent-0", image=image))
 
                 began = time.perf_counter()
                 await asyncio.gather(*map(create, names))

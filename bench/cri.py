@@ -8,7 +8,7 @@ cri        the same container through the agent's `cri` runtime
 process    the same command through the `process` runtime
 at once    so many pods through each runtime, begun at one moment, until the last one has started
 pods       `allot up --agents 1` on each runtime: from the moment in which a pod is created to the one in
-           which a client hears that it runs, one pod after another
+           which a client hears that it runs, one pod after another, and a hundred created at once
 exec       a command in a container that runs: by containerd's own call, by the runtime's, and as a stream
 
 Needs root, and the containerd of `make components`.
@@ -25,6 +25,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from containers import crowd
 from up import Up
 
 from allot.nodeagent import ContainerSpec, ProcessRuntime, Runtime, runtimes
@@ -197,7 +198,11 @@ async def measured(daemon: Containerd, pods: int, many: int) -> Figures:
             found["process at once"] = await at_once(process, many)
     say("pods")
     found["pods on process"] = await pods_of("process", [], pods)
-    found["pods on containerd"] = await pods_of(name, ["--cdi-dir", str(daemon.cdi)], pods)
+    on_containerd = ["--cdi-dir", str(daemon.cdi)]
+    found["pods on containerd"] = await pods_of(name, on_containerd, pods)
+    say("a hundred pods at once")
+    found["a hundred pods at once on process"] = await crowd([])
+    found["a hundred pods at once on containerd"] = await crowd(["--runtime", name, *on_containerd], IMAGE)
     return found
 
 
