@@ -224,23 +224,24 @@ def _config(sharing):
     return [{"source": "FromClaim", "opaque": {"driver": nvidia.DRIVER, "parameters": parameters}}]
 
 
-def test_time_is_sliced_as_the_claim_says_and_as_before_when_it_is_over():
+@pytest.mark.parametrize(("interval", "number"), [("Default", 0), ("Short", 1), ("Medium", 2), ("Long", 3)])
+def test_time_is_sliced_as_the_claim_says_and_as_before_when_it_is_over(interval, number):
     backend = Noting(two_gpus())
 
     async def story(world):
         places, driver = gpus(world, backend)
         async with driver:
-            asked = {"strategy": "TimeSlicing", "timeSlicingConfig": {"interval": "Long"}}
+            asked = {"strategy": "TimeSlicing", "timeSlicingConfig": {"interval": interval}}
             sliced = await world.claim("a", "gpu-0", driver=nvidia.DRIVER, config=_config(asked))
             error, edits = await prepared(world, places, sliced)
-            assert error == "" and "GPU_TIME_SLICE=Long" in edits.env
+            assert error == "" and f"GPU_TIME_SLICE={interval}" in edits.env
             assert await unprepared(places, sliced) == ""
             plain = await world.claim("b", "gpu-1", driver=nvidia.DRIVER)
             assert (await prepared(world, places, plain))[0] == ""
             assert await unprepared(places, plain) == ""
 
     tell(story)
-    assert backend.asked == [("gpu-0", 3), ("gpu-0", 0)]
+    assert backend.asked == [("gpu-0", number), ("gpu-0", 0)]
 
 
 @pytest.mark.parametrize(
