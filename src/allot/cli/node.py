@@ -53,6 +53,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--port", type=flags.port_number, default=0, help="that it serves logs on; default: one that is free"
     )
+    parser.add_argument(
+        "--compute-resources",
+        action="store_true",
+        help="devices of device plugins are compute resources of the node, with properties that classes "
+        "select; else they are counted",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -65,6 +71,7 @@ def run(options: argparse.Namespace) -> int:
         options.port,
         heeds_classic=options.feature_gates[classic.limits.GATE],
         publishes_capacity=options.feature_gates[numeric.limits.GATE],
+        exports_compute=options.compute_resources,
     )
 
     sockets = UnixSockets()

@@ -3,9 +3,10 @@
     plugin = DevicePlugin("example.com/gpu", devices, allocate)
     plugin.main()
 
-Such devices are counted under one name, and a pod asks for a number of them; what they are like nobody knows.
-Whoever begins today writes a `Driver`. A plugin is for devices that are counted already, and works beside
-drivers of other nodes (KEP-5004).
+Such devices are counted under one name, and a pod asks for a number of them. What they are like is known
+where they have properties, and the node exports them as compute resources (KEP-14). Whoever begins today
+writes a `Driver`. A plugin is for devices that are counted already, and works beside drivers of other nodes
+(KEP-5004).
 
 What it promises
     PLUG1  Whatever begins anew, kubelet or plugin, the plugin registers again: with each kubelet once.
@@ -57,6 +58,7 @@ class Counted:
     id: str
     is_healthy: bool = True
     numa: tuple[int, ...] = ()  # the NUMA nodes that it is near to
+    properties: Mapping[str, str] = field(default_factory=dict)  # what it is like, for classes to select
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +278,8 @@ async def plugged(
 def _listed(one: Counted) -> deviceplugin.Device:
     health = deviceplugin.HEALTHY if one.is_healthy else deviceplugin.UNHEALTHY
     nodes = tuple(map(deviceplugin.NumaNode, one.numa))
-    return deviceplugin.Device(one.id, health, deviceplugin.TopologyInfo(nodes) if nodes else None)
+    near = deviceplugin.TopologyInfo(nodes) if nodes else None
+    return deviceplugin.Device(one.id, health, near, dict(one.properties))
 
 
 def _answer(given: Allotted) -> deviceplugin.ContainerAllocateResponse:

@@ -10,13 +10,14 @@ What it promises
     ADMIT3  What is used is the sum over those who are counted. A pod costs the names in its
             requests, however many others there are.
 
-What a claim stands behind is not counted here: no device is in two claims (D1).
+What a claim stands behind is not counted here: no device is in two claims (D1). Nor is what compute resources
+serve (KEP-14): which of them was recorded, and the record is checked where their devices are known.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from allot.api import Quantity, core, podresources
+from allot.api import Quantity, compute, core, podresources
 
 Amounts = podresources.Amounts
 
@@ -117,7 +118,12 @@ def needs(pod: core.Pod, capacity: Amounts) -> Amounts:
     Where the node counts a resource by itself its device plugin serves the pod, also if an
     attempt at another node left a claim's name behind.
     """
-    wanted = {name: amount for name, amount in podresources.requests(pod.spec).items() if amount}
+    recorded = {name for record in compute.records.given(pod).values() for name in record}
+    wanted = {
+        name: amount
+        for name, amount in podresources.requests(pod.spec).items()
+        if amount and name not in recorded and not compute.class_of(name)
+    }
     extended = pod.status.extended_resource_claim_status
     for one in extended.request_mappings if extended is not None else ():
         if not capacity.get(one.resource_name):

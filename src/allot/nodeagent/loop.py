@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from allot.api import Object, age, core, errors
+from allot.api import Object, age, compute, core, errors
 from allot.base import Clock, Files, Ids, MachineFiles, Metrics
 from allot.client import Client, Credential, Resource, level_of
 from allot.informers import WARNING, Events, Informers, Telemetry
@@ -75,6 +75,7 @@ class Settings:
     heeds_classic: bool = True  # the gate DRAControlPlaneController of this node
     publishes_capacity: bool = True  # the gate DRANumericParameters of this node
     plugin_grace_s: float = GRACE_S  # how long what a device plugin had counts when it is gone
+    exports_compute: bool = False  # devices of plugins are compute resources of the node (KEP-14)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,7 @@ class Agent:
             process.measure(settings.root).boot_id,
             look_s=looking.drivers_s,
             grace_s=settings.plugin_grace_s,
+            exports_compute=settings.exports_compute,
         )
         self._registry = Registry(
             process.sockets, registry, self._on_driver, self._devices.plugins, looking.sockets_s
@@ -136,6 +138,7 @@ class Agent:
         self._errands = Errands()
         self._machine = self._made(preparing)
         self._devices.is_over, self._devices.hear = self._is_over, self._machine.on_devices
+        self._devices.is_of_cluster = self._is_of_cluster
         self._wiping = Wiping()
         self._health = HealthLoop(self._registry, process.clock, self._machine.on_health, looking.drivers_s)
         self._machine.health_of = self._health_of
@@ -269,8 +272,8 @@ class Agent:
 
     def _status(self, known: Any, machine: Measured, port: int) -> dict[str, Any]:
         settings, now = self._settings, age.timestamp(self._process.clock.now())
-        counted = self._devices.counted(known)
-        return status(known, settings.name, machine, settings.address, port, now, counted)
+        devices = self._devices.first_said(known)
+        return status(known, settings.name, machine, settings.address, port, now, devices)
 
     def _nodes(self) -> Resource:
         return self._process.client.resource("", "v1", "nodes", namespaced=False)
@@ -308,6 +311,22 @@ class Agent:
             return False
         found = self._heard.pods.cache.get(pod.name, pod.namespace)
         return found is None or found.uid != uid or found.view(core.Pod).is_finished
+
+    async def _is_of_cluster(self, name: str) -> bool:
+        """Of what a container asks for: a class over something that no node has (14-CLUS-02)."""
+        own = compute.class_of(name)
+        if not own:
+            return False
+        limits = compute.limits
+        classes = self._process.client.resource(
+            limits.GROUP, limits.VERSION, "resourceclasses", namespaced=False
+        )
+        try:
+            found = await classes.get(own)
+        except errors.ApiError as refused:
+            log.log(level_of(refused, logging.WARNING), "class %s cannot be read: %s", own, refused)
+            return False
+        return found.view(compute.ResourceClass).spec.is_of_cluster
 
     def _health_of(self, which: Which) -> Shown:
         return self._health.healths.of(which, self._process.clock.monotonic_s())

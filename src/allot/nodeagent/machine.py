@@ -374,16 +374,11 @@ class AgentMachine:
 
     def _with_health(self, pod: Object, seen: Observed) -> tuple[Container, ...]:
         containers = with_health(pod, seen, self._preparing.told.of(pod.uid), self.health_of)
-        loans = self._lending.loans.of(pod.uid)
-        if not loans:
+        if not self._lending.loans.of(pod.uid):
             return containers
-        lent = {
-            one.name: tuple(
-                (loan.resource, self._lending.health(loan)) for loan in loans if loan.container == one.name
-            )
-            for one in containers
-        }
-        return tuple(one._replace(health=(*one.health, *lent[one.name])) for one in containers)
+        return tuple(
+            one._replace(health=(*one.health, *self._lending.health(pod, one.name))) for one in containers
+        )
 
     def _monotonic(self, at: float) -> float:
         return self._clock.monotonic_s() + max(0.0, at - self._now())

@@ -12,8 +12,6 @@ import allot
 from allot.node import Conditions
 from allot.node import awake as node_awake
 
-from .deviceplugins import Counted
-
 Fields = dict[str, Any]
 
 PODS_MAX = 110
@@ -97,10 +95,10 @@ def status(
     address: str,
     port: int,
     now: str,
-    counted: Mapping[str, Counted],
+    devices: Mapping[str, Any],
 ) -> Fields:
-    """What a node says of itself when it begins. `known` is the Node that is there; `counted` is what
-    device plugins have."""
+    """What a node says of itself when it begins. `known` is the Node that is there; `devices` is what is
+    said of those of device plugins."""
     own = {
         "cpu": str(machine.cpus),
         "memory": f"{machine.memory_bytes // 1024}Ki",
@@ -108,8 +106,9 @@ def status(
         "pods": str(PODS_MAX),
     }
     return {
-        "capacity": {**own, **{name: str(one.capacity) for name, one in counted.items()}},
-        "allocatable": {**own, **{name: str(one.allocatable) for name, one in counted.items()}},
+        **devices,
+        "capacity": {**own, **devices.get("capacity", {})},
+        "allocatable": {**own, **devices.get("allocatable", {})},
         "addresses": [
             {"type": "InternalIP", "address": address},
             {"type": "Hostname", "address": name},

@@ -2,6 +2,10 @@
 
 A plugin registers at the kubelet's own socket, or is found like a DRA driver (`registration`); then
 the kubelet watches its devices, and asks for some of them when it starts a container.
+
+A device may have properties (KEP-14). They travel under a number of ours, far above those in use and never
+to be given to anything else: a kubelet skips it, and a plugin that sends none sends the bytes that it always
+sent.
 """
 
 from typing import Annotated, Final
@@ -14,6 +18,8 @@ from .message import Message
 VERSION: Final = "v1beta1"
 HEALTHY: Final = "Healthy"
 UNHEALTHY: Final = "Unhealthy"
+PROPERTIES: Final = 1014
+"""The number of a device's properties."""
 
 
 class Empty(Message, frozen=True):
@@ -44,6 +50,7 @@ class Device(Message, frozen=True):
     id: Annotated[str, 1] = ""
     health: Annotated[str, 2] = ""
     topology: Annotated[TopologyInfo | None, 3] = None
+    properties: Annotated[dict[str, str], PROPERTIES] = field(default_factory=dict)
 
 
 class ListAndWatchResponse(Message, frozen=True):

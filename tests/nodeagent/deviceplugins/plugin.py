@@ -22,6 +22,7 @@ class RawPlugin:
     resource: str = GPU
     name: str = "gpu"  # of its socket
     numa: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    properties: dict[str, dict[str, str]] = field(default_factory=dict)
     options: wire.DevicePluginOptions = field(default_factory=wire.DevicePluginOptions)
     likes: tuple[str, ...] = ()
     thinks_s: float = 0.0  # before it says what it likes
@@ -85,15 +86,17 @@ class RawPlugin:
     async def _list(self, asked: wire.Empty) -> AsyncIterator[wire.ListAndWatchResponse]:
         said = None
         while True:
-            if self.devices != said:
-                said = dict(self.devices)
-                yield wire.ListAndWatchResponse(tuple(map(self._device, said)))
+            now = wire.ListAndWatchResponse(tuple(map(self._device, self.devices)))
+            if now != said:
+                said = now
+                yield now
             await asyncio.sleep(0.02)
 
     def _device(self, id: str) -> wire.Device:
         nodes = tuple(map(wire.NumaNode, self.numa.get(id, ())))
         health = wire.HEALTHY if self.devices[id] else wire.UNHEALTHY
-        return wire.Device(id, health, wire.TopologyInfo(nodes) if nodes else None)
+        near = wire.TopologyInfo(nodes) if nodes else None
+        return wire.Device(id, health, near, dict(self.properties.get(id, {})))
 
     async def _prefer(self, asked: wire.PreferredAllocationRequest) -> wire.PreferredAllocationResponse:
         (one,) = asked.container_requests

@@ -1,7 +1,7 @@
 """Everything about device plugins of one node, put together."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,12 @@ from allot.client import Resource
 from allot.informers import Informers, ResourceId
 from allot.wire import Sockets
 
+from .compute import Exports
 from .lending import Lending, remembered
 from .loans import Loans
-from .offers import GRACE_S, Counted, Offers
+from .offers import GRACE_S, Offers
 from .plugin_loop import DIRECTORY, PluginLoop
-from .status import zeroed
+from .status import amounts, zeroed
 from .status_loop import StatusLoop, Surroundings
 
 
@@ -30,32 +31,48 @@ class DevicePlugins:
         *,
         look_s: float,
         grace_s: float = GRACE_S,
+        exports_compute: bool = False,
     ) -> None:
-        """Raises BadCheckpoint, and OSError."""
+        """`exports_compute`: devices are to be compute resources of the node, and not counted (KEP-14).
+        Raises BadCheckpoint, and OSError."""
         directory = root / DIRECTORY
         known = remembered(directory, files)
         self._is_new = not known.loans and not known.resources
-        self.offers = Offers(known.resources, clock.monotonic_s(), grace_s)
+        self.offers, loans = Offers(known.resources, clock.monotonic_s(), grace_s), Loans(known.loans)
+        self._exports = Exports(self.offers, loans, exports_compute)
         self.plugins = PluginLoop(sockets, files, directory, self.offers, clock, self._on_change, look_s)
         self.is_over: Callable[[str], bool] = lambda pod: False
+        self.is_of_cluster: Callable[[str], Awaitable[bool]] = _of_nodes
         self.hear: Callable[[str], None] = lambda resource: None
         self.lending = Lending(
             directory,
             files,
-            Loans(known.loans),
+            loans,
             self.offers,
+            self._exports,
             self.plugins,
             boot,
             lambda pod: self.is_over(pod),
+            lambda name: self.is_of_cluster(name),
+            lambda: self._saying.changed(),
         )
-        self._saying = StatusLoop(self.offers, self.lending.keep, clock, look_s)
+        self._saying = StatusLoop(self.offers, self._exports, self.lending.keep, clock, look_s)
         self._offered = asyncio.Event()  # something, once
         if known.resources:
             self._offered.set()
 
-    def counted(self, node: Mapping[str, Any]) -> dict[str, Counted]:
+    def first_said(self, node: Mapping[str, Any]) -> dict[str, Any]:
         """What a node says when its agent begins: nothing can be had before its plugins are heard."""
-        return {**(zeroed(node) if self._is_new else {}), **self.offers.counted()}
+        known, exported = self.offers.counted(), self._exports.all()
+        counted = {
+            **(zeroed(node) if self._is_new else {}),
+            **{name: known[name] for name in self._exports.counted},
+        }
+        status = node.get("status") or {}
+        said = amounts(status, counted, {one.resource for one in exported})
+        if exported or status.get("computeResources"):
+            said["computeResources"] = [one.as_fields() for one in exported]
+        return said
 
     async def run(
         self,
@@ -83,3 +100,7 @@ class DevicePlugins:
         self._offered.set()
         self._saying.changed()
         self.hear(resource)
+
+
+async def _of_nodes(name: str) -> bool:
+    return False

@@ -14,6 +14,7 @@ from allot.wire import Malformed
 
 from ..sealed import BadCheckpoint, decoded, opened, sealed
 from .loans import Answer, Lent, Loan
+from .offers import Properties
 
 NAME = "kubelet_internal_checkpoint"
 _NO_NUMA = "-1"
@@ -24,14 +25,22 @@ class Remembered(NamedTuple):
     resources: tuple[str, ...] = ()  # that plugins have offered
 
 
+class _Compute(msgspec.Struct, frozen=True):
+    """As what devices were lent. Their name follows from it."""
+
+    properties: dict[str, str]
+    ids: tuple[str, ...]
+
+
 class _Entry(msgspec.Struct, frozen=True, rename="pascal"):
     pod_uid: str = msgspec.field(name="PodUID")
     container_name: str
     resource_name: str
     device_ids: dict[str, tuple[str, ...]] | None = msgspec.field(name="DeviceIDs")  # by NUMA node
     alloc_resp: str | None = None  # base64 of the message
-    ends: bool = msgspec.field(name="endsBeforeOthers", default=False)  # ours, and so is the next
+    ends: bool = msgspec.field(name="endsBeforeOthers", default=False)  # ours, and so are the next
     boot: str = msgspec.field(name="bootID", default="")
+    compute: tuple[_Compute, ...] = msgspec.field(name="computeResources", default=())
 
 
 class _Data(msgspec.Struct, frozen=True, rename="pascal"):
@@ -53,7 +62,16 @@ def decode(content: bytes) -> Remembered:
 def _written(loan: Loan) -> _Entry:
     answer = b64encode(loan.answer.encode()).decode() if loan.answer is not None else None
     ids = _by_numa(loan.devices)
-    return _Entry(loan.pod, loan.container, loan.resource, ids, answer, loan.ends, loan.boot)
+    compute = _by_properties(loan.devices)
+    return _Entry(loan.pod, loan.container, loan.resource, ids, answer, loan.ends, loan.boot, compute)
+
+
+def _by_properties(devices: Sequence[Lent]) -> tuple[_Compute, ...]:
+    found: dict[Properties, list[str]] = {}
+    for one in devices:
+        if one.properties is not None:
+            found.setdefault(one.properties, []).append(one.id)
+    return tuple(_Compute(dict(properties), tuple(ids)) for properties, ids in sorted(found.items()))
 
 
 def _by_numa(devices: Sequence[Lent]) -> dict[str, tuple[str, ...]]:
@@ -70,7 +88,8 @@ def _read(entry: _Entry) -> Loan:
     for node, ids in sorted((entry.device_ids or {}).items()):
         for id in ids:
             numa[id] = numa.get(id, ()) if node == _NO_NUMA else (*numa.get(id, ()), _number(node))
-    devices = tuple(sorted(Lent(id, tuple(sorted(nodes))) for id, nodes in numa.items()))
+    like = {id: tuple(sorted(one.properties.items())) for one in entry.compute for id in one.ids}
+    devices = tuple(sorted(Lent(id, tuple(sorted(nodes)), like.get(id)) for id, nodes in numa.items()))
     answer = _answer(entry.alloc_resp) if entry.alloc_resp is not None else None
     place = entry.pod_uid, entry.container_name, entry.resource_name
     return Loan(*place, devices, entry.ends, answer, entry.boot)

@@ -11,11 +11,11 @@ was started anew waits for them instead: its plugin is asked again, since what i
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 from typing import Final
 
-from allot.api import Object, core
+from allot.api import Object, compute, core
 from allot.base import Files, os_reason
 from allot.node import DeviceHealth, NotReady, Rejected
 from allot.wire import CallFailed, Code, deviceplugin
@@ -23,8 +23,9 @@ from allot.wire import CallFailed, Code, deviceplugin
 from ..keeping import Kept
 from . import checkpoint
 from .answers import Given, together
-from .asking import asked
-from .loans import Asked, Choice, Lent, Loan, Loans, TooFew
+from .asking import Unrecorded, by_name, wanted
+from .compute import Exports
+from .loans import Asked, Choice, Lent, Loan, Loans, Part, TooFew
 from .offers import Offers
 from .plugin_loop import PluginLoop, Spoken
 
@@ -33,6 +34,7 @@ log = logging.getLogger(__name__)
 CALL_S: Final = 30.0
 """What a plugin has to answer in: the kubelet's own patience with PreStartContainer."""
 REASON: Final = "UnexpectedAdmissionError"
+NO_RECORD: Final = "NoComputeResourcesRecorded"
 
 
 def remembered(directory: Path, files: Files) -> checkpoint.Remembered:
@@ -48,13 +50,18 @@ class Lending:
         files: Files,
         loans: Loans,
         offers: Offers,
+        exports: Exports,
         plugins: PluginLoop,
         boot: str,
         is_over: Callable[[str], bool],
+        is_of_cluster: Callable[[str], Awaitable[bool]],
+        changed: Callable[[], None],
     ) -> None:
-        """`is_over` knows of a pod, by uid, that nothing of it runs or will."""
-        self.loans, self.offers = loans, offers
+        """`is_over` knows of a pod, by uid, that nothing of it runs or will; `is_of_cluster` of a resource
+        that it names a class over something that no node has; `changed` hears that a pod has given back."""
+        self.loans, self.offers, self._exports = loans, offers, exports
         self._plugins, self._boot, self._is_over = plugins, boot, is_over
+        self._is_of_cluster, self._changed = is_of_cluster, changed
         self._directory, self._files = directory, files
         self._kept = Kept(
             directory / checkpoint.NAME, files, lambda: checkpoint.encode(loans.all, offers.resources)
@@ -62,12 +69,17 @@ class Lending:
 
     async def admit(self, pod: Object, claims: Collection[str]) -> None:
         """The pod has what it asks of plugins. `claims` are the names of those it uses. Raises Rejected."""
-        wanted = asked(pod.view(core.Pod), claims, self.offers.has)
-        if not wanted or self._has(pod.uid, wanted):
+        asked, unrecorded = wanted(
+            pod.view(core.Pod), claims, self.offers.has, lambda name: name in self._exports.exported
+        )
+        if self._has(pod.uid, asked) and (not unrecorded or self.loans.of(pod.uid)):
+            return
+        await self._refuse_unrecorded(unrecorded)
+        if not asked:
             return
         self._sweep()
         try:
-            for one in wanted:
+            for one in asked:
                 await self._lend(pod.uid, one)
             await self._keep()
         except (TooFew, CallFailed, NotReady) as why:
@@ -86,11 +98,19 @@ class Lending:
         await asyncio.gather(*map(self._pre_start, loans))
         return together(loans)
 
-    def health(self, loan: Loan) -> tuple[DeviceHealth, ...]:
-        return tuple(DeviceHealth(id, self.offers.health(loan.resource, id)) for id in loan.ids)
+    def health(self, pod: Object, container: str) -> tuple[tuple[str, tuple[DeviceHealth, ...]], ...]:
+        """Of the container's devices, by the name under which it asked for them."""
+        loans = self.loans.of(pod.uid, container)
+        record = compute.records.given(pod.view(core.Pod)).get(container, {}) if loans else {}
+        return tuple(
+            (name, tuple(DeviceHealth(id, self.offers.health(loan.resource, id)) for id in ids))
+            for loan in loans
+            for name, ids in by_name(loan, record).items()
+        )
 
     async def give_back(self, pod: str) -> None:
         if self.loans.give_back(pod):
+            self._changed()
             try:
                 await self.keep()
             except OSError as failed:  # it is given back all the same when the next one is lent
@@ -101,30 +121,50 @@ class Lending:
         self._files.make_directory(self._directory, 0o750)
         await self._kept.keep()
 
-    def _has(self, pod: str, wanted: Collection[Asked]) -> bool:
+    def _has(self, pod: str, asked: Collection[Asked]) -> bool:
         known = {(one.container, one.resource): len(one.devices) for one in self.loans.of(pod)}
-        return all(known.get((one.container, one.resource)) == one.number for one in wanted)
+        return all(known.get((one.container, one.resource)) == one.number for one in asked)
+
+    async def _refuse_unrecorded(self, unrecorded: Collection[Unrecorded]) -> None:
+        """Raises Rejected."""
+        for one in unrecorded:
+            if not await self._is_of_cluster(one.name):
+                raise Rejected(
+                    NO_RECORD,
+                    f"container {one.container} asks for {one.name}, and no scheduler has recorded which "
+                    "compute resources of this node serve it",
+                )
 
     def _sweep(self) -> None:
         """Of pods that ended before they began, or while no agent was there."""
         for pod in self.loans.pods:
-            if self._is_over(pod):
-                self.loans.give_back(pod)
+            if self._is_over(pod) and self.loans.give_back(pod):
+                self._changed()
 
     async def _lend(self, pod: str, one: Asked) -> None:
         """Raises TooFew, and CallFailed."""
-        choice = self.loans.may_have(pod, one, self.offers.can_be_had(one.resource))
-        if choice is not None:
-            liked = await self._liked(one, choice)
+        if not self.loans.has(pod, one):
+            parts = one.parts or (Part(one.resource, one.number),)
+            liked = [await self._liked(one, self._choice(pod, one, part)) for part in parts]
             # While the plugin thought, some of them may have been lent to others.
-            choice = self.loans.may_have(pod, one, self.offers.can_be_had(one.resource)) or choice
-            self.loans.lend(pod, one, [self._lent(one.resource, id) for id in choice.taken(liked)])
+            choices = [self._choice(pod, one, part) for part in parts]
+            ids = [id for choice, likes in zip(choices, liked, strict=True) for id in choice.taken(likes)]
+            self.loans.lend(pod, one, [self._lent(one.resource, id) for id in ids])
         for loan in self.loans.of(pod, one.container):
             if loan.resource == one.resource and not loan.is_ready(self._boot):
                 await self._ask(loan)
 
+    def _choice(self, pod: str, one: Asked, part: Part) -> Choice:
+        """Raises TooFew."""
+        if not one.parts:
+            return self.loans.choice(pod, one.resource, part, self.offers.can_be_had(one.resource))
+        if not self._exports.has(part.name):
+            raise TooFew(f"compute resource {part.name} is not on this node")
+        can_be_had = self._exports.can_be_had(one.resource, part.name)
+        return self.loans.choice(pod, one.resource, part, can_be_had)
+
     def _lent(self, resource: str, id: str) -> Lent:
-        return Lent(id, self.offers.device(resource, id).numa)
+        return Lent(id, self.offers.device(resource, id).numa, self._exports.lent_as(resource, id))
 
     async def _liked(self, one: Asked, choice: Choice) -> tuple[str, ...]:
         """What the plugin likes best. It need not be heeded, so a failure costs nobody a device."""

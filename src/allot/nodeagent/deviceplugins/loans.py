@@ -1,6 +1,6 @@
 """Which device of a device plugin which container has. Pure.
 
-    may_have ──► the plugin may say which it likes best ──► lend ──► the plugin's answer ──► answered
+    choice   ──► the plugin may say which it likes best ──► lend ──► the plugin's answer ──► answered
                                                               ▲                                 │ a reboot
                                                               └──────── the same devices ◄──────┘
     give_back: the pod is over
@@ -23,7 +23,16 @@ from typing import NamedTuple
 from allot.base import require
 from allot.wire import deviceplugin
 
+from .offers import Properties
+
 Answer = deviceplugin.ContainerAllocateResponse
+
+
+class Part(NamedTuple):
+    """Devices of one compute resource."""
+
+    name: str
+    number: int
 
 
 class Asked(NamedTuple):
@@ -33,11 +42,13 @@ class Asked(NamedTuple):
     resource: str
     number: int
     ends: bool = False  # it is an init container, which ends before the next one begins
+    parts: tuple[Part, ...] = ()  # which compute resources the scheduler chose; none: the devices are counted
 
 
 class Lent(NamedTuple):
     id: str
     numa: tuple[int, ...] = ()
+    properties: Properties | None = None  # of the compute resource as which it is lent; None: it is counted
 
 
 class Loan(NamedTuple):
@@ -100,26 +111,28 @@ class Loans:
         mine = sorted(self._of.get(pod, {}).items())
         return tuple(loan for (name, _), loan in mine if container in ("", name))
 
-    def may_have(self, pod: str, asked: Asked, can_be_had: Iterable[str]) -> Choice | None:
-        """None: it has them (LOAN4). Raises TooFew."""
+    def has(self, pod: str, asked: Asked) -> bool:
+        """LOAN4. Raises TooFew."""
         known = self._of.get(pod, {}).get((asked.container, asked.resource))
+        if known is not None and len(known.devices) != asked.number:
+            raise TooFew(
+                f'pod "{pod}" container "{asked.container}" changed request for resource '
+                f'"{asked.resource}" from {len(known.devices)} to {asked.number}'
+            )
+        return known is not None
+
+    def choice(self, pod: str, resource: str, part: Part, can_be_had: Iterable[str]) -> Choice:
+        """What may be lent anew (LOAN2); `can_be_had` are devices of the part. Raises TooFew."""
         there = frozenset(can_be_had)
-        if known is not None:
-            if len(known.devices) != asked.number:
-                raise TooFew(
-                    f'pod "{pod}" container "{asked.container}" changed request for resource '
-                    f'"{asked.resource}" from {len(known.devices)} to {asked.number}'
-                )
-            return None
-        first = tuple(sorted(self._left_by_earlier(pod, asked.resource) & there))[: asked.number]
-        free = tuple(sorted(there - self._lent(asked.resource)))
-        lacking = asked.number - len(first)
+        first = tuple(sorted(self._left_by_earlier(pod, resource) & there))[: part.number]
+        free = tuple(sorted(there - self._lent(resource)))
+        lacking = part.number - len(first)
         if lacking > len(free):
             raise TooFew(
-                f"requested number of devices unavailable for {asked.resource}. "
+                f"requested number of devices unavailable for {part.name}. "
                 f"Requested: {lacking}, Available: {len(free)}"
             )
-        return Choice(asked.number, first, free)
+        return Choice(part.number, first, free)
 
     def lend(self, pod: str, asked: Asked, devices: Sequence[Lent]) -> Loan:
         """LOAN1, LOAN3: whatever else went wrong, no device is handed out twice."""

@@ -26,10 +26,15 @@ GRACE_S: Final = 300.0
 HEALTHY, UNHEALTHY, UNKNOWN = "Healthy", "Unhealthy", "Unknown"
 
 
+Properties = tuple[tuple[str, str], ...]
+"""What a device is like, in order of name."""
+
+
 class Device(NamedTuple):
     id: str
     numa: tuple[int, ...] = ()
     is_healthy: bool = True
+    properties: Properties = ()
 
 
 class Counted(NamedTuple):
@@ -112,6 +117,11 @@ class Offers:
             return UNKNOWN
         return HEALTHY if self.device(resource, id).is_healthy else UNHEALTHY
 
+    def listed(self, resource: str) -> tuple[Device, ...]:
+        """What counts as capacity (OFFER2), in order of name."""
+        offer = self._offers.get(resource)
+        return tuple(offer.devices[id] for id in sorted(offer.devices)) if offer is not None else ()
+
     def ids(self) -> Mapping[str, tuple[str, ...]]:
         """Of what plugins that are there have listed, healthy or not."""
         return {name: tuple(one.devices) for name, one in self._offers.items() if one.gone_s is None}
@@ -135,4 +145,5 @@ class Offers:
 
 def _read(listed: deviceplugin.Device) -> Device:
     nodes = listed.topology.nodes if listed.topology is not None else ()
-    return Device(listed.id, tuple(one.id for one in nodes), listed.health == deviceplugin.HEALTHY)
+    is_healthy, properties = listed.health == deviceplugin.HEALTHY, tuple(sorted(listed.properties.items()))
+    return Device(listed.id, tuple(one.id for one in nodes), is_healthy, properties)

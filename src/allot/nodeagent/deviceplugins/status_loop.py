@@ -2,17 +2,18 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from allot.api import Object, age, errors
+from allot.api import Object, age, core, errors
 from allot.base import Clock, os_reason
 from allot.client import Patch, Resource, level_of
 
+from .compute import Exports
 from .doubles import Double, doubles
 from .offers import Offers
-from .status import TWICE, explained, said
+from .status import REFUSED, TWICE, Says, explained, said
 
 log = logging.getLogger(__name__)
 
@@ -29,12 +30,18 @@ class Surroundings:
 
 class StatusLoop:
     def __init__(
-        self, offers: Offers, keep: Callable[[], Awaitable[None]], clock: Clock, look_s: float
+        self,
+        offers: Offers,
+        exports: Exports,
+        keep: Callable[[], Awaitable[None]],
+        clock: Clock,
+        look_s: float,
     ) -> None:
         """`keep` writes down which resources there are."""
-        self._offers, self._keep, self._clock = offers, keep, clock
+        self._offers, self._exports, self._keep, self._clock = offers, exports, keep, clock
         self._look_s = look_s
         self._doubles: Sequence[Double] = ()
+        self._refused: Mapping[str, str] = {}
         self._changed = asyncio.Event()
 
     def changed(self) -> None:
@@ -55,14 +62,15 @@ class StatusLoop:
     async def _say(self, node: Object, around: Surroundings) -> None:
         self._look(node, around)
         now = age.timestamp(self._clock.now())
-        status = said(node.fields, self._offers.counted(), self._doubles, now)
+        status = said(node.fields, self._says(), now)
         if not status:
             return
         try:
             await self._keep()  # so that a process that begins anew knows what to take back
-            await around.nodes.patch(
+            shown = await around.nodes.patch(
                 node.name, {"status": status}, type=Patch.STRATEGIC, subresource="status"
             )
+            self._heed(shown)
         except errors.ApiError as refused:
             log.log(
                 level_of(refused, logging.WARNING),
@@ -73,8 +81,28 @@ class StatusLoop:
         except OSError as failed:
             log.warning("%s: %s", failed.filename, os_reason(failed))
 
+    def _says(self) -> Says:
+        counted = self._offers.counted()
+        exports = self._exports
+        return Says(
+            {name: counted[name] for name in exports.counted}, exports.all(), self._doubles, exports.late
+        )
+
+    def _heed(self, shown: Object) -> None:
+        """A server that drops compute resources has none of what is exported: devices are counted there."""
+        if self._exports.all() and not shown.view(core.Node).status.compute_resources:
+            log.warning("the server keeps no compute resources of nodes: devices are counted")
+            self._exports.is_wanted = False
+            self.changed()
+
     def _look(self, node: Object, around: Surroundings) -> None:
-        """For what is offered twice; who is told of it once need not hear it again."""
+        """For what is offered twice or not exported; who is told of it once need not hear it again."""
+        refused = self._exports.refused()
+        if refused != self._refused:
+            self._refused = refused
+            for device, why in refused.items():
+                log.warning("device %s is not exported: %s", device, why)
+                around.complain(node, REFUSED, f"device {device} is not exported: {why}")
         found = doubles(self._offers.ids(), around.slices())
         if found != self._doubles:
             self._doubles = found
