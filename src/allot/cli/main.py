@@ -27,6 +27,7 @@ COMMANDS: dict[str, str] = {
     "driver": "run a driver that comes with Allot until interrupted",
     "dump": "write a cluster into a file, without secrets",
     "explain": "why a pod or claim waits, or what it got",
+    "migrate": "from one generation to the next, in a cluster that runs",
     "node": "run the agent of a node until interrupted",
     "nodes": "run hollow nodes alone until interrupted",
     "plan": "which nodes to add so that pods find places, or why none would help",
