@@ -26,6 +26,7 @@ CONTROLLERS = (
     "garbage-collector-controller",
     "deployment-controller",
     "replicaset-controller",
+    "resourcequota-controller",
 )
 _PLURALS = {
     "Deployment": "deployments",

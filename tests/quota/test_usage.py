@@ -76,7 +76,9 @@ def test_extended_resources_count_as_requests_and_never_as_limits():
         "count/pods": "1",
         "pods": "1",
         "requests.example.com/nic": "2",
+        "example.com/nic": "2",  # as quotas of KEP-14 write it
         f"requests.{name}": "1",
+        name: "1",
         "gpu.example.com.deviceclass.resource.k8s.io/devices": "1",  # the same device, KEP-5004
     }
 

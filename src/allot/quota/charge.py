@@ -8,7 +8,7 @@ from allot.api import Fields, Quantity
 
 from .amounts import Usage, mask
 from .claims import FindOwner, claim_usage
-from .names import CLAIMS, CLASSIC, PODS, SERVICES, VOLUME_CLAIMS, Source
+from .names import CLAIMS, CLASSIC, PODS, SERVICES, VOLUME_CLAIMS, Source, alike, is_requested_name
 from .others import service_usage, volume_claim_usage
 from .pods import pod_usage
 from .scopes import covers
@@ -40,16 +40,23 @@ def usage(subject: Subject, context: Context) -> Usage:
         return {}
     found = {source.count_name: Quantity.of(1)}
     if source == PODS:
-        return found | in_all_views(pod_usage(fields), context.extended_names)
+        return _in_all_spellings(found | in_all_views(pod_usage(fields), context.extended_names))
     if not source.group and source.plural in CLASSIC:
         found[source.plural] = Quantity.of(1)
     if source == CLAIMS:
-        found |= claim_usage(fields, context.extended_names, context.find_owner)
+        found |= _in_all_spellings(claim_usage(fields, context.extended_names, context.find_owner))
     elif source == SERVICES:
         found |= service_usage(fields)
     elif source == VOLUME_CLAIMS:
         found |= volume_claim_usage(fields)
     return found
+
+
+def _in_all_spellings(found: Usage) -> Usage:
+    spelled = {
+        other: amount for name, amount in found.items() if is_requested_name(name) for other in alike(name)
+    }
+    return {**found, **spelled}
 
 
 def charge(spec: Fields, subject: Subject, found: Mapping[str, Quantity]) -> Usage:

@@ -3,7 +3,10 @@
 count/<plural>.<group>                         objects of any kind (core: count/<plural>)
 pods, services, secrets, ...                   objects of the kinds that had names of their own first
 cpu, requests.cpu, limits.memory, ...          what unfinished pods ask for and may use
-requests.<extended resource>                   by pods, and by claims of the class it stands for
+requests.<extended resource>                   by pods, and by claims of the class it stands for; also without
+                                               the prefix, alike
+<class of compute resources>                   what unfinished pods ask for under its name, bare or qualified;
+                                               also with the prefix, alike
 <class>.deviceclass.resource.k8s.io/devices    likewise: the other name of the same devices
 resourceclaims                                 claims, whatever they ask for
 <class>.resourceclass.node.k8s.io/resourceclaims    classic claims of a resource class
@@ -12,7 +15,7 @@ requests.storage, services.nodeports, ...      volumes and services
 
 from typing import Final, NamedTuple
 
-from allot.api import podresources, resource
+from allot.api import compute, podresources, resource
 
 REQUESTS: Final = "requests."
 LIMITS: Final = "limits."
@@ -70,11 +73,27 @@ def is_shared_name(name: str) -> bool:
 
 def is_extended_name(name: str) -> bool:
     """Whether `name` is that of an extended resource, so that a class decides what counts under it."""
+    if "/" not in name or name.startswith(COUNT) or name.endswith((DEVICES_SUFFIX, CLAIMS_SUFFIX)):
+        return False
+    return name.startswith(REQUESTS) or podresources.is_extended_resource(name)
+
+
+def is_requested_name(name: str) -> bool:
+    """Whether `name` is the one under which usage of an extended resource, or a class, is worked out."""
     return name.startswith(REQUESTS) and "/" in name
+
+
+def alike(name: str) -> list[str]:
+    """The other names that count the same as `requests.<extended resource>`."""
+    resource_name = name.removeprefix(REQUESTS)
+    class_name = compute.class_of(resource_name)
+    return [resource_name, *([class_name, REQUESTS + class_name] if class_name else [])]
 
 
 def _of_pods(name: str) -> tuple[Source, ...]:
     if is_shared_name(name):
         return (PODS, CLAIMS)
     bare = name.removeprefix(REQUESTS).removeprefix(LIMITS)
-    return (PODS,) if bare in COMPUTE or bare.startswith(HUGE_PAGES) else ()
+    if bare in COMPUTE or bare.startswith(HUGE_PAGES):
+        return (PODS,)
+    return (PODS,) if compute.class_of(name.removeprefix(REQUESTS)) else ()

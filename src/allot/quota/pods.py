@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from allot.api import Fields, Quantity, podresources
+from allot.api import Fields, Quantity, compute, podresources
 
 from .amounts import Usage
 from .names import COMPUTE, HUGE_PAGES, LIMITS, REQUESTS
@@ -35,6 +35,9 @@ def _named(requests: Usage, limits: Usage) -> Usage:
     for name, amount in requests.items():
         if name in COMPUTE or name.startswith(HUGE_PAGES):
             found[name] = found[REQUESTS + name] = amount
+        elif class_name := compute.class_of(name):
+            counted = REQUESTS + compute.limits.QUALIFIED + class_name
+            found[counted] = found[counted] + amount if counted in found else amount
         elif podresources.is_extended_resource(name):
             found[REQUESTS + name] = amount
     found |= {LIMITS + name: amount for name, amount in limits.items() if name in COMPUTE}

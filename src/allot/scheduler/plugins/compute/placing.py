@@ -6,8 +6,9 @@ containers keep running beside later ones, phases depend on each other: what tho
 tried one way after the other. A group is one wish for each of its members, from compute resources that
 share the properties which the class names; how many groups come from which values is tried likewise.
 
-    PLACED1  An answer is found whenever there is one; when TRIES_MAX ways were tried the answer is
-             `Undecided`. PLACED2  Init containers take what the pod holds anyway before anything else.
+What it promises
+    PLACED1  An answer is found whenever there is one; after TRIES_MAX ways the answer is `Undecided`.
+    PLACED2  Init containers take what the pod holds anyway before anything else.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
