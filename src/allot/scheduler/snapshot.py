@@ -374,9 +374,16 @@ class Snapshot:
 
     def put_compute_class(self, view: compute.ResourceClass) -> None:
         self.compute.classes.put(view)
+        if self._serves_extended and self.heeds_compute:
+            self._bridge(view.metadata.name, view.spec.device_class_name)
 
     def drop_compute_class(self, name: str) -> None:
         self.compute.classes.drop(name)
+        self._bridge(name, "")
+
+    def _bridge(self, name: str, device_class: str) -> None:
+        for one in (name, compute.limits.QUALIFIED + name):
+            self.classes.revise(*self.extended.bridge(one, device_class))
 
     # -- talks with drivers ---------------------------------------------------------------------
 

@@ -4,10 +4,12 @@ It is the pod's signature as far as extended resources go: pods made from one te
 the same, whatever they are called.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from allot.api import Quantity, core, podresources
+from allot.api import Quantity, compute, core, podresources
+
+_NATIVE = frozenset({"cpu", "memory", "ephemeral-storage"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +47,15 @@ class Asked:
 NOTHING = Asked()
 
 
-def read_asked(spec: core.PodSpec) -> Asked:
+Bridged = Callable[[str], bool]
+"""Whether the name of a class of compute resources also stands for devices of a device class."""
+
+
+def read_asked(spec: core.PodSpec, is_bridged: Bridged = lambda name: False) -> Asked:
     """What a pod asks for; amounts of zero ask for nothing."""
     found = []
     for index, container in enumerate((*spec.init_containers, *spec.containers)):
-        wishes = tuple(_wishes(container.resources.requests))
+        wishes = tuple(_wishes(container.resources.requests, is_bridged))
         if wishes:
             is_long_lived = index >= len(spec.init_containers) or container.is_sidecar
             found.append(Asking(container.name, index, is_long_lived, wishes))
@@ -58,11 +64,15 @@ def read_asked(spec: core.PodSpec) -> Asked:
     return Asked(tuple(found), tuple(sorted({wish.resource for one in found for wish in one.wishes})))
 
 
-def _wishes(requests: Mapping[str, str]) -> Iterator[Wish]:
-    if not any("/" in name for name in requests):
+def _wishes(requests: Mapping[str, str], is_bridged: Bridged) -> Iterator[Wish]:
+    if not requests.keys() - _NATIVE:
         return  # most containers
     for index, name in enumerate(sorted(requests)):
-        if "/" in name and podresources.is_extended_resource(name):
+        if is_bridged(name) if compute.class_of(name) else _is_extended(name):
             amount = Quantity.parse(requests[name])
             if amount:
                 yield Wish(name, index, amount)
+
+
+def _is_extended(name: str) -> bool:
+    return "/" in name and podresources.is_extended_resource(name)

@@ -5,6 +5,9 @@ and under `spec.extendedResourceName` if it has one. Administrators should give 
 class only. Where several have it, the one created last serves it; of those created in the same
 second, the first by name.
 
+A class of compute resources may also name a device class (KEP-14): its own name is then one more under which
+that class is reachable.
+
 What it promises
     EXTMAP1  The answer is what a computation from nothing over the present classes gives. It
              depends neither on the order in which classes came nor on what they were before.
@@ -38,11 +41,13 @@ class ExtendedResources:
     def __init__(self) -> None:
         self._classes: Overlay[str, resource.DeviceClass] = Overlay()
         self._contenders: Overlay[str, Contenders] = Overlay()  # by explicit resource name
+        self._bridges: Overlay[str, str] = Overlay()  # names of compute classes -> device class
 
     def fork(self) -> "ExtendedResources":
         forked = ExtendedResources()
         forked._classes = self._classes.fork()
         forked._contenders = self._contenders.fork()
+        forked._bridges = self._bridges.fork()
         return forked
 
     # -- asking ---------------------------------------------------------------------------------
@@ -51,6 +56,9 @@ class ExtendedResources:
         """The class that serves a resource. An implicit name is never anything but its own class."""
         if name.startswith(IMPLICIT_PREFIX):
             return self._classes.get(name.removeprefix(IMPLICIT_PREFIX))
+        bridged = self._bridges.get(name)
+        if bridged is not None:
+            return self._classes.get(bridged)
         return resource.serving(self._known(one) for one in self._contenders.get(name) or ())
 
     # -- hearing --------------------------------------------------------------------------------
@@ -63,10 +71,21 @@ class ExtendedResources:
         """A class is gone. Returns the resources that are served otherwise now."""
         return self._replace(class_name, None)
 
+    def bridge(self, name: str, class_name: str) -> frozenset[str]:
+        """A name stands for the devices of a class, too; "" for none. Returns it if it is served otherwise
+        now."""
+        before = _service(self.class_for(name))
+        if class_name:
+            self._bridges.set(name, class_name)
+        else:
+            self._bridges.drop(name)
+        return frozenset() if _service(self.class_for(name)) == before else frozenset({name})
+
     def _replace(self, class_name: str, new: resource.DeviceClass | None) -> frozenset[str]:
         old = self._classes.get(class_name)
         touched = {implicit_name(class_name)}
         touched.update(filter(None, map(explicit_name, (old, new))))
+        touched.update(name for name, to in self._bridges.items() if to == class_name)
         before = {name: _service(self.class_for(name)) for name in touched}
         self._leave(old)
         if new is None:

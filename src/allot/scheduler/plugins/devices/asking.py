@@ -44,7 +44,7 @@ NO_DEVICES = DeviceAsk()
 
 
 def read_ask(pod: PodInfo, claims: PodClaims, snapshot: Snapshot) -> DeviceAsk:
-    asked = read_asked(pod.spec)
+    asked = read_asked(pod.spec, lambda name: snapshot.extended.class_for(name) is not None)
     if asked.names and not any(snapshot.extended.class_for(name) for name in asked.names):
         asked = NOTHING
     if not claims.pending and not asked.names and claims.earlier is None:

@@ -18,7 +18,7 @@ from allot.allocation import (
     allocate,
     read_demand,
 )
-from allot.api import resource
+from allot.api import compute, resource
 
 from ...extended import (
     IN_MEMORY_NAME,
@@ -61,10 +61,17 @@ class Asked:
         self._pod = pod
         self._snapshot = snapshot
         self._choice = Choice(ask.extended, snapshot.extended)
+        self._bridged = [(one, own) for one in ask.extended.names if (own := compute.class_of(one))]
         self._demands: dict[Delegation, Demand | Refused] = {}
 
     def delegation(self, node: NodeInfo) -> Delegation | Lacking:
-        return self._choice.on(node.allocatable) if self._ask.extended.names else NOTHING_DELEGATED
+        if not self._ask.extended.names:
+            return NOTHING_DELEGATED
+        if not self._bridged or not node.compute:
+            return self._choice.on(node.allocatable)
+        serves = self._snapshot.compute.serves
+        served = {name: 1 for name, class_name in self._bridged if serves(class_name, node.compute)}
+        return self._choice.on({**node.allocatable, **served})  # where a plugin exports, the plugin serves
 
     def devices(self, delegation: Delegation) -> DeviceRequests | Refused | None:
         """What the claim for extended resources asks for; None when there is no need for one."""
