@@ -30,11 +30,12 @@ _BY_KIND = {
 
 def gathered(objects: Iterable[Fields]) -> Gathered:
     found: dict[Any, list[Object]] = {what: [] for what in RESOURCES}
-    by_plural = {what.plural: what for what in RESOURCES}
+    by_plural = {(what.group, what.plural): what for what in RESOURCES}
     for number, one in enumerate(objects):
         metadata = {"uid": f"uid-{one['kind']}-{one['metadata']['name']}", "resourceVersion": str(number + 1)}
         whole = {**one, "metadata": {**metadata, **one["metadata"]}}
-        found[by_plural[_BY_KIND[one["kind"]]]].append(Object(encode(whole)))
+        group = one["apiVersion"].rpartition("/")[0]
+        found[by_plural[group, _BY_KIND[one["kind"]]]].append(Object(encode(whole)))
     return Gathered(found)
 
 

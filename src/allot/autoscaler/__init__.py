@@ -3,10 +3,17 @@
 groups       groups of nodes that can grow, and the file that names them
 templates    what a node of a group would be, and whether it came true
 packing      which groups grow, and by how much: pure
+shrinking    which nodes can go: pure
+memory       what was asked for and has not come, or is not what was promised: pure
+deciding     one decision, of all these
+following    the cluster as it is told
+providers    who has nodes to give
+loop         the autoscaler as it runs
 offline      `allot plan`: the same for a cluster that was read
 extenders    what is asked of drivers of classic claims: KEP-3063's extender
 """
 
+from .deciding import Settings
 from .extenders import (
     BadConfiguration,
     CannotPlace,
@@ -19,28 +26,42 @@ from .extenders import (
 )
 from .groups import LABEL, BadGroups, Configuration, Group, Origin, Template
 from .groups import read as read_groups
+from .loop import Autoscaler, Dependencies, Options, Pace, run
+from .memory import Patience
 from .offline import Plan, plan
 from .packing import Growth, NewNode, grow
+from .providers import CommandProvider, HollowProvider, Provider, ProviderFailed
 
 __all__ = [
     "LABEL",
+    "Autoscaler",
     "BadConfiguration",
     "BadGroups",
     "CannotPlace",
+    "CommandProvider",
     "Configuration",
     "Cycle",
+    "Dependencies",
     "Extender",
     "ExtenderFailed",
     "Filtered",
     "Group",
     "Growth",
+    "HollowProvider",
     "NewNode",
+    "Options",
     "Origin",
+    "Pace",
+    "Patience",
     "Plan",
+    "Provider",
+    "ProviderFailed",
     "SessionLost",
+    "Settings",
     "Template",
     "configured",
     "grow",
     "plan",
     "read_groups",
+    "run",
 ]

@@ -78,6 +78,8 @@ class GroupEntry(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fie
 
 class Configuration(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     groups: tuple[GroupEntry, ...]
+    command: tuple[str, ...] = ()
+    """Of the provider, if it is not the one of hollow nodes."""
 
 
 def read(text: str) -> Configuration:

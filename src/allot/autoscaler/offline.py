@@ -71,7 +71,7 @@ def plan(
         {group: tuple(found) for group, found in added.items()},
         growth.price(groups),
         {names[uid]: node for uid, node in growth.placed.items()},
-        {names[uid]: why for uid, why in growth.helpless.items()},
+        {names[uid]: why for uid, why in (*growth.blocked.items(), *growth.helpless.items())},
         to_come.refused,
     )
 

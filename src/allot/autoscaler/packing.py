@@ -52,6 +52,7 @@ class Growth:
     nodes: tuple[NewNode, ...] = ()
     placed: Mapping[str, str] = field(default_factory=dict)  # on nodes that are there or coming, by pod uid
     helpless: Mapping[str, str] = field(default_factory=dict)  # why no node would help, by pod uid
+    blocked: Mapping[str, str] = field(default_factory=dict)  # why pods cannot be tried at all yet, by uid
 
     def price(self, groups: Iterable[Group]) -> float:
         prices = {group.name: group.price for group in groups}
@@ -98,6 +99,7 @@ class _Packing:
         self._candidates: dict[object, list[str]] = {}  # nodes that have not refused a shape yet
         self._placed: dict[str, str] = {}
         self._told: dict[str, str] = {}
+        self._blocked: dict[str, str] = {}
 
     # -- on nodes that are there ----------------------------------------------------------------
 
@@ -121,11 +123,11 @@ class _Packing:
     def _shape(self, pod: PodInfo) -> object | None:
         gate = self._simulation.gate(pod)
         if gate is not None:
-            self._told[pod.uid] = gate
+            self._blocked[pod.uid] = gate
             return None
         signature = self._simulation.signature(pod)
         if isinstance(signature, Rejection):
-            self._told[pod.uid] = signature.reason
+            self._blocked[pod.uid] = signature.reason
             return None
         return signature
 
@@ -143,8 +145,6 @@ class _Packing:
         """One round: cover, add, bind. Those that are left."""
         by_shape: dict[object, list[PodInfo]] = {}
         for pod in pods:
-            if pod.uid in self._told:
-                continue
             shape = self._shape(pod)
             if shape is not None:
                 by_shape.setdefault(shape, []).append(pod)
@@ -153,9 +153,8 @@ class _Packing:
         waiting = [list(reversed(one)) for one in shapes]
         for group, pattern in cheapest(probes, [len(one) for one in shapes]):
             self._add(group, pattern, waiting)
-        for one in waiting:
-            for pod in one:
-                self._told[pod.uid] = probes.why(pod)
+        for one in filter(None, waiting):
+            self._told.update(dict.fromkeys((pod.uid for pod in one), probes.why(one[0])))
         left = [pod for one in waiting for pod in one]
         return [pod for pod in left if self._bind_to_added(pod) is None]
 
@@ -195,7 +194,7 @@ class _Packing:
     def done(self, left: Iterable[PodInfo]) -> Growth:
         nodes = tuple(NewNode(group.name, name, tuple(pods)) for name, (group, pods) in self._added.items())
         helpless = {pod.uid: self._told.get(pod.uid, NO_GROUP) for pod in left}
-        return Growth(nodes, self._placed, {**self._told, **helpless})
+        return Growth(nodes, self._placed, {**self._told, **helpless}, self._blocked)
 
 
 def bind(simulation: Simulation, pod: PodInfo, node: str) -> str | None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from allot.api import Fields, Object, Quantity, core
-from allot.fleet import UnknownFleet, fleet
+from allot.fleet import FLEET_LABEL, UnknownFleet, fleet
 from allot.planning import PASSING, belongs_to_node
 from allot.scheduler import NodeInfo, Snapshot
 
@@ -50,14 +50,18 @@ def _named(entry: GroupEntry, nodes: Mapping[str, Object], slices: Sequence[Obje
 
 
 def provided(entry: GroupEntry) -> Template | None:
-    """What a fleet of hollow nodes would be."""
+    """What a fleet of hollow nodes would be. The label that has them played is not one of the catalogue's:
+    a restart of the hollow nodes would take them for its own and remove them."""
     if not entry.fleet:
         return None
     try:
         member = next(fleet(entry.fleet, 1).members())
     except UnknownFleet:
         return None
-    return Template(member.node, member.slices, Origin.PROVIDED)
+    metadata = member.node["metadata"]
+    labels = {**metadata["labels"], FLEET_LABEL: f"group-{entry.name}"}
+    node = {**member.node, "metadata": {**metadata, "labels": labels}}
+    return Template(node, member.slices, Origin.PROVIDED)
 
 
 def learned(node: Object, slices: Iterable[Object], info: NodeInfo | None) -> Template | None:
@@ -184,13 +188,13 @@ def groups_of(
 ) -> list[Group]:
     """The groups of a cluster as it is: their size, and what is known of their nodes."""
     found = []
+    own: dict[str, list[Object]] = {}
+    for one in slices:
+        own.setdefault(one.fields["spec"].get("nodeName") or "", []).append(one)
     for entry in entries:
         members = [one for one in nodes.values() if group_of(one) == entry.name]
-        lesson = next((one for node in members if (one := _lesson(node, slices, snapshot))), None)
+        lessons = (learned(node, own.get(node.name, ()), snapshot.node(node.name)) for node in members)
+        lesson = next((one for one in lessons if one is not None), None)
         template = template_for(entry, nodes, slices, lesson or remembered.get(entry.name))
         found.append(Group(entry.name, entry.price, len(members), entry.min, entry.max, template))
     return found
-
-
-def _lesson(node: Object, slices: Sequence[Object], snapshot: Snapshot) -> Template | None:
-    return learned(node, slices, snapshot.node(node.name))

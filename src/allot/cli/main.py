@@ -18,6 +18,7 @@ from allot.base import logs
 
 COMMANDS: dict[str, str] = {
     "apiserver": "run the API server until interrupted",
+    "autoscaler": "add nodes when pods wait for them, remove those that nobody needs, until interrupted",
     "bench": "measure how many pods a second are placed, end to end",
     "capacity": "how many more claims of a kind fit, by node and in all",
     "conformance": "try a DRA driver as a hostile kubelet would",

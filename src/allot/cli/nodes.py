@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
         return 2
 
     async def work(on: Running) -> None:
-        actors = hollow.Actors(on.client, _clients(on), on.clock, played.renewing(options))
+        actors = hollow.Actors(on.client, clients_of_nodes(on), on.clock, played.renewing(options))
         process = hollow.Process(actors, on.informers, Telemetry(on.metrics, on.clock))
         await hollow.run(process, wanted, played.stages(options), on.election, ready=on.ready)
 
@@ -60,7 +60,7 @@ class ActingAs:
     async def close(self) -> None: ...
 
 
-def _clients(on: Running) -> Callable[[str], Client]:
+def clients_of_nodes(on: Running) -> Callable[[str], Client]:
     clients: dict[str, Client] = {}
 
     def of_node(name: str) -> Client:

@@ -16,7 +16,7 @@ from .dump import BadDump, Dump, load, save, take, written
 from .fictional import PASSING, SOURCE, Imagined, free_names, imagined
 from .future import Cluster, belongs_to_node, comes_back, is_waiting
 from .manifests import BadManifest
-from .whatif import Answer, what_if
+from .whatif import Answer, unbound, what_if
 
 __all__ = [
     "PASSING",
@@ -42,6 +42,7 @@ __all__ = [
     "save",
     "take",
     "telling",
+    "unbound",
     "what_if",
     "written",
 ]

@@ -23,10 +23,13 @@ from .framework import Plugin, Rejection
 from .loop import Dependencies, Scheduler, run
 from .mirror import CLAIMS, NODES, PODS, SLICES, SOURCES, Mirror, News, PodTold, Stands
 from .node import NodeInfo
+from .plugins import deciding as deciding_plugins
 from .plugins import default as default_plugins
 from .pod import PodInfo
+from .reach import places
 from .reading import Gathered, Reading, Unread, gather, read, reading_of
 from .resource_page import resource_page
+from .rights import readable
 from .settings import SCORE_MAX, Scoring, Settings, Strategy
 from .simulation import Rejections, Simulation
 from .snapshot import Snapshot, snapshot_for
@@ -68,11 +71,14 @@ __all__ = [
     "Unplaced",
     "Unread",
     "Why",
+    "deciding_plugins",
     "default_plugins",
     "explained",
     "gather",
     "names_of",
+    "places",
     "read",
+    "readable",
     "reading_of",
     "resource_page",
     "room_for",

@@ -253,6 +253,11 @@ class Simulation:
             self.snapshot.inventory.apply(one)
         self.snapshot.put_node(NodeInfo.of(node))
 
+    def change_node(self, node: NodeInfo) -> None:
+        """A node has other labels, taints or capacity. Its pods stay."""
+        self._has_other_nodes = True
+        self.snapshot.put_node(node)
+
     def remove_node(self, name: str) -> tuple[PodInfo, ...]:
         """The node is gone, with what is published for it alone. Its pods are evicted: these."""
         node = self.snapshot.node(name)

@@ -23,8 +23,14 @@ from .unheeded import InterPodAffinity, PodTopologySpread
 
 
 def default(ids: Ids, settings: Settings) -> tuple[Plugin, ...]:
+    decide = deciding(ids, settings)
+    return (*decide, DefaultPreemption(decide))
+
+
+def deciding(ids: Ids, settings: Settings) -> tuple[Plugin, ...]:
+    """Those that decide where a pod goes as things are: nobody is evicted for it."""
     chance = random.Random(ids.uid())
-    deciding = (
+    return (
         SchedulingGates(),
         InterPodAffinity(),
         PodTopologySpread(),
@@ -40,7 +46,6 @@ def default(ids: Ids, settings: Settings) -> tuple[Plugin, ...]:
         DynamicResources(ids, settings.policy),
         DeviceFit(),
     )
-    return (*deciding, DefaultPreemption(deciding))
 
 
 def about_claims(ids: Ids, budget: int) -> tuple[Plugin, ...]:

@@ -195,7 +195,7 @@ _AUTOSCALER = (
         READ, "deviceclasses devicetaintrules resourceclaims resourceclaimtemplates resourceslices", RESOURCE
     ),
     may(READ, "resourceclasses", RESOURCE, COMPUTE),
-    may(READ, "noderesourcecapacities", RESOURCE),
+    may(READ, "noderesourcecapacities podschedulings", RESOURCE),
 )
 
 _DASHBOARD = (

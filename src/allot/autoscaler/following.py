@@ -1,0 +1,107 @@
+"""The cluster as it is told, for one decision after the other: a mirror of its own, and boards that are kept.
+
+What informers tell lies in a box until a decision begins, so that nothing changes while it is made. Boards
+follow what moved; so asking whether a pod fits on any node that is there costs what changed meanwhile.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+
+from allot.api import Gates, Object
+from allot.client import Client
+from allot.informers import Change, Deleted, Informers, Key, ResourceId, SetAside
+from allot.planning import is_waiting
+from allot.scheduler import (
+    NODES,
+    PODS,
+    SLICES,
+    Cycle,
+    Mirror,
+    News,
+    Plugin,
+    PodInfo,
+    PodTold,
+    Stands,
+    readable,
+    snapshot_for,
+)
+
+from .deciding import View
+
+log = logging.getLogger(__name__)
+
+
+class Following:
+    def __init__(self, informers: Informers, plugins: Sequence[Plugin], gates: Gates) -> None:
+        self._informers = informers
+        self.snapshot = snapshot_for(gates)
+        self._mirror = Mirror(self.snapshot, self, waiting=self._get)
+        self._cycle = Cycle(plugins)
+        self._box: deque[News] = deque()
+        self.stirred = asyncio.Event()
+        self._waiting: dict[str, PodInfo] = {}
+        self._objects: dict[ResourceId, dict[str, Object]] = {NODES: {}, SLICES: {}}
+        self._aside = SetAside("the autoscaler")
+        self._stops: list[Callable[[], None]] = []
+
+    async def begin(self, client: Client) -> None:
+        """Everything that was there is known when this returns."""
+        used = [self._informers.use(what) for what in await readable(client)]
+        for one in used:
+            self._stops.append(one.handle(self._listener(one.what)))
+            self._stops.append(partial(self._informers.leave, one))
+        await self._informers.refresh(*used)
+
+    def end(self) -> None:
+        for stop in self._stops:
+            stop()
+        self._stops.clear()
+
+    def view(self, now: datetime) -> View:
+        """As of now. Leave it alone once something more has been heard."""
+        while self._box:
+            self._hear(self._box.popleft())
+        return View(
+            self.snapshot,
+            self._objects[NODES],
+            [*self._objects[SLICES].values()],
+            [pod for pod in self._waiting.values() if not pod.status.nominated_node_name],
+            lambda pod: self._cycle.fitting(pod, now, self.snapshot),
+        )
+
+    def _listener(self, what: ResourceId) -> Callable[[Change], None]:
+        def listen(change: Change) -> None:
+            self._box.append(News(what, change))
+            self.stirred.set()
+
+        return listen
+
+    def _hear(self, news: News) -> None:
+        object, is_gone = news.change.object, isinstance(news.change, Deleted)
+        if news.what in self._objects:
+            if is_gone:
+                self._objects[news.what].pop(object.name, None)
+            else:
+                self._objects[news.what][object.name] = object
+        for one in self._mirror.hear(news):
+            if isinstance(one, PodTold):
+                if one.stands is Stands.WAITING and is_waiting(one.pod):
+                    self._waiting[one.pod.uid] = one.pod
+                else:
+                    self._waiting.pop(one.pod.uid, None)
+        if news.what == PODS and is_gone:
+            self._waiting.pop(object.uid, None)
+
+    def _get(self, uid: str) -> PodInfo | None:
+        return self._waiting.get(uid)
+
+    def misread(self, what: ResourceId, object: Object, why: Exception) -> None:
+        self._aside.add(what.plural, object, why)
+
+    def well(self, what: ResourceId, object: Object) -> None:
+        if self._aside:
+            self._aside.well(what.plural, Key.of(object))

@@ -1,0 +1,332 @@
+"""The autoscaler as it runs: it listens, decides, and does one thing after the other.
+
+    news      whatever changes in the cluster wakes it; between two decisions there is a pause
+    deciding  `deciding`, on a fork of what was heard: nothing is written
+    acting    groups are resized, nodes marked, pods evicted, empty nodes removed
+    telling   events on pods and nodes, a ConfigMap that shows how it stands, metrics
+
+What was learned of groups is kept in another ConfigMap, so that a group whose last node has gone can grow
+again after a restart. Nothing else has to survive one: sizes are absolute, and a node on its way out says so.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from allot.api import Gates, Object, age, errors
+from allot.base import Clock, Ids, Metrics
+from allot.client import Client
+from allot.informers import NORMAL, WARNING, Election, Events, Informers, Telemetry, lead_forever
+from allot.scheduler import PodInfo, deciding_plugins
+from allot.scheduler import Settings as SchedulerSettings
+
+from .deciding import LEAVING, Decider, Decision, Settings, View
+from .following import Following
+from .groups import Configuration, Group, Origin, Template
+from .memory import Late, Memory, Patience
+from .providers import Provider, ProviderFailed
+from .templates import group_of, groups_of
+
+log = logging.getLogger(__name__)
+
+NAMESPACE: Final = "kube-system"
+STATUS: Final = "allot-autoscaler-status"
+TEMPLATES: Final = "allot-autoscaler-templates"
+HELPLESS_MAX: Final = 20
+"""Shown in the status; every pod has its event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    pause_s: float = 1.0  # between two decisions, at least
+    period_s: float = 10.0  # and at most
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    configuration: Configuration
+    settings: Settings = field(default_factory=Settings)
+    patience: Patience = field(default_factory=Patience)
+    pace: Pace = field(default_factory=Pace)
+    scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    client: Client
+    informers: Informers
+    provider: Provider
+    clock: Clock
+    ids: Ids
+    metrics: Metrics
+    telemetry: Telemetry
+    gates: Gates
+
+
+async def run(
+    dependencies: Dependencies,
+    options: Options,
+    election: Election | None = None,
+    *,
+    ready: Callable[[], None] = lambda: None,
+) -> None:
+    """Until cancelled; with an election, only while this copy leads."""
+
+    async def term() -> None:
+        await Autoscaler(dependencies, options).run(ready)
+
+    if election is None:
+        await term()
+    else:
+        await lead_forever(election, term)
+
+
+class Autoscaler:
+    def __init__(self, dependencies: Dependencies, options: Options) -> None:
+        self._client, self._clock = dependencies.client, dependencies.clock
+        self._provider = dependencies.provider
+        self._options = options
+        self._entries = {entry.name: entry for entry in options.configuration.groups}
+        plugins = deciding_plugins(dependencies.ids, options.scheduler)
+        self._following = Following(dependencies.informers, plugins, dependencies.gates)
+        self._decider = Decider(options.settings, plugins)
+        self._memory = Memory(options.patience)
+        self._events = Events(
+            self._client,
+            "allot-autoscaler",
+            self._clock,
+            dependencies.ids,
+            dependencies.telemetry,
+            dependencies.metrics,
+        )
+        self._maps = self._client.resource("", "v1", "configmaps")
+        self._written: dict[str, Mapping[str, str]] = {}
+        metrics = dependencies.metrics
+        self._sizes = metrics.gauge("allot_autoscaler_nodes", "Nodes there are or come.", "group", "state")
+        self._helpless = metrics.gauge("allot_autoscaler_helpless_pods", "Pods that no node would help.")
+        self._changes = metrics.counter(
+            "allot_autoscaler_nodes_changed_total", "Nodes that were asked for or removed.", "group", "change"
+        )
+        self._decisions = metrics.histogram("allot_autoscaler_decision_seconds", "How long a decision takes.")
+
+    async def run(self, ready: Callable[[], None]) -> None:
+        saying = asyncio.ensure_future(self._events.run())
+        try:
+            self._memory.learned.update(await self._remembered())
+            await self._following.begin(self._client)
+            ready()
+            while True:
+                await self._insist(self.once)
+                await asyncio.sleep(self._options.pace.pause_s)
+                await self._stirred()
+        finally:
+            saying.cancel()
+            self._following.end()
+
+    async def _stirred(self) -> None:
+        """Something has happened, or enough time has passed: what is late is late without any news."""
+        try:
+            async with asyncio.timeout(self._options.pace.period_s):
+                await self._following.stirred.wait()
+        except TimeoutError:
+            pass
+        self._following.stirred.clear()
+
+    async def _insist(self, work: Callable[[], Awaitable[object]]) -> None:
+        try:
+            await work()
+        except errors.ApiError as refused:
+            log.warning("the autoscaler tries again: %s", refused)
+
+    async def once(self) -> Decision:
+        """One decision, and what follows from it."""
+        now, now_s = self._clock.now(), self._clock.monotonic_s()
+        view = self._following.view(now)
+        late = self._memory.observe(view.nodes.values(), view.slices, now_s)
+        groups = groups_of(
+            self._options.configuration.groups, view.nodes, view.slices, view.snapshot, self._memory.learned
+        )
+        self._learn(groups)
+        decision = self._decider.decide(view, self._memory, groups, now, now_s)
+        self._decisions.observe(self._clock.monotonic_s() - now_s)
+        for one in late:
+            self._tell_late(one)
+        self._helpless.set(len(decision.growth.helpless))
+        if self._options.dry_run:
+            self._log(decision)
+            return decision
+        await self._act(decision, view, {group.name: group for group in groups}, now_s)
+        self._tell(decision, view)
+        await self._show(decision, view, groups)
+        await self._keep(TEMPLATES, _kept(self._memory.learned))
+        return decision
+
+    # -- acting ---------------------------------------------------------------------------------
+
+    async def _act(self, decision: Decision, view: View, groups: Mapping[str, Group], now_s: float) -> None:
+        for name, count in decision.grow.items():
+            await self._grow(groups[name], count, now_s)
+        for name in decision.keep:
+            await self._taint(view.nodes[name], leaves=False)
+        for name in decision.mark:
+            await self._taint(view.nodes[name], leaves=True)
+        for pod in decision.evict:
+            await self._evict(pod)
+        for name in decision.remove:
+            await self._remove(view.nodes[name])
+
+    async def _grow(self, group: Group, count: int, now_s: float) -> None:
+        wanted = group.size + self._memory.coming(group.name) + count
+        try:
+            await self._provider.resize(self._entries[group.name], wanted)
+        except ProviderFailed as failed:
+            log.warning("group %s does not grow to %d: %s", group.name, wanted, failed)
+            self._memory.wait(group.name, now_s)
+            return
+        log.info("group %s grows to %d", group.name, wanted)
+        self._changes.add(count, group.name, "asked")
+        self._memory.order(group, count, now_s)
+
+    async def _taint(self, node: Object, *, leaves: bool) -> None:
+        taints = [one for one in (node.fields.get("spec") or {}).get("taints") or () if one["key"] != LEAVING]
+        if leaves:
+            taints.append({"key": LEAVING, "effect": "NoSchedule"})
+        log.info("node %s %s", node.name, "is to be emptied" if leaves else "stays after all")
+        version = {"resourceVersion": node.resource_version}
+        try:
+            await self._nodes.patch(node.name, {"metadata": version, "spec": {"taints": taints}})
+        except (errors.Conflict, errors.NotFound):
+            return  # it is another one by now: the next decision sees it
+
+    async def _evict(self, pod: PodInfo) -> None:
+        pods = self._client.resource("", "v1", "pods")
+        try:
+            await pods.evict(pod.key.name, pod.key.namespace)
+        except (errors.NotFound, errors.Conflict):
+            return
+        except errors.TooManyRequests as kept:
+            log.info("pod %s stays for now: %s", pod.key, kept)
+            return
+        self._events.record(pod.object, NORMAL, "ScaleDown", f"node {pod.spec.node_name} is not needed")
+
+    async def _remove(self, node: Object) -> None:
+        group = group_of(node)
+        entry = self._entries.get(group)
+        if entry is None:
+            return
+        try:
+            await self._provider.remove(entry, node.name)
+        except ProviderFailed as failed:
+            log.warning("node %s is not removed: %s", node.name, failed)
+            return
+        log.info("node %s of group %s is removed", node.name, group)
+        self._changes.add(1, group, "removed")
+
+    @property
+    def _nodes(self) -> Any:
+        return self._client.resource("", "v1", "nodes", namespaced=False)
+
+    # -- telling --------------------------------------------------------------------------------
+
+    def _tell(self, decision: Decision, view: View) -> None:
+        for node in decision.growth.nodes:
+            for pod in node.pods:
+                words = f"pod triggered scale-up: a node of group {node.group} is asked for"
+                self._events.record(pod.object, NORMAL, "TriggeredScaleUp", words)
+        for pod in view.waiting:
+            why = decision.growth.helpless.get(pod.uid)
+            if why is not None:
+                words = f"pod didn't trigger scale-up: {why}"
+                self._events.record(pod.object, NORMAL, "NotTriggerScaleUp", words)
+
+    def _tell_late(self, late: Late) -> None:
+        if late.node is None:
+            log.warning("a node of group %s was asked for and has not come", late.group)
+            return
+        words = f"not what the template of group {late.group} promises: {'; '.join(late.missing)}"
+        log.warning("node %s: %s", late.node.name, words)
+        self._events.record(late.node, WARNING, "TemplateBroken", words)
+
+    def _log(self, decision: Decision) -> None:
+        for name, count in decision.grow.items():
+            log.info("dry run: group %s would grow by %d", name, count)
+        for name in decision.mark:
+            log.info("dry run: node %s would be emptied and removed", name)
+
+    async def _show(self, decision: Decision, view: View, groups: Sequence[Group]) -> None:
+        shown: dict[str, Any] = {"groups": {}, "helpless": {}, "kept": dict(decision.kept)}
+        for group in groups:
+            coming = self._memory.coming(group.name)
+            arriving = sum(one.group == group.name for one in self._memory.arriving)
+            self._sizes.set(group.size, group.name, "there")
+            self._sizes.set(coming + arriving, group.name, "coming")
+            shown["groups"][group.name] = {
+                "nodes": group.size,
+                "coming": coming + arriving,
+                "min": group.least,
+                "max": group.most,
+                "template": group.template.origin.value if group.template is not None else "unknown",
+                "closed": self._memory.closed(group, self._clock.monotonic_s()),
+            }
+        names = {pod.uid: str(pod.key) for pod in view.waiting}
+        for uid, why in [*decision.growth.helpless.items()][:HELPLESS_MAX]:
+            shown["helpless"][names.get(uid, uid)] = why
+        await self._keep(STATUS, {"status": json.dumps(shown, indent=2)})
+
+    # -- what is kept ---------------------------------------------------------------------------
+
+    def _learn(self, groups: Sequence[Group]) -> None:
+        for group in groups:
+            if group.template is not None and group.template.origin is Origin.LEARNED:
+                self._memory.learned[group.name] = group.template
+
+    async def _keep(self, name: str, data: Mapping[str, str]) -> None:
+        """As a ConfigMap, written where it differs from what was written last."""
+        if self._written.get(name) == data:
+            return
+        told = {"allot.dev/last-updated": age.timestamp(self._clock.now())}
+        wanted = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": NAMESPACE, "annotations": told},
+            "data": dict(data),
+        }
+        try:
+            await self._maps.patch(name, wanted, NAMESPACE)
+        except errors.NotFound:
+            await self._maps.create(wanted, NAMESPACE)
+        self._written[name] = dict(data)
+
+    async def _remembered(self) -> dict[str, Template]:
+        try:
+            found = await self._maps.get(TEMPLATES, NAMESPACE)
+        except errors.NotFound:
+            return {}
+        learned = {}
+        for group, text in (found.fields.get("data") or {}).items():
+            try:
+                kept = msgspec.json.decode(text, type=_Kept)
+            except msgspec.DecodeError as wrong:
+                log.warning("what was learned of group %s cannot be read: %s", group, wrong)
+                continue
+            learned[group] = Template(kept.node, kept.slices, Origin.LEARNED)
+        return learned
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    node: dict[str, Any]
+    slices: tuple[dict[str, Any], ...] = ()
+
+
+def _kept(templates: Mapping[str, Template]) -> dict[str, str]:
+    """Templates as a ConfigMap has them."""
+    return {
+        group: msgspec.json.encode(_Kept(template.node, template.slices)).decode()
+        for group, template in templates.items()
+    }

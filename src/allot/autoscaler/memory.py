@@ -1,0 +1,137 @@
+"""What was asked for and has not come, or has come and is not what was promised. Pure.
+
+    asked      the provider was told; no node is there yet            counts as its template
+    arriving   the node is there and lacks something of its template  counts as its template
+    arrived    it has everything: from now on it is what it is
+    late       patience is over: reported, and the group waits before it grows again
+
+What it promises
+    Y4  A template that promised what a new node did not publish is reported, and not relied on again until
+        it is corrected.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from allot.api import Object, core
+
+from .groups import Group, Template
+from .templates import group_of, lacks
+
+
+class Arriving(NamedTuple):
+    group: str
+    node: str
+    since_s: float
+    template: Template
+
+
+class Asked(NamedTuple):
+    group: str
+    since_s: float
+    template: Template
+
+
+class Late(NamedTuple):
+    """A node that did not come (`node` is None), or came and is not what was promised."""
+
+    group: str
+    node: Object | None
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    arrival_s: float = 900.0
+    backoff_s: float = 300.0
+
+
+class Memory:
+    def __init__(self, patience: Patience, learned: Mapping[str, Template] | None = None) -> None:
+        self._patience = patience
+        self._asked: list[Asked] = []
+        self._arriving: dict[str, Arriving] = {}  # by uid
+        self._known: set[str] = set()  # nodes that were there before or have arrived, by uid
+        self._lied: dict[str, str] = {}  # fingerprints of templates, by group
+        self._waits: dict[str, float] = {}  # groups that wait, until when
+        self.learned: dict[str, Template] = dict(learned or {})
+
+    def order(self, group: Group, nodes: int, now_s: float) -> None:
+        assert group.template is not None
+        self._asked += [Asked(group.name, now_s, group.template)] * nodes
+
+    def observe(self, nodes: Iterable[Object], slices: Sequence[Object], now_s: float) -> tuple[Late, ...]:
+        """The nodes there are now; what is late is said once."""
+        there = {node.uid: node for node in nodes if group_of(node)}
+        for uid, node in there.items():
+            if uid not in self._known and uid not in self._arriving:
+                self._came(node, now_s)
+        self._known &= there.keys()
+        self._arriving = {uid: one for uid, one in self._arriving.items() if uid in there}
+        late = [*self._settled(there, slices, now_s), *self._overdue(now_s)]
+        for one in late:
+            self.wait(one.group, now_s)
+        return tuple(late)
+
+    def _came(self, node: Object, now_s: float) -> None:
+        """The oldest order of its group is carried out. A node that nobody ordered is what it is."""
+        order = next((one for one in self._asked if one.group == group_of(node)), None)
+        if order is None:
+            self._known.add(node.uid)
+            return
+        self._asked.remove(order)
+        self._arriving[node.uid] = Arriving(order.group, node.name, now_s, order.template)
+
+    def _settled(self, there: Mapping[str, Object], slices: Sequence[Object], now_s: float) -> Iterator[Late]:
+        for uid, one in [*self._arriving.items()]:
+            node = there[uid]
+            missing = lacks(one.template, node, slices)
+            is_ready = node.view(core.Node).is_ready
+            if is_ready and not missing:
+                del self._arriving[uid]
+                self._known.add(uid)
+            elif now_s - one.since_s >= self._patience.arrival_s:
+                del self._arriving[uid]
+                self._known.add(uid)
+                if missing:
+                    self._lied[one.group] = fingerprint(one.template)
+                yield Late(one.group, node, missing or ("it does not become ready",))
+
+    def _overdue(self, now_s: float) -> Iterator[Late]:
+        for one in [*self._asked]:
+            if now_s - one.since_s >= self._patience.arrival_s:
+                self._asked.remove(one)
+                yield Late(one.group, None)
+
+    def wait(self, group: str, now_s: float) -> None:
+        """The provider could not do it: the group waits before it is asked again."""
+        self._waits[group] = now_s + self._patience.backoff_s
+
+    @property
+    def asked(self) -> tuple[Asked, ...]:
+        return tuple(self._asked)
+
+    @property
+    def arriving(self) -> tuple[Arriving, ...]:
+        return tuple(self._arriving.values())
+
+    def coming(self, group: str) -> int:
+        """Nodes of a group that were asked for and are not there."""
+        return sum(one.group == group for one in self._asked)
+
+    def closed(self, group: Group, now_s: float) -> str:
+        """Why a group is not to grow just now."""
+        if group.template is not None and self._lied.get(group.name) == fingerprint(group.template):
+            return "a node of it was not what its template promises"
+        if now_s < self._waits.get(group.name, now_s):
+            return "a node of it is late, and it waits before it tries again"
+        return ""
+
+
+def fingerprint(template: Template) -> str:
+    """Equal for templates that promise the same."""
+    looks = json.dumps([template.node, template.slices], sort_keys=True, default=str)
+    return hashlib.sha256(looks.encode()).hexdigest()

@@ -1,0 +1,67 @@
+"""allot autoscaler --groups FILE: nodes that come when pods wait for them, and go when nobody needs them.
+
+The groups' file says what can grow. Without `command` in it, groups are hollow nodes of the catalogue's
+fleets, which `allot up` or `allot nodes` plays; each is written as the node itself, so a kubeconfig must be
+that of somebody who may act for nodes. With `command`, that program is run.
+"""
+
+import argparse
+import sys
+
+from allot import autoscaler
+from allot.apiserver import identities
+from allot.base import os_reason
+from allot.informers import Telemetry
+
+from . import component, flags
+from .component import Running
+from .nodes import clients_of_nodes
+
+LEASE = "allot-autoscaler"
+_SETTINGS, _PATIENCE = autoscaler.Settings(), autoscaler.Patience()
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    component.arguments(parser)
+    parser.add_argument("--groups", type=flags.path, required=True, metavar="FILE", help="that can grow")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
+    for name, default, words in (
+        ("--unneeded", _SETTINGS.unneeded_s, "how long a node is not needed before it goes"),
+        ("--after-growth", _SETTINGS.after_growth_s, "how long nothing goes after something was added"),
+        ("--patience", _PATIENCE.arrival_s, "how long a node may take to publish what was promised"),
+        ("--backoff", _PATIENCE.backoff_s, "how long a group waits after a node was late"),
+    ):
+        parser.add_argument(
+            name, type=flags.seconds, default=default, metavar="S", help=f"{words} (default: {default:.0f})"
+        )
+
+
+def run(options: argparse.Namespace) -> int:
+    try:
+        configuration = autoscaler.read_groups(options.groups.read_text())
+    except OSError as refused:
+        print(f"allot autoscaler: {options.groups}: {os_reason(refused)}", file=sys.stderr)
+        return 2
+    except autoscaler.BadGroups as wrong:
+        print(f"allot autoscaler: {options.groups}: {wrong}", file=sys.stderr)
+        return 2
+    wanted = autoscaler.Options(
+        configuration,
+        autoscaler.Settings(options.unneeded, options.after_growth),
+        autoscaler.Patience(options.patience, options.backoff),
+        dry_run=options.dry_run,
+    )
+
+    async def work(on: Running) -> None:
+        provider: autoscaler.Provider
+        if configuration.command:
+            provider = autoscaler.CommandProvider(configuration.command)
+        else:
+            provider = autoscaler.HollowProvider(on.client, clients_of_nodes(on))
+        telemetry = Telemetry(on.metrics, on.clock)
+        dependencies = autoscaler.Dependencies(
+            on.client, on.informers, provider, on.clock, on.ids, on.metrics, telemetry, on.gates
+        )
+        await autoscaler.run(dependencies, wanted, on.election, ready=on.ready)
+
+    return component.run("autoscaler", LEASE, identities.AUTOSCALER, options, work)

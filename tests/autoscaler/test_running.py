@@ -1,0 +1,209 @@
+"""The autoscaler at work: the real server, controllers and scheduler, and hollow nodes that come and go."""
+
+import asyncio
+import json
+import random
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from allot import autoscaler
+from allot.api import Gates, errors
+from allot.apiserver import identities
+from allot.autoscaler import HollowProvider, Options, Pace, Patience, Settings, read_groups
+from allot.autoscaler.loop import NAMESPACE, STATUS
+from allot.base import Metrics, RandomIds, SystemClock
+from allot.fleet import fleet
+from allot.informers import Informers, Telemetry
+from allot.testing import TestCluster, cluster
+
+GROUPS = """
+groups:
+- {name: gpus, price: 10, max: 3, fleet: gpu}
+- {name: small, price: 1, fleet: plain}
+"""
+SOON_S = 60.0
+Fields = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def here() -> Iterator[TestCluster]:
+    """One plain node; classes and templates for GPUs, of which there are none."""
+    with cluster(fleet="plain", nodes=1) as running:
+        running.run(_offers(running))
+        yield running
+
+
+async def _offers(here: TestCluster) -> None:
+    made = fleet("gpu", 1)
+    for plural, objects in (("deviceclasses", made.classes), ("resourceclaimtemplates", made.templates)):
+        resource = here.client().resource(
+            "resource.k8s.io", "v1", plural, namespaced=plural != "deviceclasses"
+        )
+        for one in objects:
+            await resource.create(one, one["metadata"].get("namespace", ""))
+
+
+@asynccontextmanager
+async def scaling(here: TestCluster, **options: Any):
+    client, clock, rng = here.client(identities.AUTOSCALER), SystemClock(), random.Random(1)
+    metrics = Metrics()
+    wanted = Options(
+        read_groups(GROUPS),
+        Settings(unneeded_s=0.5, after_growth_s=1.0),
+        Patience(arrival_s=60, backoff_s=5),
+        Pace(pause_s=0.05, period_s=0.3),
+        **options,
+    )
+    async with Informers(client, rng) as informers:
+        dependencies = autoscaler.Dependencies(
+            client,
+            informers,
+            HollowProvider(client, lambda name: here.client(identities.node(name))),
+            clock,
+            RandomIds(rng),
+            metrics,
+            Telemetry(Metrics(), clock),
+            Gates(),
+        )
+        working = asyncio.ensure_future(autoscaler.run(dependencies, wanted))
+        try:
+            yield metrics
+        finally:
+            working.cancel()
+            await asyncio.wait([working])
+            if not working.cancelled():
+                working.result()
+
+
+async def until(question: Callable[[], Awaitable[Any]], what: str) -> Any:
+    loop = asyncio.get_running_loop()
+    end = loop.time() + SOON_S
+    while not (answer := await question()):
+        assert loop.time() < end, f"{what}: did not become so"
+        await asyncio.sleep(0.05)
+    return answer
+
+
+async def nodes(here: TestCluster) -> list[str]:
+    listed = await here.client().resource("", "v1", "nodes", namespaced=False).list()
+    return sorted(node.name for node in listed.objects)
+
+
+async def pods(here: TestCluster) -> list[Any]:
+    return list((await here.client().resource("", "v1", "pods").list("default")).objects)
+
+
+async def events(here: TestCluster, reason: str) -> list[str]:
+    listed = await here.client().resource("", "v1", "events").list(field_selector=f"reason={reason}")
+    return [one.fields["message"] for one in listed.objects]
+
+
+def deployment(name: str, replicas: int, template: str) -> Fields:
+    labels = {"app": name}
+    container = {"name": "main", "image": "busybox", "resources": {"claims": [{"name": "gpu"}]}}
+    spec = {
+        "containers": [container],
+        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": template}],
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": spec},
+        },
+    }
+
+
+def test_a_fleet_is_scaled_from_zero_for_claims_and_back(here: TestCluster):
+    """AUTO-08: nine pods with a GPU each, nodes of eight; pods move before their node goes (Y2)."""
+
+    async def story() -> None:
+        deployments = here.client().resource("apps", "v1", "deployments")
+        async with scaling(here) as metrics:
+            await deployments.create(deployment("train", 9, "one-gpu"), "default")
+
+            async def running() -> bool:
+                found = [one.fields["status"].get("phase") for one in await pods(here)]
+                return found == ["Running"] * 9
+
+            await until(running, "nine pods running")
+            assert await nodes(here) == ["gpus-0", "gpus-1", "plain-0"]
+            assert any("group gpus" in one for one in await events(here, "TriggeredScaleUp"))
+
+            await deployments.patch("train", {"spec": {"replicas": 1}}, "default")
+
+            async def one_left() -> bool:
+                return len(await nodes(here)) == 2 and len(await pods(here)) == 1
+
+            await until(one_left, "one node for one pod")
+            await until(running_alone, "it runs")
+            await deployments.delete("train", "default")
+
+            async def nobody() -> bool:
+                return await nodes(here) == ["plain-0"] and not await pods(here)
+
+            await until(nobody, "no node left of the group")
+
+            async def shown() -> Any:
+                try:
+                    found = await here.client().resource("", "v1", "configmaps").get(STATUS, NAMESPACE)
+                except errors.NotFound:
+                    return None
+                told = json.loads(found.fields["data"]["status"])["groups"]["gpus"]
+                return told if told["nodes"] == 0 else None
+
+            told = await until(shown, "the status says so")
+            assert told["template"] == "learned" and told["coming"] == 0
+            assert 'allot_autoscaler_nodes_changed_total{group="gpus",change="removed"} 2' in metrics.text()
+        slices = (
+            await here.client().resource("resource.k8s.io", "v1", "resourceslices", namespaced=False).list()
+        )
+        assert not slices.objects
+
+    async def running_alone() -> bool:
+        return [one.fields["status"].get("phase") for one in await pods(here)] == ["Running"]
+
+    here.run(story())
+
+
+def test_a_pod_that_no_node_would_help_adds_none_and_is_told_why(here: TestCluster):
+    async def story() -> None:
+        claims = here.client().resource("resource.k8s.io", "v1", "resourceclaims")
+        wanted = {"deviceClassName": "gpu.example.com", "count": 9}
+        spec = {"devices": {"requests": [{"name": "gpu", "exactly": wanted}]}}
+        await claims.create({"metadata": {"name": "nine"}, "spec": spec}, "default")
+        made = deployment("x", 1, "")["spec"]["template"]["spec"]
+        made["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "nine"}]
+        await (
+            here.client()
+            .resource("", "v1", "pods")
+            .create({"metadata": {"name": "big"}, "spec": made}, "default")
+        )
+        async with scaling(here):
+            told = await until(lambda: events(here, "NotTriggerScaleUp"), "told why")
+            assert "gpus: " in told[0] and await nodes(here) == ["plain-0"]
+        await here.client().resource("", "v1", "pods").delete("big", "default", grace_period_s=0)
+
+    here.run(story())
+
+
+def test_a_dry_run_writes_nothing(here: TestCluster):
+    async def story() -> None:
+        deployments = here.client().resource("apps", "v1", "deployments")
+        await deployments.create(deployment("dry", 1, "one-gpu"), "default")
+        async with scaling(here, dry_run=True) as metrics:
+
+            async def decided() -> bool:
+                return "allot_autoscaler_decision_seconds_count 3" in metrics.text()
+
+            await until(decided, "three decisions")
+            assert await nodes(here) == ["plain-0"]
+        await deployments.delete("dry", "default")
+
+    here.run(story())
