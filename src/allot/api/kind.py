@@ -201,6 +201,7 @@ class Guard(Enum):
     DEVICES_HELD = "devices held"  # by claims: none is held twice
     COMPUTE_HELD = "compute resources held"  # by pods: no more than their node has
     DEVICES_OFFERED = "devices offered"  # by slices: who holds devices counts on them
+    CAPACITY_OFFERED = "capacity offered"  # by nodes, to numeric models: likewise
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from allot.api import (
@@ -13,11 +14,13 @@ from allot.api import (
     custom,
     encode,
     kinds,
+    numeric,
     rbac,
     resource,
     transaction,
 )
 from allot.base import LoopWatch, Metrics
+from allot.numeric import load_models
 from allot.store import Store
 
 from .admission import Admission, Plugin, podsecurity, policies
@@ -82,6 +85,8 @@ from .writing.patching import Patcher
 from .writing.quotas import Quotas
 from .writing.writer import Writer
 
+log = logging.getLogger(__name__)
+
 
 class ApiServer:
     """A server on a store: `start`, then `handle`; `close` lets everything go but the store."""
@@ -120,7 +125,7 @@ class ApiServer:
         self._definitions: Definitions | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._repository = Repository(self._front)
-        self._guard = Guards(self.lookups.node)
+        self._guard = Guards(self.lookups.node, load_models(self.options.gates, log.warning))
         contexts = WriteContexts(
             self._repository,
             self.caches,
@@ -170,12 +175,15 @@ class ApiServer:
                 )
         slices = self.lookups.kind("resource.k8s.io", "resourceslices")
         self._guard.pools.follow(self.caches.made(slices))
+        capacities = [self.registry.kind(*numeric.NODE_RESOURCE_CAPACITY.storage)]
+        for kind in (offered := [kind for kind in capacities if kind is not None]):
+            self._guard.capacities.follow(self.caches.made(kind))
         definitions = Definitions(self.registry, self.caches, self._repository, self.deleter, self.writer)
         self.caches.made(custom.DEFINITION).listeners.append(definitions.observe)
         revoked = kinds.CREDENTIAL_REVOCATION
         self.caches.made(revoked).listeners.append(revocation_observer(self.revocations))
         classes = (*self.lookups.classes, *compute.served(self.options.gates), self.lookups.kind("", "nodes"))
-        loaded = (*followed, custom.DEFINITION, revoked, *classes)
+        loaded = (*followed, custom.DEFINITION, revoked, *classes, *offered)
         await asyncio.gather(*(self.caches.of(kind) for kind in loaded))
         self._definitions = definitions
         rights = bootstrap_objects()

@@ -209,7 +209,7 @@ def test_nulls_in_a_custom_resource_make_room_for_defaults_only():
 
 OPAQUE = {
     "ControllerRevision.data", "AllocatedDeviceStatus.data", "OpaqueDeviceConfiguration.parameters",
-    "ManagedFieldsEntry.fieldsV1",
+    "ManagedFieldsEntry.fieldsV1", "NodeResourceInstance.data",
     "JSONSchemaProps.default", "JSONSchemaProps.enum", "JSONSchemaProps.example",
 }  # fmt: skip
 """What is any JSON by definition; nobody here reads it as anything else."""

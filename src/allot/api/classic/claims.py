@@ -3,7 +3,7 @@
 from .. import field
 from ..field import FieldError, Path
 from ..kind import Fields, Rules, WriteContext
-from ..resource import checks
+from ..resource import checks, shape
 from ..resource.claims import check_template_metadata
 from ..resource.found import Found
 from ..resource.reading import same
@@ -26,7 +26,17 @@ def validate_create(new: Fields, context: WriteContext) -> list[FieldError]:
 
 
 def validate_update(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
-    return [*_kept(new, old), *drivers.marks(new, old, context)]
+    return [*_kept(new, old), *drivers.marks(new, old, context), *_made_numeric(new, old)]
+
+
+def _made_numeric(new: Fields, old: Fields) -> list[FieldError]:
+    """What a driver has allocated is its own to take back: nobody makes it look like the scheduler's."""
+    if shape.is_numeric_in(old) or (old.get("status") or {}).get("allocation") is None:
+        return []
+    if shape.NUMERIC_FINALIZER not in (new["metadata"].get("finalizers") or ()):
+        return []
+    text = "may not be set on a claim that its driver has allocated"
+    return [field.forbidden(Path("metadata") / "finalizers", text)]
 
 
 def _kept(new: Fields, old: Fields) -> list[FieldError]:

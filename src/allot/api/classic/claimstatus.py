@@ -27,20 +27,20 @@ def validate_status(new: Fields, old: Fields, context: WriteContext) -> list[Fie
     metadata = new.get("metadata") or {}
     found = Found()
     found.add(*permissions.status_write(new, old, context))
-    _reservations(found, status, before, is_deleted=bool(metadata.get("deletionTimestamp")))
+    check_reservations(found, status, before, is_deleted=bool(metadata.get("deletionTimestamp")))
     _allocation(found, status, before)
     driver = status.get("driverName") or ""
     is_allocated = status.get("allocation") is not None and before.get("allocation") is None
     if is_allocated or (driver and driver != (before.get("driverName") or "")):
         found.add(*drivers.allocates(new, driver, context))
-    _request(found, status, before)
+    check_request(found, status, before)
     if status.get("devices"):
         text = "a claim of a resource class has no devices that drivers report on"
         found.add(field.forbidden(_STATUS / "devices", text))
     return found.errors(context.version)
 
 
-def _reservations(found: Found, status: Fields, before: Fields, *, is_deleted: bool) -> None:
+def check_reservations(found: Found, status: Fields, before: Fields, *, is_deleted: bool) -> None:
     reserved, path = status.get("reservedFor") or (), _STATUS / "reservedFor"
     each_unique(
         found, reserved, limits.RESERVED_FOR_MAX, path,
@@ -90,7 +90,7 @@ def _allocation(found: Found, status: Fields, before: Fields) -> None:
         found.add(field.forbidden(path, "may not change while the claim is reserved"))
 
 
-def _request(found: Found, status: Fields, before: Fields) -> None:
+def check_request(found: Found, status: Fields, before: Fields) -> None:
     """For deallocation."""
     path = _STATUS / "deallocationRequested"
     if status.get("deallocationRequested"):

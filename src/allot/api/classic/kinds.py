@@ -12,7 +12,7 @@ from ..gates import Gates
 from ..kind import Kind, Rules, Version
 from ..numeric import NODE_RESOURCE_CAPACITY
 from ..numeric.limits import GATE as NUMERIC_GATE
-from . import claims, classes, columns, limits, podscheduling, versions
+from . import claims, classes, columns, limits, numericstatus, podscheduling, versions
 from .shapes import by_shape, in_claim, in_template
 
 
@@ -77,7 +77,7 @@ _TEMPLATE_VERSION = Version(
 RESOURCE_CLAIM = replace(
     resource.RESOURCE_CLAIM,
     versions=(*resource.RESOURCE_CLAIM.versions, _CLAIM_VERSION),
-    rules=by_shape(resource.RESOURCE_CLAIM.rules, claims.CLAIM_RULES, in_claim),
+    rules=by_shape(resource.RESOURCE_CLAIM.rules, claims.CLAIM_RULES, in_claim, numericstatus.STATUS_RULES),
 )
 RESOURCE_CLAIM_TEMPLATE = replace(
     resource.RESOURCE_CLAIM_TEMPLATE,

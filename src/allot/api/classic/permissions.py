@@ -35,6 +35,15 @@ def status_write(new: Fields, old: Fields, context: WriteContext) -> list[FieldE
     return errors
 
 
+def numeric_status_write(status: Fields, before: Fields, context: WriteContext) -> list[FieldError]:
+    """The same of a claim that the scheduler allocates: nobody else has a part in it."""
+    if not context.gates["DRAResourceClaimGranularStatusAuthorization"]:
+        return []
+    parts = ("allocation", "driverName", "reservedFor", "deallocationRequested")
+    changed = next((part for part in parts if _differ(status, before, part)), None)
+    return _binding(changed, context) if changed is not None else []
+
+
 def _drivers(status: Fields, before: Fields) -> list[str]:
     """Whose right it is: that of the driver which writes its name, and of the one whose allocation changes.
     An allocation without a driver is refused for that."""

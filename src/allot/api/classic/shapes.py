@@ -15,6 +15,7 @@ from collections.abc import Callable
 from .. import field
 from ..field import FieldError, Path
 from ..kind import Fields, Rules, WriteContext
+from ..resource import shape
 from ..resource.limits import GROUP
 from ..resource.reading import same
 from . import limits
@@ -40,8 +41,9 @@ def in_template(template: Fields) -> Fields:
     return inner
 
 
-def by_shape(structured: Rules, classic: Rules, holder: Holder) -> Rules:
-    """The rules of a kind whose objects have one of two shapes."""
+def by_shape(structured: Rules, classic: Rules, holder: Holder, numeric: Rules | None = None) -> Rules:
+    """The rules of a kind whose objects have one of two shapes. `numeric` are for the status of claims that
+    have the classic shape and are allocated by the scheduler."""
 
     def of_new(new: Fields, context: WriteContext) -> Rules:
         """What is made in v1alpha1 is classic, or wrong. With the gate off the members go, as those of all
@@ -51,6 +53,9 @@ def by_shape(structured: Rules, classic: Rules, holder: Holder) -> Rules:
 
     def of_old(old: Fields) -> Rules:
         return classic if _is_classic(old, holder) else structured
+
+    def of_status(old: Fields) -> Rules:
+        return numeric if numeric is not None and shape.is_numeric_in(old) else of_old(old)
 
     def speaks_otherwise(rules: Rules, context: WriteContext) -> bool:
         return (rules is classic) != (context.version == limits.VERSION)
@@ -62,8 +67,8 @@ def by_shape(structured: Rules, classic: Rules, holder: Holder) -> Rules:
         rules.prepare_update(new, old, context)
 
     def prepare_status(new: Fields, old: Fields, context: WriteContext) -> None:
-        rules = of_old(old)
-        if speaks_otherwise(rules, context):
+        rules = of_status(old)
+        if speaks_otherwise(rules, context) or rules is numeric:
             _keep_unsaid(new, old, holder)
         rules.prepare_status(new, old, context)
 
@@ -73,7 +78,7 @@ def by_shape(structured: Rules, classic: Rules, holder: Holder) -> Rules:
         return found if rules is classic else found + _strays_in_spec(new, holder)
 
     def validate_status(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
-        rules = of_old(old)
+        rules = of_status(old)
         found = rules.validate_status(new, old, context)
         if rules is structured:
             found = found + _strays_in_status(new)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ..kind import Column, Fields, Kind, Rules, Version
+from ..kind import Column, Fields, Guard, Kind, Rules, Version
 from ..resource.columns import AGE, NAME
 from ..resource.limits import GROUP
 from . import capacity, limits
@@ -35,6 +35,7 @@ NODE_RESOURCE_CAPACITY = Kind(
     hub=limits.VERSION,
     namespaced=False,
     singular="noderesourcecapacity",
+    guard=Guard.CAPACITY_OFFERED,
     rules=Rules(validate_create=capacity.validate_create, validate_update=capacity.validate_update),
     columns=_COLUMNS,
     cells=_cells,

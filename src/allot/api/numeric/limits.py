@@ -3,15 +3,18 @@
 from typing import Final
 
 from ..resource.limits import GROUP
+from ..resource.shape import NUMERIC_FINALIZER
 
 VERSION: Final = "v1alpha1"
 API_VERSION: Final = f"{GROUP}/{VERSION}"
 GATE: Final = "DRANumericParameters"
 
-FINALIZER: Final = "numeric.dra.k8s.io/delete-protection"
+
+FINALIZER: Final = NUMERIC_FINALIZER
 """Of claims that the scheduler allocated with numeric parameters, or is about to."""
 
 PARAMETER_TYPES_MAX: Final = 32
+HANDLE_MAX: Final = 256 * 1024  # bytes
 TEMPLATE_MAX: Final = 10 * 1024  # bytes
 
 INSTANCES_MAX: Final = 128

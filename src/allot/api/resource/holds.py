@@ -30,6 +30,9 @@ How much there is
     all). One that is silent about a capacity could be counted as nothing or as all of
     it; it is refused instead. Names may carry the driver's domain or leave it out.
 
+    A device of which nobody here knows how much there is (the instance of a numeric model that this server
+    does not have) is shared without being measured: what is held whole is held once, and that is all.
+
     A device that no slice names can be held, by one claim. What it draws is not known,
     so it is not held in a pool with counters, and while it is held no device of its
     pool that draws is taken.
@@ -65,6 +68,7 @@ class HeldDevice(View, frozen=True):
     shared: bool = False
     capacity: Mapping[str, Amount] = {}  # of a device that is shared
     unlisted: bool = False  # no slice has named it yet
+    unmeasured: bool = False  # nobody here knows how much there is of it
 
 
 class Record(View, frozen=True):
@@ -159,6 +163,7 @@ def _known(held: HeldDevice, offer: Offer | None) -> HeldDevice:
         groups=drawing.groups,
         shared=offer.shared,
         capacity=offer.capacity if offer.shared else {},
+        unmeasured=offer.unmeasured,
     )
 
 
@@ -211,7 +216,7 @@ def _overfull(
 ) -> str | None:
     """HOLD2, for shares of one device."""
     consumed = result.consumed_capacity
-    if device.unlisted or not (consumed or totals):
+    if device.unlisted or device.unmeasured or not (consumed or totals):
         return None
     name, driver = _full_name(result), result.driver
     named = dict.fromkeys(_spelled(key, totals, driver) for key in consumed)

@@ -11,6 +11,7 @@ from typing import Any, Final
 from ..kind import Fields
 from .types import DeviceRequest, ResourceClaim
 
+NUMERIC_FINALIZER: Final = "numeric.dra.k8s.io/delete-protection"
 IMMEDIATE: Final = "Immediate"
 WAIT_FOR_FIRST_CONSUMER: Final = "WaitForFirstConsumer"
 
@@ -19,6 +20,25 @@ _NO_REQUESTS: Final[tuple[DeviceRequest, ...]] = ()
 
 def is_classic(claim: ResourceClaim) -> bool:
     return claim.spec.resource_class_name != ""
+
+
+def is_numeric(claim: ResourceClaim) -> bool:
+    """Whether the scheduler allocated a claim of a resource class itself, or is about to (KEP-4381). What it
+    writes there, and nobody else, are results."""
+    if not claim.spec.resource_class_name:
+        return False
+    allocation = claim.status.allocation
+    is_held = allocation is not None and bool(allocation.devices.results)
+    return is_held or NUMERIC_FINALIZER in claim.metadata.finalizers
+
+
+def is_numeric_in(claim: Fields) -> bool:
+    """`is_numeric`, of a decoded claim."""
+    if not class_name_of(claim.get("spec") or {}):
+        return False
+    allocation = (claim.get("status") or {}).get("allocation") or {}
+    is_held = bool((allocation.get("devices") or {}).get("results"))
+    return is_held or NUMERIC_FINALIZER in ((claim.get("metadata") or {}).get("finalizers") or ())
 
 
 def is_immediate(claim: ResourceClaim) -> bool:

@@ -27,6 +27,7 @@ class Offer(View, frozen=True):
     capacity: Mapping[str, Amount] = {}
     counters: Mapping[str, Mapping[str, Amount]] = {}
     groups: Mapping[str, tuple[str, ...]] = {}
+    unmeasured: bool = False  # it is shared, and nobody here knows how much there is of it
 
 
 class Stock(View, frozen=True):

@@ -10,15 +10,19 @@ There is a fixed number of marks, and each stands for many pools: pools come and
 with their nodes, and a mark that went with its pool could come back as if nothing had
 happened in between. Two pools with one mark cost each other a second attempt, where
 the slices of one change at the moment at which devices of the other are handed out.
+
+The capacity that nodes publish for numeric models is kept in the same way, with marks of
+its own: `capacities` makes a pool of what a driver has on a node.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from zlib import crc32
 
 import msgspec
 
-from allot.api import errors, resource
+from allot.api import Quantity, errors, numeric, resource
+from allot.numeric import Registry, TypeId, read_instances
 from allot.store import Compare, Entry, Put
 
 from ..reading.cache import Cache
@@ -28,7 +32,6 @@ from ..storing.pending import FIRST_REVISION
 holds = resource.holds
 offers = resource.stock
 
-_MARKS = "/pools/"
 _MARKS_MAX = 4096
 _CATCH_UP_S = 10.0
 
@@ -49,8 +52,27 @@ class _SlicePlace(msgspec.Struct, frozen=True):
     spec: _Spec = _Spec()
 
 
+def _slice_place(stored: bytes) -> holds.PoolId:
+    spec = msgspec.json.decode(stored, type=_SlicePlace).spec
+    return spec.driver, spec.pool.name
+
+
+def _slice_stock(stored: Sequence[bytes]) -> offers.Stock:
+    return offers.read(msgspec.json.decode(one, type=offers.OfferedSlice) for one in stored)
+
+
 class Pools:
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        marks: str = "/pools/",
+        place: Callable[[bytes], holds.PoolId] = _slice_place,
+        read: Callable[[Sequence[bytes]], offers.Stock] = _slice_stock,
+    ) -> None:
+        """`place` says which pool a stored object is of, `read` what those of one pool offer, in the order
+        of their names."""
+        self._marks = marks
+        self._place = place
+        self._read = read
         self._slices: dict[holds.PoolId, dict[str, bytes]] = {}
         self._stock: dict[holds.PoolId, offers.Stock] = {}
         self._seen: dict[str, int] = {}  # mark -> its revision, as far as slices were seen
@@ -62,12 +84,12 @@ class Pools:
 
     def observe(self, change: Change) -> None:
         if change.previous is not None:
-            self._forget(_place(change.previous.stored), change.key)
-        place = _place(change.object.stored)
+            self._forget(self._place(change.previous.stored), change.key)
+        place = self._place(change.object.stored)
         if change.type != "DELETED":
             self._slices.setdefault(place, {})[change.key] = change.object.stored
             self._stock.pop(place, None)
-        mark = _mark(place)
+        mark = self._mark(place)
         self._seen[mark] = max(change.revision, self._seen.get(mark, 0))
 
     def stock(self, pool: holds.PoolId) -> offers.Stock:
@@ -76,9 +98,8 @@ class Pools:
         if found is None:
             if pool not in self._slices:
                 return offers.EMPTY  # not kept: anybody can name pools that nobody publishes
-            slices = sorted(self._slices[pool].items())
-            decoded = (msgspec.json.decode(stored, type=offers.OfferedSlice) for _, stored in slices)
-            found = self._stock[pool] = offers.read(decoded)
+            found = self._read([stored for _, stored in sorted(self._slices[pool].items())])
+            self._stock[pool] = found
         return found
 
     def publishers(self, pool: holds.PoolId) -> frozenset[str]:
@@ -90,17 +111,17 @@ class Pools:
 
     def unchanged(self, pool: holds.PoolId) -> Compare:
         """Holds as long as the pool's slices are those that this server has seen."""
-        mark = _mark(pool)
+        mark = self._mark(pool)
         return Compare(mark, self._seen.get(mark, 0))
 
     def changed(self, pool: holds.PoolId) -> Put:
         """What a write of one of the pool's slices writes besides."""
-        return Put(_mark(pool), b"{}")
+        return Put(self._mark(pool), b"{}")
 
     async def catch_up(self, current: Mapping[str, Entry | None]) -> None:
         """See what the marks among `current` stand for, so that the next attempt is decided on it."""
         for key, entry in current.items():
-            if not key.startswith(_MARKS) or self._cache is None:
+            if not key.startswith(self._marks) or self._cache is None:
                 continue
             revision = entry.revision if entry is not None else 0
             if revision >= FIRST_REVISION:
@@ -114,6 +135,9 @@ class Pools:
                     retry_after_s=1,
                 )
             self._seen[key] = revision
+
+    def _mark(self, pool: holds.PoolId) -> str:
+        return f"{self._marks}{crc32('/'.join(pool).encode()) % _MARKS_MAX}"
 
     def _forget(self, pool: holds.PoolId, key: str) -> None:
         slices = self._slices.get(pool, {})
@@ -129,14 +153,48 @@ def pool_of(slice: Mapping[str, Any]) -> holds.PoolId:
     return spec.get("driver") or "", (spec.get("pool") or {}).get("name") or ""
 
 
-def _place(stored: bytes) -> holds.PoolId:
-    spec = _spec(stored)
-    return spec.driver, spec.pool.name
+# -- what nodes have of numeric models ------------------------------------------------------------
 
 
-def _spec(stored: bytes) -> _Spec:
-    return msgspec.json.decode(stored, type=_SlicePlace).spec
+class _CapacityPlace(msgspec.Struct, frozen=True, rename="camel"):
+    node_name: str = ""
+    driver_name: str = ""
 
 
-def _mark(pool: holds.PoolId) -> str:
-    return f"{_MARKS}{crc32('/'.join(pool).encode()) % _MARKS_MAX}"
+def capacities(models: Registry) -> Pools:
+    """Instances are devices that are shared; of one that two objects have, the first by name counts."""
+
+    def read(stored: Sequence[bytes]) -> offers.Stock:
+        devices: dict[str, offers.Offer] = {}
+        for one in stored:
+            listed = msgspec.json.decode(one, type=numeric.NodeResourceCapacity).instances
+            for id, offer in _instance_offers(listed, models).items():
+                devices.setdefault(id, offer)
+        return offers.Stock(devices=devices)
+
+    return Pools("/capacities/", _capacity_place, read)
+
+
+def capacity_pool(fields: Mapping[str, Any]) -> holds.PoolId:
+    return fields.get("driverName") or "", numeric.limits.pool_of(fields.get("nodeName") or "")
+
+
+def _capacity_place(stored: bytes) -> holds.PoolId:
+    place = msgspec.json.decode(stored, type=_CapacityPlace)
+    return place.driver_name, numeric.limits.pool_of(place.node_name)
+
+
+def _instance_offers(
+    listed: Sequence[numeric.NodeResourceInstance], models: Registry
+) -> Mapping[str, offers.Offer]:
+    """What is of a model that nobody here knows is shared unmeasured; what cannot be read offers nothing."""
+    found: dict[str, offers.Offer] = {}
+    read, unreadable = read_instances(listed, models)
+    for instance in read:
+        amounts = {name: str(Quantity.of(amount)) for name, amount in instance.amounts.items()}
+        found[instance.id] = offers.Offer(shared=True, capacity=amounts)
+    known = {*found, *(one.id for one in unreadable)}
+    for one in listed:
+        if one.id not in known and models.for_capacity(TypeId(one.api_version, one.kind)) is None:
+            found[one.id] = offers.Offer(shared=True, unmeasured=True)
+    return found

@@ -13,11 +13,12 @@ the transaction.
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from allot.api import Fields, Guard, Kind, errors, resource
+from allot.api import Fields, Guard, Kind, errors, numeric, resource
+from allot.numeric import Registry
 from allot.store import Refused, Revise
 
 from ..deciding.context import ServerWriteContext
-from ..deciding.pools import Pools, pool_of
+from ..deciding.pools import Pools, capacities, capacity_pool, pool_of
 from .compute_guard import ComputeGuard, FindNode
 
 holds = resource.holds
@@ -30,11 +31,14 @@ Add = Callable[[Fields | None, Fields | None, ServerWriteContext], None]
 
 
 class Guards:
-    def __init__(self, find_node: FindNode) -> None:
+    def __init__(self, find_node: FindNode, models: Registry) -> None:
+        """`models` say how much of what nodes publish there is to be shared."""
         self.pools = Pools()
+        self.capacities = capacities(models)
         self._rows: Mapping[Guard, Add] = {
             Guard.DEVICES_HELD: self._hold_devices,
             Guard.DEVICES_OFFERED: self._offer_devices,
+            Guard.CAPACITY_OFFERED: self._offer_capacity,
             Guard.COMPUTE_HELD: ComputeGuard(find_node),
         }
 
@@ -45,11 +49,19 @@ class Guards:
     async def catch_up(self, refused: Refused) -> None:
         """Learn what made the store refuse a write, where that was a slice."""
         await self.pools.catch_up(refused.current)
+        await self.capacities.catch_up(refused.current)
 
     def _offer_devices(self, old: Fields | None, new: Fields | None, context: ServerWriteContext) -> None:
         """The mark of each pool that the slice is or was in."""
         pools = {pool_of(fields) for fields in (old, new) if fields is not None}
         context.extra_writes.extend(self.pools.changed(pool) for pool in sorted(pools))
+
+    def _offer_capacity(self, old: Fields | None, new: Fields | None, context: ServerWriteContext) -> None:
+        pools = {capacity_pool(fields) for fields in (old, new) if fields is not None}
+        context.extra_writes.extend(self.capacities.changed(pool) for pool in sorted(pools))
+
+    def _of(self, pool: holds.PoolId) -> Pools:
+        return self.pools if numeric.limits.node_of(pool[1]) is None else self.capacities
 
     def _hold_devices(self, old: Fields | None, new: Fields | None, context: ServerWriteContext) -> None:
         """The records of the claim's pools.
@@ -65,7 +77,7 @@ class Guards:
         metadata = (new or old or {})["metadata"]
         for pool in sorted({*before, *after}):
             wanted = after.get(pool, [])
-            if wanted and (compare := self.pools.unchanged(pool)) not in context.compares:
+            if wanted and (compare := self._of(pool).unchanged(pool)) not in context.compares:
                 context.compares.append(compare)
             make = partial(self._moved, pool, metadata["uid"], metadata["name"], wanted)
             context.extra_writes.append(Revise(f"{HOLDS}{pool[0]}/{pool[1]}", make))
@@ -82,7 +94,7 @@ class Guards:
         record = holds.read(stored)
         if not wanted:
             return _written(holds.release(record, uid))
-        held = holds.hold(record, uid, wanted, self.pools.stock(pool))
+        held = holds.hold(record, uid, wanted, self._of(pool).stock(pool))
         if isinstance(held, holds.Refusal):
             raise errors.Conflict(
                 f'Operation cannot be fulfilled on resourceclaims.resource.k8s.io "{name}": {held.text}',
