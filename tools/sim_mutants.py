@@ -230,7 +230,7 @@ OF_CLASSIC = (
     Mutant(
         "classes of classic claims are not seen",
         f"{SCHEDULER}/mirror.py",
-        "    mirror.snapshot.resource_classes.put(change.object.view(classic.ResourceClass))\n",
+        "    snapshot.put_resource_class(change.object)\n",
         "",
     ),
     Mutant(
@@ -254,8 +254,8 @@ OF_CLASSIC = (
     Mutant(
         "the scheduler allocates classic claims as if they were structured",
         "src/allot/scheduler/plugins/claims/resolving.py",
-        "(classic if claim.is_classic else pending).append(claim)",
-        "pending.append(claim)",
+        "        elif not claim.is_classic:\n            pending.append(claim)\n",
+        "        elif claim.is_classic or True:\n            pending.append(claim)\n",
     ),
 )
 """Of classic claims, with drivers that are not to be relied on: found where there are some."""

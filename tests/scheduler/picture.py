@@ -9,6 +9,8 @@ import msgspec
 
 from allot.api import Object
 from allot.base import Journal, Overlay, Recent
+from allot.numeric import Registry
+from allot.numeric.models import COUNTER
 
 CACHES = {
     *("kinds", "remembered", "_views", "_cel", "_parent", "__weakref__"),
@@ -36,7 +38,7 @@ def picture(it: object, *, journals: bool = True) -> Any:
                 return it
             case tuple() | list():
                 return [of(one) for one in it]
-            case FunctionType():
+            case _ if isinstance(it, FunctionType | Registry | type(COUNTER)):
                 return None  # how something is read, not what is known
             case Object():
                 return it.fields

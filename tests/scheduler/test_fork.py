@@ -15,8 +15,11 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from allot.allocation import DeviceId, Features, Taken
-from allot.api import Object, classic, compute, core, meta, resource
-from allot.informers import Key
+from allot.api import Object, compute, core, meta, numeric, resource
+from allot.informers import Key, ResourceId
+from allot.numeric import Registry
+from allot.numeric.models import COUNTER
+from allot.scheduler.parameters import NOT_READ_YET, ParameterKind, Standing
 from allot.scheduler.pod import PodInfo
 from allot.scheduler.prospects import Prospects
 from allot.scheduler.snapshot import Snapshot
@@ -28,6 +31,14 @@ from .objects import node, pod
 from .picture import picture
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+PARAMETERS = ResourceId("example.com", "v1", "parameters")
+KIND = ParameterKind("example.com", "v1", "Parameters")
+
+
+def instance(count: int) -> dict[str, Any]:
+    types = {"api_version": "counter.dra.config.k8s.io/v1beta1", "kind": "Capacity"}
+    return {"id": "c0", **types, "data": {"count": count}}
+
 
 # -- deeds: one word for each way to change a snapshot ------------------------------------------------
 
@@ -56,6 +67,12 @@ DEEDS: Mapping[str, st.SearchStrategy[tuple[Any, ...]]] = {
     "drop_resource_class": st.tuples(CLASSES),
     "put_compute_class": st.tuples(CLASSES, st.sampled_from(["one.example.com/gpu", "two.example.com/gpu"])),
     "drop_compute_class": st.tuples(CLASSES),
+    "put_capacity": st.tuples(NODES, st.integers(0, 2)),
+    "drop_capacity": st.tuples(NODES),
+    "put_parameters": st.tuples(CLAIMS, VERSIONS),
+    "drop_parameters": st.tuples(CLAIMS),
+    "stand": st.tuples(st.booleans()),
+    "forget": st.tuples(),
     "put_talk": st.tuples(PODS, NODES, st.booleans()),
     "drop_talk": st.tuples(PODS),
     "apply": st.tuples(POOLS, st.integers(1, 2), st.booleans()),
@@ -108,9 +125,29 @@ def do(snapshot: Snapshot, deed: Deed) -> None:
         case "drop_class", (name,):
             snapshot.drop_class(name)
         case "put_resource_class", (name, driver):
-            snapshot.resource_classes.put(resource_class(name, driver).view(classic.ResourceClass))
+            snapshot.put_resource_class(resource_class(name, driver))
         case "drop_resource_class", (name,):
-            snapshot.resource_classes.drop(name)
+            snapshot.drop_resource_class(name)
+        case "put_capacity", (name, count):
+            listed = [numeric.NodeResourceInstance(**one) for one in [instance(count)]]
+            snapshot.capacity.put(
+                numeric.NodeResourceCapacity(
+                    metadata=meta.ObjectMeta(name=f"of-{name}"),
+                    node_name=name,
+                    driver_name=DRIVER,
+                    instances=tuple(listed),
+                )
+            )
+        case "drop_capacity", (name,):
+            snapshot.capacity.drop(f"of-{name}")
+        case "put_parameters", (name, version):
+            snapshot.parameters.put(PARAMETERS, claim(name, version, "a", ""))
+        case "drop_parameters", (name,):
+            snapshot.parameters.drop(PARAMETERS, key(name))
+        case "stand", (is_read,):
+            snapshot.parameters.stand(KIND, Standing(PARAMETERS) if is_read else NOT_READ_YET)
+        case "forget", ():
+            snapshot.parameters.forget(KIND)
         case "put_compute_class", (name, raw):
             said = {"metadata": {"name": name}, "spec": {"resourceName": raw}}
             snapshot.put_compute_class(meta.view(compute.ResourceClass, said))
@@ -225,7 +262,7 @@ def views(snapshot: Snapshot) -> object:
 
 
 def replayed(*histories: list[Deed]) -> Snapshot:
-    made = Snapshot(Features())
+    made = Snapshot(Features(), models=Registry([COUNTER]))
     for history in histories:
         for deed in history:
             do(made, deed)

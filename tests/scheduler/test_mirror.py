@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 from allot.allocation import DeviceId, Features
 from allot.api import Object
 from allot.informers import Added, Change, Deleted, Key, ResourceId, Updated
+from allot.numeric import Registry
+from allot.numeric.models import COUNTER
 from allot.scheduler.framework import Event
 from allot.scheduler.mirror import (
     BUDGETS,
+    CAPACITY,
     CLAIMS,
     CLASSES,
     COMPUTE_CLASSES,
@@ -40,6 +43,12 @@ from .cluster import DRIVER, slice_of
 from .test_intake import claim, thing
 
 ODD = {"spec": "nothing that can be read"}
+COUNTED = {
+    "id": "c0",
+    "apiVersion": "counter.dra.config.k8s.io/v1beta1",
+    "kind": "Capacity",
+    "data": {"count": 2},
+}
 TAINT = {"key": "k", "effect": "NoSchedule"}
 ALLOCATABLE = {"allocatable": {"cpu": "4"}}
 
@@ -48,7 +57,7 @@ class Follower:
     """Somebody who follows the cluster, and is no scheduler."""
 
     def __init__(self, *names: str) -> None:
-        self.snapshot = Snapshot(Features.of(["DeviceTaints"]))
+        self.snapshot = Snapshot(Features.of(["DeviceTaints"]), models=Registry([COUNTER]))
         self.troubles: list[str] = []
         self._mirror = Mirror(self.snapshot, self, names)
 
@@ -92,6 +101,7 @@ ONE_OF_EACH = {
     RESOURCE_CLASSES: resource_class(),
     COMPUTE_CLASSES: thing("gold", namespace="", spec={"resourceName": "example.com/gpu"}),
     TALKS: scheduling("p", ["a"], "a"),
+    CAPACITY: thing("cap", namespace="", nodeName="a", driverName=DRIVER, instances=[COUNTED]),
 }
 
 
@@ -109,6 +119,7 @@ def picture(snapshot: Snapshot) -> dict[str, Any]:
         "classes": sorted(snapshot.classes),
         "resource classes": sorted(snapshot.resource_classes),
         "compute classes": sorted(snapshot.compute.classes),
+        "capacity": {one.name: snapshot.capacity.offers(one.name, snapshot.ledger) for one in nodes},
         "talks": [one.uid for one in (snapshot.talk_at(Key("default", "p")),) if one is not None],
         "unreadable": sorted(snapshot.unreadable),
         "nominated": {name: [one.uid for one in snapshot.prospects.nominees(name)] for name in ("n", "m")},
@@ -136,9 +147,12 @@ def test_what_comes_is_seen_and_what_goes_is_not(what: ResourceId):
 def test_what_cannot_be_read_is_told_until_it_can_or_is_gone(what: ResourceId):
     """MIRROR1."""
     follower, namespace = Follower(), "default" if what.namespaced else ""
-    odd = {NODES: {"status": {"allocatable": {"cpu": "much"}}}, RESOURCE_CLASSES: {"driverName": 1}}.get(
-        what, ODD
-    )
+    mistyped = {
+        NODES: {"status": {"allocatable": {"cpu": "much"}}},
+        RESOURCE_CLASSES: {"driverName": 1},
+        CAPACITY: {"instances": 1},
+    }
+    odd = mistyped.get(what, ODD)
     follower.added(what, thing("x", 1, namespace, **odd))
     assert follower.troubles == [f"{what.plural} x"]
     follower.hear(what, Deleted(thing("x", 1, namespace, **odd)))

@@ -25,7 +25,7 @@ MAP = """
     wire        : base api
     quota       : base api
     generations : base api
-    numeric     : base api
+    numeric     : base api cel
     apiserver   : base api store cel quota numeric
     client      : base api
     informers   : base api client

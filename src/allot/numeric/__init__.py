@@ -7,10 +7,12 @@ models through the entry points `allot.numeric_models`.
     model      the contract
     registry   the models of this process, by the types that they understand
     reading    from JSON to a model's values, once an instance and once a kind of claim
+    expanding  from a template and an object to what a model reads
     fitting    all pending claims of a pod on one node, together or not at all
     models     counter, partition, topology
 """
 
+from .expanding import Expansions
 from .fitting import BUDGET_STEPS, Found, Undecided, Want, fit
 from .model import BadData, Choice, Instance, Lacking, Model, Offer, TypeId, Types, offer_of
 from .reading import Expanded, Unreadable, read_instances, read_parameters
@@ -22,6 +24,7 @@ __all__ = [
     "BadData",
     "Choice",
     "Expanded",
+    "Expansions",
     "Found",
     "Instance",
     "Lacking",

@@ -22,6 +22,7 @@ class Expanded(NamedTuple):
     type: TypeId
     model: Model
     want: Any
+    key: bytes = b""  # equal where the same is asked for
 
 
 def read_instances(

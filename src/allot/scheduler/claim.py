@@ -34,6 +34,11 @@ class ClaimInfo(msgspec.Struct, frozen=True, eq=False, gc=False):
         return self.view.spec.resource_class_name != ""  # `shape.is_classic`, asked of every claim
 
     @property
+    def is_held_numerically(self) -> bool:
+        """Whether it is allocated with numeric parameters (KEP-4381)."""
+        return self.allocation is not None and resource.shape.is_numeric(self.view)
+
+    @property
     def is_to_be_deallocated(self) -> bool:
         return self.view.status.deallocation_requested
 

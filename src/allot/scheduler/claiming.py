@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from allot.api import Object, age, classic, errors, resource
+from allot.api import Object, age, classic, errors, numeric, resource
 from allot.base import Clock
 from allot.client import Client
 
@@ -178,6 +178,10 @@ class ClaimWriter:
                         return await self._clear(now)
                     case lifecycle.Ending.REQUEST:
                         return await self._request_deallocation(now)
+                    case lifecycle.Ending.LEAVE if view.status.reserved_for:
+                        return await self._claims.update_status(
+                            now.changed({"status": {"reservedFor": None}})
+                        )
                     case _:
                         return now
             return await self._unprotect(now) if lifecycle.is_protected(view) else now
@@ -339,8 +343,12 @@ def _allocated(
         raise Outdated(f"claim {now.name} was allocated elsewhere")
     _require_usable(now, pod)
     finalizers, finalizer = now.metadata.finalizers or [], lifecycle.of(view).finalizer
+    status = {"allocation": allocation, "reservedFor": [*_reserved(now), _consumer(pod)]}
+    if resource.shape.is_classic(view):  # which the scheduler allocates with numeric parameters alone
+        finalizer = numeric.limits.FINALIZER
+        status["driverName"] = allocation["devices"]["results"][0]["driver"]
     protected = None if finalizer is None or finalizer in finalizers else [*finalizers, finalizer]
-    return protected, {"allocation": allocation, "reservedFor": [*_reserved(now), _consumer(pod)]}
+    return protected, status
 
 
 def reservation(pod: PodInfo, now: Object, decided_on: ClaimInfo) -> list[dict[str, Any]] | None:

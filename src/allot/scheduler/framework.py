@@ -60,6 +60,8 @@ class Event(Enum):
     SLICE_CHANGED = "devices were published"
     CLASS_CHANGED = "a device class was created or changed"
     TAINT_RULE_CHANGED = "a device taint rule changed"
+    CAPACITY_CHANGED = "a node published what it has of numeric models"
+    PARAMETERS_CHANGED = "objects with parameters of claims changed, or can be read now"
     DRIVER_ANSWERED = "a driver said something about the pod itself"
 
 

@@ -22,6 +22,7 @@ from .extended import owner_of
 from .framework import Event
 from .mirror import (
     CLAIMS,
+    PARAMETERS_CHANGED,
     PODS,
     ROOM_FREED,
     Answered,
@@ -34,6 +35,7 @@ from .mirror import (
     Stands,
     TalkedOut,
 )
+from .parameters import ParameterKind, Standing
 from .pod import PodInfo
 from .queue import Queue, Where
 from .snapshot import Snapshot
@@ -69,6 +71,14 @@ class Intake:
     def claim(self, object: Object, now_s: float) -> None:
         """A claim as the server has it, from an answer to a write."""
         self.hear(News(CLAIMS, Updated(object, object)), now_s)
+
+    def parameters(self, kind: ParameterKind, standing: Standing | None, now_s: float) -> None:
+        """How a kind of parameter objects stands; None: no class names it any more."""
+        if standing is None:
+            self._snapshot.parameters.forget(kind)
+            return
+        self._snapshot.parameters.stand(kind, standing)
+        self._follow(PARAMETERS_CHANGED, now_s)
 
     def room_is_free(self, now_s: float) -> None:
         self._follow(ROOM_FREED, now_s)

@@ -52,15 +52,17 @@ from .evicting import Evictor
 from .explaining import PATIENCE_S, Explainer
 from .framework import CycleState
 from .intake import Intake
-from .mirror import News
+from .mirror import RESOURCE_CLASSES, News
 from .negotiation import Negotiated, WaitsForDrivers
+from .parameter_watches import KindTold, ParameterWatches
+from .parameters import kinds_of
 from .pod import PodInfo
 from .queue import Queue, Queued
 from .rights import readable
 from .settings import Settings
 from .snapshot import snapshot_for
 from .sweeping import Sweeping
-from .telemetry import SchedulerMetrics, plugin_times
+from .telemetry import NumericMetrics, SchedulerMetrics, plugin_times
 from .timing import Stopwatch
 from .writes import (
     AskDrivers,
@@ -161,7 +163,15 @@ class Scheduler:
             self._misread,
             self._talked_out,
         )
-        self._box: deque[News | Report | RoomMade] = deque()
+        self._box: deque[News | Report | RoomMade | KindTold] = deque()
+        self._parameters = ParameterWatches(
+            dependencies.client,
+            self._informers,
+            self._clock,
+            dependencies.telemetry,
+            self._put,
+            self._listener,
+        )
         self._woken = asyncio.Event()
         self._awaiting = Awaiting(dependencies.client)
         self._binder = Binder(
@@ -190,6 +200,7 @@ class Scheduler:
         self._metrics = SchedulerMetrics(
             dependencies.metrics, self.queue, self.intake.aside, settings.names[0]
         )
+        NumericMetrics(dependencies.metrics, self.snapshot)
         self._evictor = Evictor(dependencies.client, self._clock, self._events)
         self._acting: set[asyncio.Task[None]] = set()
         self._patient: set[str] = set()  # pods, by uid, whose binding waits for a driver
@@ -205,6 +216,7 @@ class Scheduler:
                 group.create_task(self._events.run(), name="scheduler events")
                 group.create_task(self._explainer.run(), name="scheduler explanations")
                 group.create_task(self._sweeping.run(), name="scheduler podschedulings")
+                group.create_task(self._parameters.run(), name="scheduler parameters")
                 await self._decide(group)
         finally:
             for stop in stops:
@@ -326,7 +338,7 @@ class Scheduler:
 
     # -- news -----------------------------------------------------------------------------------
 
-    def _put(self, news: News | Report | RoomMade) -> None:
+    def _put(self, news: News | Report | RoomMade | KindTold) -> None:
         self._box.append(news)
         self._woken.set()
 
@@ -355,11 +367,15 @@ class Scheduler:
                 await asyncio.sleep(0)
                 now_s = self._now_s()
 
-    def _hear(self, news: News | Report | RoomMade, now_s: float) -> None:
+    def _hear(self, news: News | Report | RoomMade | KindTold, now_s: float) -> None:
         match news:
             case News():
                 self.intake.hear(news, now_s)
                 self._awaiting.hear(news.what, news.change)
+                if news.what == RESOURCE_CLASSES:
+                    self._watch_parameters()
+            case KindTold(kind, standing):
+                self.intake.parameters(kind, standing, now_s)
             case ClaimWritten(claim, instead_of):
                 if instead_of:
                     self.snapshot.rename_flight(instead_of, claim.uid)
@@ -397,6 +413,12 @@ class Scheduler:
                 self._failed(outcome, is_error=refused)
             case _:
                 assert_never(news)
+
+    def _watch_parameters(self) -> None:
+        """Of the kinds that classes name now."""
+        if self.snapshot.heeds_numeric:
+            classes = self.snapshot.resource_classes.values()
+            self._parameters.want(frozenset().union(*map(kinds_of, classes)))
 
     def _gated(self, pod: PodInfo, why: str | None) -> None:
         if why is None or pod.spec.scheduling_gates:  # gates of its owner: the server has told it

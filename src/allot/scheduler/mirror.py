@@ -11,11 +11,12 @@ What it promises
              stays in force. The reader of the cluster is told of it, and when it reads well again.
 """
 
+import logging
 from collections.abc import Callable, Collection, Mapping
 from enum import Enum
 from typing import NamedTuple, Protocol
 
-from allot.api import Object, classic, compute, core, resource
+from allot.api import Object, classic, compute, core, numeric, resource
 from allot.base import InvariantBroken
 from allot.informers import Added, Change, Deleted, Key, ResourceId
 
@@ -25,6 +26,8 @@ from .pod import PodInfo
 from .snapshot import Snapshot
 from .talk import Talk
 
+log = logging.getLogger(__name__)
+
 GROUP = resource.limits.GROUP
 PODS = ResourceId("", "v1", "pods")
 NODES = ResourceId("", "v1", "nodes", namespaced=False)
@@ -33,6 +36,7 @@ SLICES = ResourceId(GROUP, "v1", "resourceslices", namespaced=False)
 CLASSES = ResourceId(GROUP, "v1", "deviceclasses", namespaced=False)
 TAINT_RULES = ResourceId(GROUP, "v1", "devicetaintrules", namespaced=False)
 RESOURCE_CLASSES = ResourceId(GROUP, classic.limits.VERSION, "resourceclasses", namespaced=False)
+CAPACITY = ResourceId(GROUP, numeric.limits.VERSION, "noderesourcecapacities", namespaced=False)
 TALKS = ResourceId(GROUP, classic.limits.VERSION, "podschedulings")
 COMPUTE_CLASSES = ResourceId(
     compute.limits.GROUP, compute.limits.VERSION, "resourceclasses", namespaced=False
@@ -40,7 +44,7 @@ COMPUTE_CLASSES = ResourceId(
 BUDGETS = ResourceId("policy", "v1", "poddisruptionbudgets")
 
 
-CLASSIC = (RESOURCE_CLASSES, TALKS)
+CLASSIC = (RESOURCE_CLASSES, TALKS, CAPACITY)
 """What is not followed where it may not be read (`rights`): pods without classic claims need none of it."""
 
 OPTIONAL = (*CLASSIC, COMPUTE_CLASSES)
@@ -107,6 +111,8 @@ NODE_CHANGED: Heard = (Noticed(Event.NODE_CHANGED),)
 NODE_GONE: Heard = (Noticed(Event.NODE_GONE),)
 SLICE_CHANGED: Heard = (Noticed(Event.SLICE_CHANGED),)
 CLASS_CHANGED: Heard = (Noticed(Event.CLASS_CHANGED),)
+CAPACITY_CHANGED: Heard = (Noticed(Event.CAPACITY_CHANGED),)
+PARAMETERS_CHANGED: Heard = (Noticed(Event.PARAMETERS_CHANGED),)
 TAINT_RULE_CHANGED: Heard = (Noticed(Event.TAINT_RULE_CHANGED),)
 
 
@@ -138,7 +144,7 @@ class Mirror:
         self._waiting = waiting
 
     def hear(self, news: News) -> Heard:
-        source, change = SOURCES[news.what], news.change
+        source, change = SOURCES.get(news.what) or _parameters(news.what), news.change
         is_gone = isinstance(change, Deleted)
         try:
             happened = source.drop(self, change.object) if is_gone else source.put(self, change)
@@ -309,13 +315,65 @@ def _drop_taint_rule(mirror: Mirror, object: Object) -> Heard:
 
 
 def _put_resource_class(mirror: Mirror, change: Change) -> Heard:
-    mirror.snapshot.resource_classes.put(change.object.view(classic.ResourceClass))
-    return CLASS_CHANGED
+    snapshot, name = mirror.snapshot, change.object.name
+    before = snapshot.resource_classes.get(name)
+    snapshot.put_resource_class(change.object)
+    return (*CLASS_CHANGED, *_allocated_otherwise(name, before, snapshot))
 
 
 def _drop_resource_class(mirror: Mirror, object: Object, is_gone: bool = True) -> Heard:
-    mirror.snapshot.resource_classes.drop(object.name)
-    return CLASS_CHANGED
+    before = mirror.snapshot.resource_classes.get(object.name)
+    mirror.snapshot.drop_resource_class(object.name)
+    return (*CLASS_CHANGED, *_allocated_otherwise(object.name, before, mirror.snapshot))
+
+
+def _allocated_otherwise(name: str, before: classic.ResourceClass | None, snapshot: Snapshot) -> Heard:
+    """Claims of a class that was its driver's to allocate and is the scheduler's now, or the other way round:
+    pods that name them may be tried, or not any more."""
+    now = snapshot.resource_classes.get(name)
+    if _is_numeric(before) == _is_numeric(now):
+        return NOTHING
+    return tuple(
+        [
+            Noticed(Event.CLAIM_CHANGED, claim.key)
+            for claim in snapshot.claims()
+            if claim.view.spec.resource_class_name == name and claim.allocation is None
+        ]
+    )
+
+
+def _is_numeric(resource_class: classic.ResourceClass | None) -> bool:
+    return resource_class is not None and bool(resource_class.numeric_parameters)
+
+
+# -- numeric parameters ---------------------------------------------------------------------------
+
+
+def _put_capacity(mirror: Mirror, change: Change) -> Heard:
+    read = mirror.snapshot.capacity.put(change.object.view(numeric.NodeResourceCapacity))
+    for one in read.unreadable:
+        text = "instance %s of driver %s on node %s is not used: %s"
+        log.warning(text, one.id, read.driver, read.node, one.why)
+    return CAPACITY_CHANGED
+
+
+def _drop_capacity(mirror: Mirror, object: Object, is_gone: bool = True) -> Heard:
+    mirror.snapshot.capacity.drop(object.name)
+    return CAPACITY_CHANGED
+
+
+def _parameters(what: ResourceId) -> "Source":
+    """Of whichever kind: classes name them while we run."""
+
+    def put(mirror: Mirror, change: Change) -> Heard:
+        mirror.snapshot.parameters.put(what, change.object)
+        return PARAMETERS_CHANGED
+
+    def drop(mirror: Mirror, object: Object, is_gone: bool = True) -> Heard:
+        mirror.snapshot.parameters.drop(what, Key.of(object))
+        return PARAMETERS_CHANGED
+
+    return Source(put, drop, drop)
 
 
 def _put_talk(mirror: Mirror, change: Change) -> Heard:
@@ -378,6 +436,7 @@ SOURCES: Mapping[ResourceId, Source] = {
     TAINT_RULES: Source(_put_taint_rule, _drop_taint_rule, _keep),
     RESOURCE_CLASSES: Source(_put_resource_class, _drop_resource_class, _drop_resource_class),
     COMPUTE_CLASSES: Source(_put_compute_class, _drop_compute_class, _drop_compute_class),
+    CAPACITY: Source(_put_capacity, _drop_capacity, _drop_capacity),
     TALKS: Source(_put_talk, _drop_talk, _drop_talk),
     CLAIMS: Source(_put_claim, _drop_claim, _omit_claim),
     PODS: Source(_put_pod, _drop_pod, _omit_pod),

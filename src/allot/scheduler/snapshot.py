@@ -17,23 +17,29 @@ What it promises
            included: answers to writes and the watch may cross.
 """
 
+import logging
 from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from allot.allocation import Features, Inventory, Ledger, taken_by
-from allot.api import Gates, Object, classic, compute, resource
+from allot.api import Gates, Object, classic, compute, numeric, resource
 from allot.base import Journal, Overlay, Recent
 from allot.informers import Key
+from allot.numeric import Registry, load_models
 
+from .capacity_of_nodes import CapacityOfNodes
 from .claim import ClaimInfo, devices_named, is_newer
 from .classes import Classes
 from .compute import ComputeClasses
 from .extended import ExtendedResources, owner_of
 from .node import NodeInfo
+from .parameters import ParameterObjects
 from .pod import PodInfo
 from .prospects import Prospects
 from .talk import Talk
+
+log = logging.getLogger(__name__)
 
 GONE_MAX = 4096
 
@@ -44,6 +50,10 @@ class Mark(NamedTuple):
     nodes: int
     inventory: int
     ledger: int
+    capacity: int
+
+
+NO_MODELS = Registry(())
 
 
 class Snapshot:
@@ -54,13 +64,17 @@ class Snapshot:
         extended: bool = True,
         heeds_classic: bool = True,
         heeds_compute: bool = True,
+        heeds_numeric: bool = True,
+        models: Registry = NO_MODELS,
     ) -> None:
         """Without `extended`, no class serves an extended resource (the gate DRAExtendedResource is off);
         without `heeds_classic`, pods are placed as if they had no classic claims (their gate is off); without
-        `heeds_compute`, no name stands for a class of compute resources (likewise)."""
+        `heeds_compute`, no name stands for a class of compute resources (likewise); without `heeds_numeric`,
+        claims with numeric parameters, which `models` read, are not allocated."""
         self.features = features
         self.heeds_classic = heeds_classic
         self.heeds_compute = heeds_compute
+        self.heeds_numeric = heeds_numeric
         self._serves_extended = extended
         self.inventory = Inventory(features)
         self.ledger = Ledger()
@@ -69,6 +83,9 @@ class Snapshot:
         self.resource_classes: Classes[classic.ResourceClass] = Classes(_said_by_resource_class)
         self.compute = ComputeClasses()
         self.exported: Counter[str] = Counter()  # raw names of compute resources, by number of nodes
+        self._class_objects: Overlay[str, Object] = Overlay()  # resource classes, as they are
+        self.capacity = CapacityOfNodes(models)
+        self.parameters = ParameterObjects()
         self._talks: Overlay[Key, Talk] = Overlay()
         self._nodes: Overlay[str, NodeInfo] = Overlay()
         self._claims: Overlay[Key, ClaimInfo] = Overlay()
@@ -88,6 +105,7 @@ class Snapshot:
         child.features = self.features
         child.heeds_classic = self.heeds_classic
         child.heeds_compute = self.heeds_compute
+        child.heeds_numeric = self.heeds_numeric
         child._serves_extended = self._serves_extended
         child.inventory = self.inventory.fork()
         child.ledger = self.ledger.fork()
@@ -96,6 +114,9 @@ class Snapshot:
         child.resource_classes = self.resource_classes.fork()
         child.compute = self.compute.fork()
         child.exported = self.exported.copy()
+        child._class_objects = self._class_objects.fork()
+        child.capacity = self.capacity.fork()
+        child.parameters = self.parameters.fork()
         child._talks = self._talks.fork()
         child._nodes = self._nodes.fork()
         child._claims = self._claims.fork()
@@ -169,17 +190,22 @@ class Snapshot:
         return min(self._priorities, default=None)
 
     def mark(self) -> Mark:
-        return Mark(self._journal.revision, self.inventory.revision, self.ledger.revision)
+        return Mark(
+            self._journal.revision, self.inventory.revision, self.ledger.revision, self.capacity.revision
+        )
 
     def moved_since(self, mark: Mark) -> frozenset[str] | None:
         """Nodes about which something changed; None when it may be any (SNAP2)."""
         moved = self._journal.since(mark.nodes)
         seen = self.inventory.moved_since(mark.inventory)
         pools = self.ledger.moved_since(mark.ledger)
-        if moved is None or seen is None or pools is None:
+        offered = self.capacity.moved_since(mark.capacity)
+        if moved is None or seen is None or pools is None or offered is None:
             return None
-        reached: set[str] = set()
+        reached: set[str] = set(offered)
         for pool in pools:
+            if (only := numeric.limits.node_of(pool.name)) is not None:
+                reached.add(only)  # and whatever else is published under this name
             nodes = self.inventory.nodes_of(pool)
             if nodes is None:
                 return None
@@ -385,6 +411,26 @@ class Snapshot:
         for one in (name, compute.limits.QUALIFIED + name):
             self.classes.revise(*self.extended.bridge(one, device_class))
 
+    def put_resource_class(self, object: Object) -> None:
+        self.resource_classes.put(object.view(classic.ResourceClass))
+        self._class_objects.set(object.name, object)
+
+    def drop_resource_class(self, name: str) -> None:
+        self.resource_classes.drop(name)
+        self._class_objects.drop(name)
+
+    def class_object(self, name: str) -> Object:
+        """A resource class that is known, whole."""
+        found = self._class_objects.get(name)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def is_numeric(self, claim: ClaimInfo) -> bool:
+        """Whether the class of a claim that is not allocated leaves it to the scheduler to do so."""
+        known = self.resource_classes.get(claim.view.spec.resource_class_name)
+        return known is not None and bool(known.numeric_parameters)
+
     # -- talks with drivers ---------------------------------------------------------------------
 
     def put_talk(self, talk: Talk) -> None:
@@ -398,7 +444,7 @@ class Snapshot:
 
 
 def _said_by_resource_class(view: classic.ResourceClass) -> object:
-    return view.driver_name, view.suitable_nodes
+    return view.driver_name, view.suitable_nodes, view.numeric_parameters, view.parameters_ref
 
 
 def snapshot_for(gates: Gates) -> Snapshot:
@@ -408,4 +454,6 @@ def snapshot_for(gates: Gates) -> Snapshot:
         extended=gates["DRAExtendedResource"],
         heeds_classic=gates[classic.limits.GATE],
         heeds_compute=gates[compute.limits.GATE],
+        heeds_numeric=gates[numeric.limits.GATE],
+        models=load_models(gates, log.warning),
     )

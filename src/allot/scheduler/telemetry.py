@@ -1,5 +1,7 @@
 """What dashboards read: upstream's names, as far as they mean the same here."""
 
+from collections.abc import Callable, Mapping
+
 from allot.base import Metrics
 from allot.informers import SetAside
 
@@ -8,6 +10,7 @@ from .cycle import Outcome, Placed
 from .negotiation import Negotiated
 from .queue import Queue
 from .readiness import Readiness
+from .snapshot import Snapshot
 from .timing import Observe
 
 _READY_S = tuple(0.1 * 2**at for at in range(14))
@@ -33,6 +36,45 @@ def plugin_times(metrics: Metrics) -> Observe:
         times.observe(seconds, plugin, point, status)
 
     return observe
+
+
+class NumericMetrics:
+    """How numeric parameters are used (KEP-4381), as it is at the moment: read from what is known."""
+
+    def __init__(self, metrics: Metrics, snapshot: Snapshot) -> None:
+        readings: tuple[tuple[str, str, Callable[[], float]], ...] = (
+            (
+                "scheduler_numeric_classes",
+                "Resource classes with numeric parameters.",
+                lambda: sum(1 for one in snapshot.resource_classes.values() if one.numeric_parameters),
+            ),
+            (
+                "scheduler_numeric_parameter_types",
+                "Kinds of parameter objects that such classes name for claims.",
+                lambda: snapshot.parameters.counts()[0],
+            ),
+            (
+                "scheduler_numeric_parameter_types_resolved",
+                "Those of them that the server serves: all, where drivers are installed completely.",
+                lambda: snapshot.parameters.counts()[1],
+            ),
+            (
+                "scheduler_numeric_claims_allocated",
+                "Claims that are allocated with numeric parameters.",
+                lambda: sum(1 for one in snapshot.claims() if one.is_held_numerically),
+            ),
+            (
+                "scheduler_numeric_instances_unreadable",
+                "Instances that nodes publish for a model that is here, and that it cannot read.",
+                lambda: snapshot.capacity.unreadable(),
+            ),
+        )
+        for name, text, read in readings:
+            metrics.readings(name, text, read=_alone(read))
+
+
+def _alone(read: Callable[[], float]) -> Callable[[], Mapping[tuple[str, ...], float]]:
+    return lambda: {(): float(read())}
 
 
 class SchedulerMetrics:

@@ -92,6 +92,15 @@ def test_with_the_gate_off_a_class_cannot_get_the_field_and_one_that_has_it_keep
     assert context.warnings == []
 
 
+def test_a_class_is_read_as_it_was_written():
+    read = classic.ResourceClass()
+    assert read.numeric_parameters == ()
+    one = numeric.NumericParameterType(api_version="dra.e2e.example.com/v1alpha1", kind="ClaimParameters")
+    assert (one.group, one.version) == ("dra.e2e.example.com", "v1alpha1")
+    core = numeric.NumericParameterType(kind="ConfigMap", cel_template="x")
+    assert (core.group, core.version) == ("", "v1")  # 4381-CLS-06
+
+
 # Capacity
 
 

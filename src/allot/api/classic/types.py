@@ -4,6 +4,7 @@ A claim itself is read in v1 like all others: `resource.ResourceClaim` has the m
 """
 
 from ..meta import NodeSelector, ObjectMeta, View
+from ..numeric import NumericParameterType
 
 
 class ResourceClassParametersReference(View, frozen=True):
@@ -18,6 +19,7 @@ class ResourceClass(View, frozen=True):
     driver_name: str = ""
     parameters_ref: ResourceClassParametersReference | None = None
     suitable_nodes: NodeSelector | None = None  # None: every node
+    numeric_parameters: tuple[NumericParameterType, ...] = ()  # (): claims are allocated by the driver
 
 
 class PodSchedulingSpec(View, frozen=True):

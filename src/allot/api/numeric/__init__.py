@@ -9,12 +9,13 @@ limits           numbers and well-known strings
 
 from . import limits, parametertypes
 from .kinds import NODE_RESOURCE_CAPACITY
-from .types import NodeResourceCapacity, NodeResourceInstance
+from .types import NodeResourceCapacity, NodeResourceInstance, NumericParameterType
 
 __all__ = [
     "NODE_RESOURCE_CAPACITY",
     "NodeResourceCapacity",
     "NodeResourceInstance",
+    "NumericParameterType",
     "limits",
     "parametertypes",
 ]

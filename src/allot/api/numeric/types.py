@@ -1,8 +1,25 @@
-"""Capacity of nodes as typed views."""
+"""Capacity of nodes as typed views, and what a class says about parameters."""
 
 from typing import Any
 
 from ..meta import ObjectMeta, View
+
+
+class NumericParameterType(View, frozen=True):
+    """One kind of object that claims of a class may refer to, and how it becomes a model's parameters."""
+
+    api_version: str = ""  # "" is v1 of the core group
+    kind: str = ""
+    cel_template: str = ""
+    shareable: bool = False
+
+    @property
+    def group(self) -> str:
+        return self.api_version.rpartition("/")[0]
+
+    @property
+    def version(self) -> str:
+        return self.api_version.rpartition("/")[2] or "v1"
 
 
 class NodeResourceInstance(View, frozen=True):

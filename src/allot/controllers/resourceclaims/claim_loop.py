@@ -71,7 +71,7 @@ class ClaimLoop:
         listened: a new claim is looked at for that, once.
         """
         view = claim_of(claim)
-        if view.metadata.deletion_timestamp:
+        if view.metadata.deletion_timestamp or releasing.is_idle(view):
             return False
         if view.status.reserved_for:
             namespace = claim.namespace

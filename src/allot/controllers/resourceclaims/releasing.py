@@ -65,9 +65,18 @@ def plan(claim: Object, gone: Collection[str]) -> ReleasePlan:
         if resource.lifecycle.of(view).on_last is Ending.CLEAR:
             return ReleasePlan({**status, "allocation": None}, True, is_protected, True)
         return ReleasePlan(status, True, False, True)
-    if view.metadata.deletion_timestamp and is_protected:
+    if (view.metadata.deletion_timestamp and is_protected) or is_idle(view):
         return ReleasePlan({"allocation": None} if is_allocated else None, is_allocated, True, True)
     return ReleasePlan(is_unreserved=True)
+
+
+def is_idle(claim: resource.ResourceClaim) -> bool:
+    """Whether a claim has what nobody uses, and it is for the controller to take it back: of claims that the
+    scheduler allocates with numeric parameters, if they are delayed or somebody asks for it."""
+    if claim.status.allocation is None or claim.status.reserved_for or not resource.shape.is_numeric(claim):
+        return False
+    is_kept = resource.lifecycle.of(claim).on_last is Ending.KEEP
+    return not is_kept or claim.status.deallocation_requested
 
 
 def _entries_without(claim: Object, gone: Collection[str]) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from .node_affinity import NodeAffinity
 from .node_name import NodeName
 from .node_resources_fit import NodeResourcesFit
 from .node_unschedulable import NodeUnschedulable
+from .numeric import NumericResources
 from .preemption import DefaultPreemption
 from .scheduling_gates import SchedulingGates
 from .taint_toleration import TaintToleration
@@ -42,6 +43,7 @@ def deciding(ids: Ids, settings: Settings) -> tuple[Plugin, ...]:
         NodeResourcesBalancedAllocation(settings.scoring),
         ComputeResources(),
         ResourceClaims(chance, binding_timeout_s=settings.binding_timeout_s),
+        NumericResources(ids),
         ClassicResources(chance),
         DynamicResources(ids, settings.policy),
         DeviceFit(),
@@ -66,4 +68,8 @@ def classic_ask(state: CycleState) -> ClassicAsk | None:
 
 def known_as(plugin: str) -> str:
     """The name under which people know a plugin, from upstream's profiles and documents."""
-    return DynamicResources.name if plugin in (ResourceClaims.name, ClassicResources.name) else plugin
+    return (
+        DynamicResources.name
+        if plugin in (ResourceClaims.name, ClassicResources.name, NumericResources.name)
+        else plugin
+    )

@@ -26,6 +26,7 @@ class PodClaims:
     allocated: tuple[ClaimInfo, ...] = ()
     pending: tuple[ClaimInfo, ...] = ()  # structured: the scheduler finds their devices
     classic: tuple[ClaimInfo, ...] = ()  # their drivers allocate them once a node is chosen
+    numeric: tuple[ClaimInfo, ...] = ()  # of the classic shape, and the scheduler allocates them
     blocked: str = ""  # why the pod cannot be tried: a claim of it cannot be used yet
     earlier: ClaimInfo | None = None  # it has devices for the extended resources since an earlier attempt
     leftover: ClaimInfo | None = None  # what such an attempt left half made: it goes first
@@ -94,15 +95,17 @@ def _usable(pod: PodInfo, key: Key, snapshot: Snapshot, is_generated: bool) -> C
         return Missing(f'resourceclaim "{key.name}" was not created for this pod')
     if owner := other_owner(claim.view, pod.uid):
         return Missing(f'resourceclaim "{key.name}" was made for pod "{owner}" and is used by it alone')
-    if claim.is_classic and (why := _unready(claim)):
+    if claim.is_classic and (why := _unready(claim, snapshot)):
         return Missing(f'resourceclaim "{key.name}" {why}')
     return claim
 
 
-def _unready(claim: ClaimInfo) -> str:
+def _unready(claim: ClaimInfo, snapshot: Snapshot) -> str:
     if claim.is_to_be_deallocated:
-        return "is being deallocated by its driver"
-    if claim.allocation is None and resource.shape.is_immediate(claim.view):
+        return "is being deallocated" + ("" if resource.shape.is_numeric(claim.view) else " by its driver")
+    if claim.allocation is not None or not resource.shape.is_immediate(claim.view):
+        return ""
+    if claim.view.spec.resource_class_name in snapshot.resource_classes and not snapshot.is_numeric(claim):
         return "has not been allocated yet by its driver, which does so without waiting for a pod"
     return ""
 
@@ -117,6 +120,7 @@ def _sorted(pod: PodInfo, snapshot: Snapshot) -> PodClaims:
     allocated: list[ClaimInfo] = []
     pending: list[ClaimInfo] = []
     classic: list[ClaimInfo] = []
+    numeric: list[ClaimInfo] = []
     blocked = ""
     for claim in resolve(pod, snapshot):
         if isinstance(claim, Missing):
@@ -125,6 +129,8 @@ def _sorted(pod: PodInfo, snapshot: Snapshot) -> PodClaims:
             allocated.append(claim)
         elif snapshot.ledger.hold(claim.uid) is not None:
             blocked = blocked or f'resourceclaim "{claim.key.name}" is in the process of being allocated'
+        elif not claim.is_classic:
+            pending.append(claim)
         else:
-            (classic if claim.is_classic else pending).append(claim)
-    return PodClaims(tuple(allocated), tuple(pending), tuple(classic), blocked)
+            (numeric if snapshot.is_numeric(claim) else classic).append(claim)
+    return PodClaims(tuple(allocated), tuple(pending), tuple(classic), tuple(numeric), blocked)

@@ -1,0 +1,110 @@
+"""What nodes have of numeric models: instances by node, as their drivers publish them (KEP-4381).
+
+Where it sits
+    `mirror` tells it what is published; the numeric plugin asks what a node offers now, which is what is
+    published less what the ledger knows to be taken.
+
+What it promises
+    CAPACITY1  The order of events does not matter: the same objects give the same offers.
+    CAPACITY2  Several objects of one node and driver are one: an instance that two of them have counts once,
+               as the object has it whose name sorts first.
+    CAPACITY3  An instance that cannot be read is left out, its neighbours are not, and what is taken of it
+               stays taken.
+    CAPACITY4  A fork costs what is changed on it, and its parent never notices.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from allot.allocation import Ledger, PoolId
+from allot.api import numeric
+from allot.base import Journal, Overlay
+from allot.numeric import Instance, Offer, Registry, Unreadable, offer_of, read_instances
+
+
+class Published(NamedTuple):
+    """One object, read."""
+
+    node: str
+    driver: str
+    instances: tuple[Instance, ...]
+    unreadable: tuple[Unreadable, ...]
+
+
+class CapacityOfNodes:
+    def __init__(self, models: Registry) -> None:
+        self.models = models
+        self._objects: Overlay[str, Published] = Overlay()
+        self._by_node: Overlay[str, tuple[str, ...]] = Overlay()  # names of objects, in order
+        self._journal: Journal[str] = Journal()
+
+    def fork(self) -> "CapacityOfNodes":
+        child = CapacityOfNodes(self.models)
+        child._objects = self._objects.fork()
+        child._by_node = self._by_node.fork()
+        child._journal = Journal(self.revision)
+        return child
+
+    @property
+    def revision(self) -> int:
+        return self._journal.revision
+
+    def moved_since(self, revision: int) -> frozenset[str] | None:
+        return self._journal.since(revision)
+
+    # -- hearing --------------------------------------------------------------------------------
+
+    def put(self, object: numeric.NodeResourceCapacity) -> Published:
+        instances, unreadable = read_instances(object.instances, self.models)
+        read = Published(object.node_name, object.driver_name, tuple(instances), tuple(unreadable))
+        name = object.metadata.name
+        self.drop(name)
+        self._objects.set(name, read)
+        self._list(read.node, (*self._names(read.node), name))
+        return read
+
+    def drop(self, name: str) -> None:
+        known = self._objects.get(name)
+        if known is not None:
+            self._objects.drop(name)
+            self._list(known.node, tuple(one for one in self._names(known.node) if one != name))
+
+    def _list(self, node: str, names: tuple[str, ...]) -> None:
+        if names:
+            self._by_node.set(node, tuple(sorted(names)))
+        else:
+            self._by_node.drop(node)
+        self._journal.add(node)
+
+    # -- asking ---------------------------------------------------------------------------------
+
+    def offers(self, node: str, ledger: Ledger) -> Mapping[str, list[Offer]]:
+        """What is free on a node, by driver."""
+        found: dict[str, list[Offer]] = {}
+        seen: set[tuple[str, str]] = set()
+        for one in self._of(node):
+            taken = ledger.usage(PoolId(one.driver, numeric.limits.pool_of(node)))
+            shelf = found.setdefault(one.driver, [])
+            for instance in one.instances:
+                if (one.driver, instance.id) in seen:  # CAPACITY2
+                    continue
+                seen.add((one.driver, instance.id))
+                used = taken.get(instance.id)
+                if used is None:
+                    shelf.append(Offer(instance, instance.amounts))
+                else:
+                    shelf.append(offer_of(instance, used.consumed, is_whole=bool(used.owners)))
+        return found
+
+    def unreadable(self) -> int:
+        """How many instances nobody can read."""
+        return sum(len(one.unreadable) for _, one in self._objects.items())
+
+    def _of(self, node: str) -> Iterator[Published]:
+        for name in self._names(node):
+            found = self._objects.get(name)
+            if found is not None:
+                yield found
+
+    def _names(self, node: str) -> tuple[str, ...]:
+        return self._by_node.get(node) or ()
