@@ -11,8 +11,9 @@ anew: plugins take the one or the other as a sign to register again.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Final, NoReturn
 
@@ -22,12 +23,15 @@ from allot.wire import CallFailed, Channel, Code, Sockets, deviceplugin, registr
 
 from ..drivers import BadPlugin
 from .offers import Offers
+from .pacing import Paced
 
 log = logging.getLogger(__name__)
 
 DIRECTORY: Final = "device-plugins"
 SOCKET: Final = "kubelet.sock"
 OPTIONS_S: Final = 10.0
+LIST_S: Final = 0.2
+"""Between two lists of a plugin that are heeded; of those in between the last one is."""
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 30.0
 
 
@@ -151,6 +155,7 @@ class PluginLoop:
     ) -> None:
         channel = self._sockets.dial(path)
         wait_s = _FIRST_WAIT_S
+        lists = Paced(partial(self._listed, resource, turn), LIST_S)
         try:
             while True:
                 try:
@@ -158,19 +163,24 @@ class PluginLoop:
                     self._can_be_called(resource, turn, Spoken(channel, known))
                     async for said in channel.stream(deviceplugin.LIST_AND_WATCH, deviceplugin.Empty()):
                         wait_s = _FIRST_WAIT_S
-                        if self._offers.hear(resource, turn, said.devices):
-                            self._changed(resource)
+                        lists.say(said.devices)
                     log.warning("the device plugin of %s has ended its list: %s", resource, path)
                 except CallFailed as failed:
                     log.warning("the device plugin of %s is not heard: %s: %s", resource, path, failed)
+                lists.forget()
                 self._silent(resource, turn)
                 if self._offers.is_given_up(resource, self._clock.monotonic_s()):
                     return
                 await asyncio.sleep(wait_s)
                 wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
         finally:
+            lists.forget()
             self._silent(resource, turn)
             await channel.close()
+
+    def _listed(self, resource: str, turn: int, devices: Sequence[deviceplugin.Device]) -> None:
+        if self._offers.hear(resource, turn, devices):
+            self._changed(resource)
 
     def _can_be_called(self, resource: str, turn: int, plugin: Spoken) -> None:
         if turn < self._spoken.get(resource, (0, None))[0]:
