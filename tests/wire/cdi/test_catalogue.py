@@ -1,5 +1,7 @@
 """What a container gets: several devices, several files, several directories."""
 
+import os
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -92,6 +94,19 @@ def test_a_later_directory_settles_what_two_files_of_an_earlier_one_dispute(tmp_
     write(tmp_path / "run", "three.json", spec("a", everywhere=("FROM=run",)))
     found = cdi.catalogue([tmp_path / "etc", tmp_path / "run"])
     assert "FROM=run" in found.edits(["vendor.com/gpu=a"]).env
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path):
+    write(tmp_path, "good.json", spec("a"))
+    os.mkfifo(tmp_path / "pipe.json")
+    (tmp_path / "zero.json").symlink_to("/dev/zero")
+    (tmp_path / "round.json").symlink_to("round.json")
+    (tmp_path / "gone.json").symlink_to("nothing")
+    (tmp_path / "folder.json").mkdir()
+    found = cdi.catalogue([tmp_path])
+    assert found.edits(["vendor.com/gpu=a"]).env == ("D_a=a",)
+    names = {path.name for path in found.faults}
+    assert names == {"pipe.json", "zero.json", "round.json", "folder.json"}
 
 
 def test_a_broken_file_hurts_itself_and_is_named(tmp_path):

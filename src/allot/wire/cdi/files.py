@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from allot.base import Files, MachineFiles, os_reason
+from allot.base import FileKind, Files, MachineFiles, os_reason
 
 from .checks import InvalidSpec, check
 from .names import kind_parts
@@ -24,8 +24,12 @@ def spec_file_name(kind: str, id: str) -> str:
 
 def read_spec(path: Path, files: Files | None = None) -> Spec | None:
     """None: it is not there, or no more. Raises InvalidSpec, also where the file cannot be read."""
+    files = files if files is not None else MachineFiles()
     try:
-        content = (files or MachineFiles()).read(path, FILE_BYTES_MAX + 1)
+        kind = files.kind(path)
+        if kind not in (None, FileKind.FILE):  # whoever opened a pipe would wait for a writer
+            raise InvalidSpec(str(path), (f"it is a {kind.value}",))
+        content = files.read(path, FILE_BYTES_MAX + 1)
         if content is None:
             return None
         if len(content) > FILE_BYTES_MAX:
