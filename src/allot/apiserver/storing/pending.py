@@ -17,6 +17,7 @@ for each of them, so that the member whose compare fails is told as it would be 
 """
 
 import asyncio
+import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -83,6 +84,7 @@ class Pending:
         self._objects: dict[str, Object] = {}
         self._last: dict[str, int] = {}  # key -> when it was last written
         self._subjects: dict[int, str] = {}  # revision -> the key that the write was about
+        self._size = 0  # of the values of entries
 
     # -- as a store ------------------------------------------------------------------------------
 
@@ -189,9 +191,9 @@ class Pending:
                         f"{key.rpartition('/')[2]} is deleted and created anew in one transaction: "
                         "send two, or those who watch take the one for the other"
                     )
-                self._entries[key] = Entry(key, value, self._revision, self._revision)
+                self._replace(key, Entry(key, value, self._revision, self._revision))
             case Delete():
-                self._entries[key] = None
+                self._replace(key, None)
                 self._objects.pop(key, None)
             case Revise(_, make) if key in self._entries:
                 entry = self._entries[key]
@@ -199,6 +201,11 @@ class Pending:
                 self._apply(Delete(key) if value_now is None else Put(key, value_now))
             case Revise(_, make):
                 self._revised[key] = (*self._revised.get(key, ()), _Revision(self.member, make))
+
+    def _replace(self, key: str, entry: Entry | None) -> None:
+        before = self._entries.get(key)
+        self._size += (len(entry.value) if entry is not None else 0) - (len(before.value) if before else 0)
+        self._entries[key] = entry
 
     def _with_revisions(self, key: str, entry: Entry | None) -> Entry | None:
         value = self._settled(self._revised[key], entry)
@@ -220,10 +227,9 @@ class Pending:
         return changes
 
     def _require_bounded(self) -> None:
-        size = sum(len(entry.value) for entry in self._entries.values() if entry is not None)
-        if size > BYTES_MAX:
+        if self._size > BYTES_MAX:
             raise errors.TooLarge(
-                f"the transaction is too large to be stored: {size} bytes, the limit is {BYTES_MAX}"
+                f"the transaction is too large to be stored: {self._size} bytes, the limit is {BYTES_MAX}"
             )
         written, compared = len(self._entries) + len(self._revised), len(self._compares) + len(self._revised)
         if max(written, compared) > KEYS_MAX:
@@ -243,12 +249,18 @@ def _chained(revisions: Sequence[_Revision]) -> Callable[[bytes | None], bytes |
 
 
 _OPEN: dict[asyncio.Task[Any], Pending] = {}
+_NOW: Mapping[asyncio.AbstractEventLoop, asyncio.Task[Any]] | None = (
+    getattr(asyncio.tasks, "_current_tasks", None) if sys.version_info < (3, 12) else None
+)
+"""What `asyncio.current_task` looks at until Python 3.12, which has it in C: a member asks five times."""
 
 
 def pending() -> Pending | None:
     """The transaction that this task puts together, if it does."""
     if not _OPEN:
         return None
+    if _NOW is not None:
+        return _OPEN.get(_NOW.get(asyncio.get_running_loop()))  # type: ignore[arg-type]
     task = asyncio.current_task()
     return _OPEN.get(task) if task is not None else None
 

@@ -11,6 +11,7 @@ from allot.base import Clock
 
 from ..reading.reader import renderer_of
 from ..registry import Served
+from ..requests.negotiate import wanted_form
 from ..requests.render import Headers, Renderer
 
 
@@ -37,6 +38,6 @@ class Lateness:
         self.renderer: Late | None = None
 
     def renderer_of(self, served: Served, request: Request, clock: Clock) -> Renderer:
-        plain = renderer_of(served, request, clock)
-        self.renderer = Late(served, plain.form, clock)
+        renderer_of(served, request, clock) if "includeObject" in request.query else None
+        self.renderer = Late(served, wanted_form(request), clock)
         return self.renderer

@@ -74,7 +74,7 @@ def held_to(request: Request, fields: Fields, shape: schema.Schema, kind: str, n
 
 def warned(request: Request, notes: list[str], refused: Callable[[str], str]) -> list[str]:
     """Notes become warnings, or a refusal if the client asked for it."""
-    strictness = field_validation(request)
+    strictness = field_validation(request)  # asked in any case: it may be none
     if notes and strictness == "Strict":
         raise errors.BadRequest(refused(f"strict decoding error: {', '.join(notes)}"))
     return notes if strictness == "Warn" else []
@@ -88,7 +88,7 @@ def notes_of(decoded: schema.Decoded) -> list[str]:
 
 
 def unknown_notes(problems: schema.Problems) -> list[str]:
-    return [f'unknown field "{path}"' for path in problems.unknown]
+    return [f'unknown field "{path}"' for path in problems.unknown] if problems.unknown else []
 
 
 def decode_body(request: Request, *, find_duplicates: bool = False) -> schema.Decoded:
