@@ -68,7 +68,8 @@ async def refusal(here: World, name: str) -> tuple[str, str]:
 
 
 def test_a_container_gets_what_is_recorded_and_nothing_else():
-    """14-AGENT-01 to 06, 14-NODE-07, 14-NODE-11, 14-PLUG-08, 14-BIND-09"""
+    """14-AGENT-01, 14-AGENT-02, 14-AGENT-03, 14-AGENT-04, 14-AGENT-05, 14-AGENT-06, 14-NODE-07, 14-NODE-11,
+    14-PLUG-08, 14-BIND-09, 14-PROP-08"""
     wants = wire.DevicePluginOptions(get_preferred_allocation_available=True)
 
     async def play(here: World) -> None:
@@ -106,7 +107,8 @@ def test_a_container_gets_what_is_recorded_and_nothing_else():
 
 
 def test_a_property_changes_under_a_running_pod():
-    """14-PROP-01 to 05, 14-AGENT-07 to 09, 14-PLUG-05: through a restart of the agent in the middle."""
+    """14-PROP-01, 14-PROP-02, 14-PROP-03, 14-PROP-04, 14-PROP-05, 14-AGENT-07, 14-AGENT-08, 14-AGENT-09,
+    14-PLUG-05: through a restart of the agent in the middle."""
 
     async def play(here: World) -> None:
         async with here.agent(exports_compute=True), four(here) as gpu:
