@@ -67,6 +67,13 @@ async def refusal(here: World, name: str) -> tuple[str, str]:
     return status["reason"], status["message"]
 
 
+async def until_said(here: World, name: str, text: str) -> None:
+    async def is_so() -> bool:
+        return await here.log(name) == text
+
+    await until(is_so)
+
+
 def test_a_container_gets_what_is_recorded_and_nothing_else():
     """14-AGENT-01, 14-AGENT-02, 14-AGENT-03, 14-AGENT-04, 14-AGENT-05, 14-AGENT-06, 14-NODE-07, 14-NODE-11,
     14-PLUG-08, 14-BIND-09, 14-PROP-08"""
@@ -80,7 +87,7 @@ def test_a_container_gets_what_is_recorded_and_nothing_else():
             both = {"gpu-gold": {named(K80): 1, named(V100): 1}}
             before = await put(here, "both", asking(f"echo $GPUS; {WAIT}", both, gpu_gold=2))
             await here.until_phase("Running", "both")
-            assert await here.log("both") == "b,d\n", "what the plugin likes, of each compute resource"
+            await until_said(here, "both", "b,d\n")  # what the plugin likes, of each compute resource
             assert sorted(gpu.asked) == ["allocate b,d", "prefer 1 of a,b with ", "prefer 1 of c,d with "]
             after = await here.pods.get("both", NS)
             assert after.fields["spec"]["containers"] == before.fields["spec"]["containers"]
@@ -125,7 +132,7 @@ def test_a_property_changes_under_a_running_pod():
             await put(here, "q", asking("true", {"old": {named(K80): 1}}, old=1))
             assert "Requested: 1, Available: 0" in (await refusal(here, "q"))[1]
             assert (await here.status("p"))["phase"] == "Running"
-            assert await here.log("p") == "a\n"
+            await until_said(here, "p", "a\n")
             await here.pods.delete("p", NS, grace_period_s=1)
             await until_exported(here, (V100, "abcd", "abcd"))
 
