@@ -76,10 +76,7 @@ class Decider:
     ) -> Decision:
         simulation = Simulation(view.snapshot, self._plugins, now)
         coming = _come(simulation, memory)
-        sized = [
-            replace(one, size=one.size + memory.coming(one.name), closed=memory.closed(one, now_s))
-            for one in groups
-        ]
+        sized = [self._sized(one, memory, now_s) for one in groups]
         leaving = [name for name, node in view.nodes.items() if is_leaving(node)]
         growth = grow(simulation, view.waiting, sized, view.hosts, coming)
         if leaving and (growth.nodes or _would_take(simulation, leaving, view.waiting, growth)):
@@ -97,6 +94,10 @@ class Decider:
         kept = self._idle(simulation, view, sized, growth, now_s)
         mark = self._due(now_s, len(leaving))
         return Decision(growth, {}, mark, (), *_out(view, leaving), kept)
+
+    def _sized(self, group: Group, memory: Memory, now_s: float) -> Group:
+        closed = group.closed or memory.closed(group, now_s)
+        return replace(group, size=group.size + memory.coming(group.name), closed=closed)
 
     def _idle(
         self, simulation: Simulation, view: View, groups: Sequence[Group], growth: Growth, now_s: float

@@ -95,6 +95,7 @@ class _Packing:
         self._groups = {group.name: group for group in groups}
         self._added: dict[str, tuple[Group, list[PodInfo]]] = {}
         self._coming = list(coming)
+        self._names = {*simulation.snapshot.node_names()}
         self._hosts = hosts
         self._candidates: dict[object, list[str]] = {}  # nodes that have not refused a shape yet
         self._placed: dict[str, str] = {}
@@ -164,8 +165,8 @@ class _Packing:
 
     def _add(self, group: Group, pattern: Pattern, waiting: Sequence[list[PodInfo]]) -> None:
         assert group.template is not None  # it was tried
-        taken = {*self._simulation.snapshot.node_names()}
-        (name,) = free_names(f"{group.name}-new", taken, 1)
+        (name,) = free_names(f"{group.name}-new", self._names, 1)
+        self._names.add(name)
         more = group.template.named(name, group.name)
         self._simulation.add_node(more.node, more.slices)
         bound: list[PodInfo] = []

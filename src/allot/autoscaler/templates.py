@@ -196,5 +196,7 @@ def groups_of(
         lessons = (learned(node, own.get(node.name, ()), snapshot.node(node.name)) for node in members)
         lesson = next((one for one in lessons if one is not None), None)
         template = template_for(entry, nodes, slices, lesson or remembered.get(entry.name))
-        found.append(Group(entry.name, entry.price, len(members), entry.min, entry.max, template))
+        unsaid = f"nothing is published under the name {entry.source}" if entry.source else ""
+        closed = unsaid if template is None else ""
+        found.append(Group(entry.name, entry.price, len(members), entry.min, entry.max, template, closed))
     return found

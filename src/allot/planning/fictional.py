@@ -4,11 +4,10 @@ What belongs to the node goes with it: its slices get its name, as `nodeName` an
 Pools that nodes reach by a selector are not the node's: another node brings no more of them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from allot.api import Fields, Object, encode
-from allot.scheduler import NodeInfo
 
 HOSTNAME = "kubernetes.io/hostname"
 SOURCE = "autoscaling.k8s.io/node-resource-capacity"
@@ -80,7 +79,7 @@ def _renamed(pool: str, source: str, name: str) -> str:
     return pool.replace(source, name) if source in pool else f"{pool}-{name}"
 
 
-def free_names(base: str, taken: "Mapping[str, NodeInfo] | set[str]", count: int) -> list[str]:
+def free_names(base: str, taken: Collection[str], count: int) -> list[str]:
     found: list[str] = []
     number = 0
     while len(found) < count:
