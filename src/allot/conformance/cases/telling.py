@@ -33,14 +33,18 @@ async def deleted_slices_come_back(stage: Stage) -> None:
         raise NotTried("slices that belong to a node")
     own = stage.client().of(resource.RESOURCE_SLICE)
     await own.delete_collection(field_selector=f"spec.driver={stage.driver},spec.nodeName={node}")
+    missing = wanted
     with suppress(TimeoutError):
         async with asyncio.timeout(stage.settings.come_back_s):
             while True:
                 now = [one for one in await stage.slices() if one.spec.node_name == node]
-                if {device.name for one in now for device in one.spec.devices} == wanted:
+                missing = wanted - {device.name for one in now for device in one.spec.devices}
+                if not missing:
                     return
                 await asyncio.sleep(0.2)
-    raise Broken(f"{stage.settings.come_back_s:.0f} seconds after they were deleted they are not all there")
+    lost, count = ", ".join(sorted(missing)[:5]), f"{len(missing)} of {len(wanted)}"
+    after = f"{stage.settings.come_back_s:.0f} seconds after they were deleted"
+    raise Broken(f"{after} {count} devices are in no slice: {lost}")
 
 
 async def health_reports_can_be_read(stage: Stage) -> None:
