@@ -3,7 +3,9 @@
 import asyncio
 from contextlib import aclosing
 
+from allot.base import SystemClock
 from allot.driver import DeviceHealth
+from allot.driver.health import Healths
 from allot.wire import health
 from driver.world import NODE, tell
 
@@ -76,3 +78,29 @@ def test_a_look_that_fails_is_begun_anew(monkeypatch):
             await asyncio.wait_for(thrice.wait(), 30)
 
     tell(story)
+
+
+def test_a_report_that_comes_while_another_is_being_told_is_told_too():
+    """The next one may be long in coming."""
+
+    async def story() -> None:
+        is_told, are_both_said = asyncio.Event(), asyncio.Event()
+
+        async def look():
+            yield [DeviceHealth(NODE, "gpu-0", True)]
+            await is_told.wait()
+            yield [DeviceHealth(NODE, "gpu-0", False)]
+            are_both_said.set()
+            await asyncio.Event().wait()
+
+        healths = Healths(look, SystemClock())
+        following = asyncio.create_task(healths.run())
+        async with aclosing(healths.watch(health.NodeWatchResourcesRequest())) as watching:
+            assert (await anext(watching)).devices[0].health == health.Health.HEALTHY
+            is_told.set()
+            await are_both_said.wait()
+            assert (await anext(watching)).devices[0].health == health.Health.UNHEALTHY
+        following.cancel()
+        await asyncio.wait((following,))
+
+    asyncio.run(asyncio.wait_for(story(), 10))

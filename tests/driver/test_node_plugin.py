@@ -108,6 +108,29 @@ def test_unprepare_undoes_it_and_may_be_repeated():
     tell(story)
 
 
+def test_what_the_author_could_not_undo_is_known_until_it_is_undone():
+    """KIT2: also to a process that begins anew; the containers' files stay as long."""
+    undone = []
+
+    def unprepare(entry):
+        if not undone:
+            undone.append("failed")
+            raise OSError("busy")
+        undone.append((entry.uid, entry.handle))
+
+    async def story(world):
+        async with kubelet(world, told, unprepare=unprepare) as here:
+            names = await here.prepare()
+            with pytest.raises(CallFailed, match="busy"):
+                await here.unprepare()
+            assert here.env(names) == ("HANDLE=h1",)
+        async with kubelet(world, told, unprepare=unprepare) as here:
+            await here.unprepare()
+        assert undone == ["failed", ("u1", "h1")]
+
+    tell(story)
+
+
 @pytest.mark.parametrize(
     ("problem", "code"),
     [(UnknownResource("no such card"), Code.NOT_FOUND), (OSError("stuck"), Code.INTERNAL)],

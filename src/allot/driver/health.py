@@ -52,10 +52,12 @@ class Healths:
         self, request: health.NodeWatchResourcesRequest
     ) -> AsyncIterator[health.NodeWatchResourcesResponse]:
         """What was last said, if it still holds, and then everything that is said."""
+        turn = self._turn
         if self._latest is not None and self._clock.monotonic_s() < self._good_until_s:
             yield self._latest
         while True:
-            await self._turn.wait()
+            await turn.wait()
+            turn = self._turn  # before the report is told: the next one may come meanwhile
             assert self._latest is not None
             yield self._latest
 

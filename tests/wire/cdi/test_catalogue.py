@@ -122,3 +122,13 @@ def test_a_broken_file_hurts_itself_and_is_named(tmp_path):
     ) as unresolved:
         found.edits(["vendor.com/gpu=x", "vendor.com/gpu=a", "vendor.com/gpu=y"])
     assert unresolved.value.devices == ("vendor.com/gpu=x", "vendor.com/gpu=y")
+
+
+def test_what_a_file_asks_for_with_any_of_its_devices_comes_once(tmp_path):
+    """Its hooks would run once for each of them."""
+    hook = cdi.Hook("createRuntime", "/bin/true")
+    devices = (cdi.Device("0", Edits(env=("A=0",))), cdi.Device("1", Edits(env=("B=1",))))
+    write(tmp_path, "vendor.json", cdi.Spec("0.5.0", "vendor.com/gpu", devices, Edits(hooks=(hook,))))
+    found = cdi.catalogue([tmp_path]).edits(["vendor.com/gpu=0", "vendor.com/gpu=1", "vendor.com/gpu=0"])
+    assert found.hooks == (hook,)
+    assert found.env == ("A=0", "B=1")
