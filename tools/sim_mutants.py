@@ -178,6 +178,58 @@ ON_MACHINES = (
 )
 """Of agents and the kit for drivers: found where there are some."""
 
+OF_CAPACITY = (
+    Mutant(
+        "what a driver says it has later on is not published",
+        f"{AGENT}/capacity_loop.py",
+        "            self._said[driver] = told(message)\n",
+        "            self._said.setdefault(driver, told(message))\n",
+    ),
+    Mutant(
+        "capacity of drivers that are gone stays",
+        f"{AGENT}/capacity_loop.py",
+        "            self._said[driver] = None\n",
+        "            pass\n",
+    ),
+    Mutant(
+        "a broken stream of capacity is not opened again",
+        f"{AGENT}/capacity_loop.py",
+        "                if failed.code is Code.UNIMPLEMENTED:\n",
+        "                if True:\n",
+    ),
+    Mutant(
+        "capacity that was published twice stays so",
+        f"{AGENT}/capacity.py",
+        "boxes = [_Box(one) for one in objects]",
+        "boxes = [_Box(one) for one in objects[:1]]",
+    ),
+    Mutant(
+        "capacity that somebody else deletes or changes stays so",
+        f"{AGENT}/capacity_loop.py",
+        "        self._loop.add(_driver(change.object))\n",
+        "        pass\n",
+    ),
+    Mutant(
+        "capacity belongs to a node that is not there",
+        f"{AGENT}/capacity_loop.py",
+        "Source(driver, self._node, owner_reference(node))",
+        'Source(driver, self._node, {**owner_reference(node), "uid": "gone"})',
+    ),
+    Mutant(
+        "an instance that is shown is not brought up to date",
+        f"{AGENT}/capacity.py",
+        'list(object.fields.get("instances") or ()) == instances',
+        'len(object.fields.get("instances") or ()) == len(instances)',
+    ),
+    Mutant(
+        "a driver tells what it has once and no more",
+        f"{KIT}/numeric_driver.py",
+        "            await turn.wait()\n",
+        "            await asyncio.Event().wait()\n",
+    ),
+)
+"""Of what drivers of numeric parameters have on machines with agents."""
+
 OF_CLASSIC = (
     Mutant(
         "a node is selected before every driver has answered",
@@ -630,6 +682,7 @@ MUTANTS = (
         "real",
     ),
     *(replace(mutant, scheduler="real", agents=True) for mutant in ON_MACHINES),
+    *(replace(mutant, scheduler="real", agents=True) for mutant in OF_CAPACITY),
     *(replace(mutant, scheduler="real", classic=True) for mutant in OF_CLASSIC),
     *(replace(mutant, scheduler="real", agents=True, classic=True) for mutant in OF_CLASSIC_ON_MACHINES),
 )

@@ -78,6 +78,7 @@ class Reserved(NamedTuple):
     namespace: str
     name: str
     uid: str
+    handle: str  # as it was handed over
     instance: str  # by its id
     data: Fields  # the whole allocation, in its model's type
     resource_class: Fields
@@ -113,6 +114,7 @@ def reserved(namespace: str, name: str, uid: str, handle: str) -> Reserved:
         namespace,
         name,
         uid,
+        handle,
         data["instance"],
         data,
         data.get("resourceClass") or {},

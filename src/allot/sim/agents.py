@@ -22,6 +22,8 @@ from .loop import VirtualClock
 from .lots import Lots
 from .machines import Machine, Pools
 from .naming import DRIVERS, agent_of, driver_of
+from .numeric_drivers import DRIVER as COUNTING
+from .numeric_drivers import Counters
 from .recording import Recorder
 
 RENEWING = Renewing(every_s=240.0, duration_s=480)
@@ -49,6 +51,8 @@ class Agents:
             _add(machine, agent_of(machine.node), machine.agent, add)
             for driver in DRIVERS:
                 _add(machine, driver_of(driver, machine.node), machine.driver(driver), add)
+            machine.counters = Counters()
+            _add(machine, driver_of(COUNTING, machine.node), machine.counting, add)
             machine.plugins = self._classic
             for driver in self._classic:
                 _add(machine, driver_of(driver, machine.node), machine.plugin(driver), add)
@@ -91,6 +95,10 @@ class Agents:
     def publish(self, node: str, devices: int, generation: int) -> None:
         """A larger or smaller pool from now on, with a generation under other names."""
         self._machines[node].pools[things.DRIVER].change(plain_pools(node, devices, generation))
+
+    def count(self, node: str, counts: Mapping[str, int]) -> None:
+        """What the driver of numeric parameters has from now on."""
+        self._machines[node].counters.change(counts)
 
     def silence(self, node: str, is_silent: bool) -> None:
         if node in self._machines:

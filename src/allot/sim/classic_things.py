@@ -27,6 +27,9 @@ class ClassicThings:
         self.resourceclasses = client.resource(GROUP, VERSION, "resourceclasses", namespaced=False)
         self.resourceclaims = client.resource(GROUP, VERSION, "resourceclaims")
         self.resourceclaimtemplates = client.resource(GROUP, VERSION, "resourceclaimtemplates")
+        self.noderesourcecapacities = client.resource(
+            GROUP, VERSION, "noderesourcecapacities", namespaced=False
+        )
         self.podschedulings = client.resource(GROUP, VERSION, "podschedulings")
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from allot import driver as kit
 from allot.apiserver import identities
-from allot.base import Metrics, RandomIds
+from allot.base import Files, Metrics, RandomIds
 from allot.client import Client, Credential
 from allot.drivers import sim
 from allot.informers import Informers, Pace, Telemetry
@@ -33,6 +33,8 @@ from .containers import Containers, Wish
 from .disk import Disk
 from .faults import Faults
 from .loop import VirtualClock
+from .numeric_drivers import DRIVER as COUNTING
+from .numeric_drivers import Counters, Counting
 from .recording import Machines
 from .ways import NodeWay
 
@@ -76,6 +78,7 @@ class Machine:
         self.off: set[str] = set()  # why
         self.components: dict[str, Component] = {}
         self.pools: dict[str, Pools] = {}
+        self.counters = Counters()
         self.plugins: tuple[str, ...] = ()  # drivers of classic claims that have a half here
         self._put_together()
 
@@ -115,7 +118,7 @@ class Machine:
 
     def left(self) -> None:
         """Note what is there at the end."""
-        states = {name: self.disk.content(_state_of(name)) for name in (*self.pools, *self.plugins)}
+        states = {name: self.disk.content(_state_of(name)) for name in (*self.pools, *self.plugins, COUNTING)}
         self.note(
             "LEFT",
             is_on=self.is_on,
@@ -193,13 +196,28 @@ class Machine:
         async with kit.serving(Resources(self, name).plugin(), kit.Node(self.node), places, around):
             await asyncio.Event().wait()
 
+    def counting(self, component: Callable[[], Component]) -> Main:
+        """The driver of numeric parameters."""
+        return lambda connect: self._count(component())
+
+    async def _count(self, me: Component) -> None:
+        files, sockets = self._own(COUNTING, me)
+        ground = kit.Ground(sockets, self.clock, boot=str(self.boots), files=files)
+        driver, places = Counting(self, self.counters).driver(), kit.Places(COUNTING, ROOT, CDI)
+        async with kit.offering(driver, kit.Node(self.node), places, ground):
+            await asyncio.Event().wait()
+
     def _around(self, driver: str, me: Component, connect: Connect) -> kit.Surroundings:
         """What a driver is handed: it all ends with its process."""
+        files, sockets = self._own(driver, me)
+        client, rng = Client(self._way(connect)), self._luck(me.name)
+        return kit.Surroundings(client, sockets, self.clock, rng, boot=str(self.boots), files=files)
+
+    def _own(self, driver: str, me: Component) -> tuple[Files, "_Overheard"]:
         files, sockets = self.disk.process(me.touched), _Overheard(self, driver, me.touched)
         for end in (files.kill, sockets.kill):
             me.at_kill(end)
-        client, rng = Client(self._way(connect)), self._luck(me.name)
-        return kit.Surroundings(client, sockets, self.clock, rng, boot=str(self.boots), files=files)
+        return files, sockets
 
     def note(self, what: str, **of: object) -> None:
         self._notes.note(self.node, what, **of)

@@ -1,5 +1,6 @@
 """What the components of a machine are called."""
 
+from .numeric_drivers import DRIVER as COUNTING
 from .things import DRIVER, SHARING
 
 DRIVERS = (DRIVER, SHARING)
@@ -15,6 +16,7 @@ def driver_of(driver: str, node: str) -> str:
 
 def components_of(*nodes: str) -> tuple[str, ...]:
     """An agent and its drivers on each of these."""
+    drivers = (*DRIVERS, COUNTING)
     return tuple(
-        name for node in nodes for name in (agent_of(node), *(driver_of(one, node) for one in DRIVERS))
+        name for node in nodes for name in (agent_of(node), *(driver_of(one, node) for one in drivers))
     )

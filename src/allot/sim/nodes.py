@@ -9,7 +9,7 @@ cannot do for them is somebody's bug.
 import asyncio
 import contextlib
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from allot.api import Object, Transport, User, age, core, errors
@@ -139,6 +139,11 @@ class Nodes:
     async def take_driver_away(self, node: str, driver: str, seconds: float) -> None:
         if node in self._agents:
             await self._agents.take_away(node, driver, seconds)
+
+    def count(self, node: str, counts: Mapping[str, int]) -> None:
+        """What is there of counters, on a machine that has some."""
+        if node in self._agents:
+            self._agents.count(node, counts)
 
     async def stop(self) -> None:
         if self._task is not None:

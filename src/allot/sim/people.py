@@ -82,6 +82,8 @@ class People:
             "delete resource class": self._delete_resource_class,
             "delete podscheduling": self._delete_podscheduling,
             "leave podscheduling": self._leave_podscheduling,
+            "count": self._count,
+            "spoil capacity": self._spoil_capacity,
             "lose node": self._lose_node,
             "return node": self._return_node,
             "silence node": self._silence_node,
@@ -304,6 +306,18 @@ class People:
             return None
         finally:
             stop()
+
+    async def _count(self, node: str, counts: Mapping[str, int]) -> None:
+        self._nodes.count(node, counts)
+
+    async def _spoil_capacity(self, node: str, deletes: bool) -> None:
+        """What an agent has published, somebody else deletes or empties."""
+        for one in self._record.all("noderesourcecapacities"):
+            if one.fields["nodeName"] == node:
+                if deletes:
+                    await self._classic.noderesourcecapacities.delete(one.name)
+                else:
+                    await self._classic.noderesourcecapacities.patch(one.name, {"instances": []})
 
     async def _create_classic_claim(self, name: str) -> None:
         await self._classic.resourceclaims.create(classic_things.claim(name), DEFAULT)

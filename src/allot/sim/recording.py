@@ -60,6 +60,7 @@ FOLLOWED = (
     Followed("resource.k8s.io", "v1", "resourceclaims"),
     Followed("resource.k8s.io", "v1alpha1", "resourceclasses", namespaced=False),
     Followed("resource.k8s.io", "v1alpha1", "podschedulings"),
+    Followed("resource.k8s.io", "v1alpha1", "noderesourcecapacities", namespaced=False),
     Followed("apps", "v1", "deployments"),
     Followed("apps", "v1", "replicasets"),
     Followed("apps", "v1", "daemonsets"),

@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from . import classic_script, mishaps
+from . import classic_script, mishaps, numeric_script
 from .classic_things import DRIVERS
 from .lots import Lots
 from .naming import components_of, driver_of
@@ -72,6 +72,7 @@ def _lines(scope: Scope, agents: Sequence[str]) -> Iterator[tuple[str, Draw]]:
         yield "misuse", _misuse
     for node in agents:
         yield f"machine {node}", mishaps.machines
+        yield f"capacity {node}", numeric_script.capacity
     for component in (*scope.components, *components_of(*agents)):
         yield f"trouble {component}", mishaps.trouble
     yield "clock", mishaps.clock

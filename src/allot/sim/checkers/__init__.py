@@ -19,6 +19,7 @@
     once             N3, N6            what is told twice is done once, after any crash
     left_over        N5, N8            machines are as if nobody had died, and keep nothing
     wiped            WIPE1             a driver that is away offers nothing
+    offered          PUBLISH, OFFER1   what drivers of numeric parameters have is shown, and no more is given
     ready_pods       N9                a pod is ready again when its node is heard again
     binding          P1, P4            a pod is bound once, when its claims are its own
     placed           P2, P3            nobody waits for ever, and who waits says why (of the real scheduler)
@@ -63,6 +64,7 @@ from .let_go import LetGo
 from .lost_pods import LostPods
 from .namespaces import Namespaces
 from .nothing_leaks import NothingLeaks
+from .offered import Offered
 from .once import Once
 from .one_holder import OneHolder
 from .ordinals import Ordinals
@@ -148,7 +150,7 @@ def all_checkers(
 
 
 def _of_machines() -> list[Checker]:
-    return [Contained(), LetGo(), Once(), LeftOver(), Wiped()]
+    return [Contained(), LetGo(), Once(), LeftOver(), Wiped(), Offered()]
 
 
 def for_any_cluster() -> list[Checker]:
