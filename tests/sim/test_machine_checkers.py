@@ -4,6 +4,7 @@ A story is told in revisions: what the API shows, and what happens on the machin
 """
 
 import json
+import re
 from dataclasses import dataclass, field
 
 import pytest
@@ -13,13 +14,14 @@ from allot.sim.checkers import all_checkers, judge
 from allot.sim.checkers.contained import Contained
 from allot.sim.checkers.left_over import LeftOver
 from allot.sim.checkers.let_go import LetGo
+from allot.sim.checkers.offered import Offered
 from allot.sim.checkers.once import Once
 from allot.sim.checkers.wiped import LONG_S, MET_S, Wiped
 from allot.sim.recording import MACHINES, Seen
 
 NODE, DRIVER, CLAIM, POD = "node-4", "gpu.example.com", "uid-claim", "uid-pod"
 DEVICE = f"{DRIVER}/{NODE}/gpu-0"
-CHECKERS = (Contained, LetGo, Once, LeftOver, Wiped)
+CHECKERS = (Contained, LetGo, Once, LeftOver, Wiped, Offered)
 
 
 def checkpoint(*claims, pods=(POD,)):
@@ -38,7 +40,7 @@ class Story:
 
     def api(self, resource, name, type="MODIFIED", **fields):
         metadata = {"name": name, "uid": f"uid-{name}", **fields.pop("meta", {})}
-        if resource not in ("nodes", "preparedclaims", "resourceslices"):
+        if resource not in ("nodes", "preparedclaims", "resourceslices", "noderesourcecapacities"):
             metadata["namespace"] = "default"
         self._add(resource, type, {"metadata": metadata, **fields})
 
@@ -318,6 +320,107 @@ def wipe1(story):
     story.api("pods", "pod", "DELETED")
 
 
+COUNTING = "count.example.com"
+
+
+def shown(story, name="o", type="MODIFIED", **counts):
+    """Capacity as an agent publishes it."""
+    instances = [{"id": id, "data": {"count": count}} for id, count in counts.items()]
+    of = {"nodeName": NODE, "driverName": COUNTING, "instances": instances}
+    story.api("noderesourcecapacities", name, type, **of)
+
+
+def counted(story, **counts):
+    """Up to a driver whose capacity is shown as it is."""
+    story.begin()
+    story.note("OFFERS", driver=COUNTING, counts=counts)
+    shown(story, **counts)
+
+
+def reserve(story, claim, **takes):
+    about = {"driver": COUNTING, "claim": claim, "named": claim, "devices": [claim], "shared": False}
+    story.note("PREPARE", **about, takes=takes, checkpoint="", state="")
+    story.note("ANSWERED", driver=COUNTING, claim=claim, names=[], checkpoint="", state="")
+
+
+def publish1(story):
+    counted(story, c0=4)
+    shown(story, c0=5)
+
+
+def publish2_stale(story):
+    counted(story, c0=4)
+    story.note("OFFERS", driver=COUNTING, counts={"c0": 3})
+    story.left()
+
+
+def publish2_twice(story):
+    counted(story, c0=4)
+    shown(story, "other", c0=4)
+    story.left()
+
+
+def publish2_nothing(story):
+    counted(story)
+    shown(story, type="DELETED")
+    story.left()
+
+
+def publish2_gone(story):
+    counted(story, c0=4)
+    story.api("nodes", NODE, "DELETED")
+
+
+def publish3(story):
+    counted(story, c0=4)
+    story.at_s = MET_S + 1
+    story.note("AWAY", driver=COUNTING)
+    story.at_s += LONG_S + 1
+    story.note("BACK", driver=COUNTING)
+
+
+def offer1_gone(story):
+    counted(story, c1=4)
+    reserve(story, "a", c0=0)
+
+
+def offer1_shrunk(story):
+    counted(story, c0=4)
+    story.note("OFFERS", driver=COUNTING, counts={"c0": 1})
+    story.at_s = 10.0
+    reserve(story, "a", c0=2)
+
+
+def offer1_together(story):
+    counted(story, c0=4)
+    story.at_s = 10.0
+    reserve(story, "a", c0=3)
+    reserve(story, "b", c0=3)
+
+
+OF_CAPACITY = [value for name, value in list(globals().items()) if re.match("(publish|offer)[0-9]", name)]
+
+
+def test_capacity_that_is_shown_and_given_as_it_is_there_breaks_nothing():
+    """A claim that looked a moment ago, capacity that shrank meanwhile, and one that comes after."""
+    story = Story()
+    counted(story, c0=4)
+    story.at_s = 10.0
+    reserve(story, "a", c0=3)
+    story.note("OFFERS", driver=COUNTING, counts={"c0": 1})
+    reserve(story, "b", c0=1)
+    shown(story, c0=1)
+    story.note("UNPREPARED", driver=COUNTING, claim="a")
+    story.note("UNPREPARE", driver=COUNTING, claim="a")
+    story.at_s = 20.0
+    story.note("OFFERS", driver=COUNTING, counts={"c0": 3})
+    shown(story, c0=3)
+    reserve(story, "c", c0=2)
+    story.left()
+    found = [one for one in story.wrong() if "PUBLISH" in one or "OFFER" in one]
+    assert found == []
+
+
 BROKEN = [
     value
     for name, value in list(globals().items())
@@ -325,7 +428,7 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize("tell", [*BROKEN, wipe1], ids=lambda tell: tell.__name__)
+@pytest.mark.parametrize("tell", [*BROKEN, *OF_CAPACITY, wipe1], ids=lambda tell: tell.__name__)
 def test_a_broken_promise_is_named(tell):
     promise = tell.__name__.partition("_")[0].upper()
     found = broken_by(tell)

@@ -310,14 +310,21 @@ class People:
     async def _count(self, node: str, counts: Mapping[str, int]) -> None:
         self._nodes.count(node, counts)
 
-    async def _spoil_capacity(self, node: str, deletes: bool) -> None:
-        """What an agent has published, somebody else deletes or empties."""
+    async def _spoil_capacity(self, node: str, how: str) -> None:
+        """What an agent has published, somebody else deletes, empties or copies."""
+        objects = self._classic.noderesourcecapacities
         for one in self._record.all("noderesourcecapacities"):
-            if one.fields["nodeName"] == node:
-                if deletes:
-                    await self._classic.noderesourcecapacities.delete(one.name)
-                else:
-                    await self._classic.noderesourcecapacities.patch(one.name, {"instances": []})
+            if one.fields["nodeName"] != node:
+                continue
+            match how:
+                case "delete":
+                    await objects.delete(one.name)
+                case "empty":
+                    await objects.patch(one.name, {"instances": []})
+                case "copy":
+                    owners = one.fields["metadata"].get("ownerReferences") or []
+                    metadata = {"name": f"{one.name}-copy", "ownerReferences": owners}
+                    await objects.create({**one.fields, "metadata": metadata})
 
     async def _create_classic_claim(self, name: str) -> None:
         await self._classic.resourceclaims.create(classic_things.claim(name), DEFAULT)

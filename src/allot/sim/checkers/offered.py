@@ -66,22 +66,25 @@ class Offered:
 
     def _prepared(self, seen: Seen) -> Iterator[str]:
         node, of = seen.object.name, seen.fields
-        said = self._said.get((node, of["driver"])) or [(0.0, {})]
-        lately = [counts for at_s, counts in said[:-1] if at_s >= seen.at_s - MOMENT_S]
-        before = [counts for _, counts in said[-2 - len(lately) : -1]]
-        ready = self._machines.nodes[node].answered if node in self._machines.nodes else {}
-        others = Counter[str]()
-        for driver, claim in ready:
-            if driver == of["driver"] and claim != of["claim"]:
-                others.update(self._takes.get((node, claim), {}))
+        said, since_s = self._said.get((node, of["driver"]), []), seen.at_s - MOMENT_S
+        before = [counts for at_s, counts in said if at_s < since_s]
+        lately = [counts for at_s, counts in said if at_s >= since_s]
+        others = self._ready(node, of["driver"], of["claim"])
         for id, count in of["takes"].items():
-            possible = [said[-1][1], *(before if said[-1][0] >= seen.at_s - MOMENT_S else ())]
-            there = max((counts.get(id, -1) for counts in possible), default=-1)
+            there = max((counts.get(id, -1) for counts in (*before[-1:], *lately)), default=-1)
             if others[id] + count > there:
                 yield (
                     f"OFFER1: {node} made {count} of {id} ready for claim {of['named']} beside {others[id]}, "
                     f"and there is {max(there, 0)}"
                 )
+
+    def _ready(self, node: str, driver: str, besides: str) -> Counter[str]:
+        """What other claims have."""
+        found = Counter[str]()
+        for owner, claim in self._machines.nodes[node].answered if node in self._machines.nodes else ():
+            if owner == driver and claim != besides:
+                found.update(self._takes.get((node, claim), {}))
+        return found
 
     def _was_away(self, seen: Seen) -> Iterator[str]:
         node, driver = seen.object.name, seen.fields["driver"]
