@@ -75,7 +75,7 @@ class Registry:
     def sources(self) -> dict[str, Instance]:
         """Of each driver that is connected, whom to ask what it has."""
         names = self.drivers.names | self.drivers.classic_names
-        found = {driver: self.drivers.source(driver) for driver in names}
+        found = {driver: self.drivers.source(driver) for driver in sorted(names)}
         return {driver: one for driver, one in found.items() if one is not None and one.is_connected}
 
     def channel(self, instance: Instance) -> Channel | None:
