@@ -1,13 +1,16 @@
 """Pods on a real node: scheduled, prepared over a real socket, run as real processes."""
 
 import asyncio
+import errno
 import os
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
 from allot.api import Request
 from allot.apiserver import identities
+from allot.base import MachineFiles
 from allot.client import Access, Credential, Fixed, HttpsTransport, Server
 from allot.controllers.resourceclaims.released import Releases
 from allot.nodeagent import ProcessRuntime
@@ -541,5 +544,35 @@ def test_a_pod_that_was_bound_while_no_agent_was_there_is_run_and_one_that_went_
         async with here.agent():
             await here.until_phase("Succeeded", "stays")
             assert gpu.told == ["prepare c", "unprepare c"]
+
+    tell(play)
+
+
+def test_a_pod_says_that_its_node_has_no_room_to_write_it_down_and_starts_when_it_has(monkeypatch, caplog):
+    is_full, write = True, MachineFiles.write
+
+    def refuse(self: MachineFiles, path: Path, content: bytes, *, durable: bool = True) -> None:
+        if is_full and path.parent.name == "pods":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        write(self, path, content, durable=durable)
+
+    monkeypatch.setattr(MachineFiles, "write", refuse)
+
+    async def play(here: World) -> None:
+        nonlocal is_full
+        async with here.agent():
+            await here.driver()
+            await here.publish()
+            here.inject("c")
+            await here.claim("c")
+            await here.pod("true", claim="c")
+            await here.pod("true", name="plain")
+            for reason, name in (("ClaimsNotReady", "p"), ("CreateContainerError", "plain")):
+                said = await here.until_waiting(reason, name)
+                assert ".json cannot be written: No space left on device" in said
+            is_full = False
+            for name in ("p", "plain"):
+                await here.until_phase("Succeeded", name)
+        assert not [one for one in caplog.records if one.exc_info], "no traceback for what is no bug"
 
     tell(play)

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from allot.api import Object, age
-from allot.base import Clock
+from allot.base import Clock, os_reason
 from allot.node import ClaimRef, Container, Devices, Found, NotReady, Observed
 
 from . import life, podresources, views
@@ -37,6 +37,7 @@ NO_DEVICES = "DevicesNotReady"
 """Why a container waits whose device plugin has not set its devices up."""
 EVICTED, EVICTED_GRACE_S = "Evicted", 1.0
 TOO_LATE = "DeadlineExceeded"
+_ROOM_S = 1.0  # until a pod is written down that could not be
 TOO_LATE_MESSAGE = "Pod was active on the node longer than the specified deadline"
 
 
@@ -98,18 +99,32 @@ class AgentMachine:
         return found
 
     async def prepare(self, node: str, pod: Object, claims: Sequence[Object]) -> Devices:
-        known = await self._pods.keep(pod)
+        try:
+            known = await self._pods.keep(pod)
+        except OSError as failed:
+            raise NotReady(_unwritten(failed)) from None
         with known.at_work():
             await self._lending.admit(pod, [claim.name for claim in claims])
             return await self._preparing.prepare(pod.uid, claims)
 
     async def run(self, node: str, pod: Object, devices: Devices) -> Observed:
-        known = await self._pods.keep(pod)
+        try:
+            known = await self._pods.keep(pod)
+        except OSError as failed:
+            return await self._waiting(pod, _unwritten(failed))
         with known.at_work():
             if not known.attempts:
                 claims = self._preparing.told.claims_of(pod.uid)
                 await self._lending.admit(pod, [claim.name for claim in claims])
             return await self._run(pod, known)
+
+    async def _waiting(self, pod: Object, why: str) -> Observed:
+        """For room to write it down, before which nothing of it begins (N5)."""
+        known, again_at = self._pods.known(pod.uid), self._now() + _ROOM_S
+        for one in life.due(self._life(pod, known), self._now()).start:
+            known.troubles[one.container.name] = Trouble("CreateContainerError", why, again_at)
+            self._telling.failed(pod, one.container, "CreateContainerError", why)
+        return await self._observed(pod, known, [self._monotonic(again_at)])
 
     async def _run(self, pod: Object, known: KnownPod) -> Observed:
         spec = pod.view(views.Pod).spec
@@ -385,6 +400,10 @@ class AgentMachine:
 
     def _now(self) -> float:
         return self._clock.now().timestamp()
+
+
+def _unwritten(failed: OSError) -> str:
+    return f"{failed.filename} cannot be written: {os_reason(failed)}"
 
 
 def _container(pod: Object, name: str) -> views.Container:
