@@ -1,0 +1,211 @@
+"""KEP-4381 from its YAML to a container: a real server, scheduler, agent, driver and sockets; containers are
+processes."""
+
+import asyncio
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from allot.api import numeric as api
+from allot.driver import Ground, Node, NumericDriver, Offering, Places, numeric, offering
+from allot.driver.numeric_driver import Telling
+from allot.drivers import frobnicator
+from allot.informers import discover
+from nodeagent.plugins import until
+from nodeagent.world import NODE, NS, World, tell
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "numeric"
+GROUP = frobnicator.NAME
+
+
+class Frobnicators:
+    """A driver whose hardware changes as the story says."""
+
+    def __init__(self, here: World, count: int = 8) -> None:
+        self._here, self._count, self._changed = here, count, asyncio.Event()
+
+    async def capacity(self, node: Node) -> Any:
+        while True:
+            self._changed.clear()
+            yield [numeric.counter(frobnicator.driver.INSTANCE, self._count)] if self._count else []
+            await self._changed.wait()
+
+    def become(self, count: int) -> None:
+        self._count = count
+        self._changed.set()
+
+    @asynccontextmanager
+    async def running(self) -> Any:
+        made = NumericDriver(GROUP, self.capacity, frobnicator.driver.prepare)
+        places = Places(GROUP, self._here.root, self._here.cdi)
+        async with offering(made, Node(NODE), places, Ground()) as work:
+            await asyncio.wait_for(work.registration.registered.wait(), 60)
+            yield work
+
+
+def documents(name: str) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all((EXAMPLES / name).read_text()))
+
+
+async def apply(here: World, *bodies: dict[str, Any]) -> None:
+    """As a client does that knows kinds and no more."""
+    for body in bodies:
+        version, kind = body["apiVersion"], body["kind"]
+
+        async def is_served(version: str = version, kind: str = kind) -> bool:
+            return (await discover(here.client)).of_kind(version, kind) is not None
+
+        await until(is_served)
+        found = (await discover(here.client)).of_kind(version, kind)
+        assert found is not None
+        what = found.what
+        await here.client.resource(
+            what.group, version.rpartition("/")[2], what.plural, namespaced=what.namespaced
+        ).create(body)
+
+
+def asked(name: str, count: int, **claim: Any) -> list[dict[str, Any]]:
+    """Parameters, a claim and a pod of that name, like those of the example."""
+    parameters, claimed, pod = documents("frobnicator-pod.yaml")
+    for one in (parameters, claimed, pod):
+        one["metadata"]["name"] = name
+    parameters["spec"]["numberOfFrobnicators"] = count
+    claimed["spec"] |= claim
+    claimed["spec"]["parametersRef"]["name"] = name
+    pod["spec"]["resourceClaims"][0]["resourceClaimName"] = name
+    pod["spec"]["containers"][0]["command"][2] = 'echo "$FROBNICATORS frobnicators, $SPEED"'
+    return [parameters, claimed, pod]
+
+
+async def shown(here: World) -> list[int]:
+    objects = (await here.client.of(api.NODE_RESOURCE_CAPACITY).list()).objects
+    return [one["data"]["count"] for object in objects for one in object.fields["instances"]]
+
+
+async def until_shown(here: World, *counts: int) -> None:
+    async def is_so() -> bool:
+        return await shown(here) == [*counts]
+
+    await until(is_so)
+
+
+async def status(here: World, claim: str) -> dict[str, Any]:
+    return dict((await here.claims.get(claim, NS)).fields.get("status") or {})
+
+
+async def until_free(here: World, claim: str) -> None:
+    async def is_so() -> bool:
+        return "allocation" not in await status(here, claim)
+
+    await until(is_so)
+
+
+async def until_told(here: World, pod: str, *words: str) -> None:
+    """Some event of the pod has all of these words."""
+    events = here.client.resource("", "v1", "events")
+
+    async def is_so() -> bool:
+        found = [one.fields for one in (await events.list(NS)).objects]
+        told = [one["message"] for one in found if one["involvedObject"]["name"] == pod]
+        return any(all(word in one for word in words) for one in told)
+
+    await until(is_so)
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    """An entry for each stream that was opened."""
+    opened: list[Telling] = []
+    watch = Telling.watch
+
+    def overheard(self: Telling, request: Any) -> Any:
+        opened.append(self)
+        return watch(self, request)
+
+    monkeypatch.setattr(Telling, "watch", overheard)
+    return opened
+
+
+def test_the_frobnicators_of_the_specification_from_yaml_to_containers(watched):
+    """4381-GEN-01, 4381-GEN-02, 4381-GEN-11, 4381-TPL-05, 4381-VND-05, 4381-NOD-01, 4381-NOD-07,
+    4381-MOD-13, 4381-TST-02: published, allocated, bound, prepared, seen by a container, given back.
+
+    4381-NOD-03, 4381-NOD-04, 4381-NOD-05, 4381-PUB-23, 4381-FAIL-07, 4381-ERR-14, 4381-NOD-08, 4381-CLS-12,
+    4381-ALC-10: what is no longer there when a pod starts keeps that pod waiting, and no other; class and
+    parameters are not needed any more.
+
+    4381-FAIL-06, 4381-PUB-14: a driver that is away keeps what was published, and its pods wait.
+
+    4381-PUB-24, 4381-GATE-10, 4381-NOD-11, 4381-GATE-08: with the gate off on the node it is not even asked,
+    and what is allocated is prepared all the same."""
+
+    async def play(here: World) -> None:
+        await apply(here, *documents("frobnicator-driver.yaml"))
+        hardware = Frobnicators(here)
+        async with AsyncExitStack() as life, here.agent():
+            work = await life.enter_async_context(hardware.running())
+            await until_shown(here, 8)
+            assert len(watched) == 1
+            await apply(here, *documents("frobnicator-pod.yaml"))
+            await here.until_phase("Succeeded", "frobnicating")
+            assert await here.log("frobnicating") == "3 frobnicators, fast\n"
+            assert (
+                await here.client.resource("resource.k8s.io", "v1alpha1", "podschedulings").list()
+            ).objects == ()
+            await until_free(here, "three")
+            await shrunk_meanwhile(here, work)
+            await away(here, hardware, life)
+            await apply(here, *asked("kept", 2, allocationMode="Immediate"))
+            await here.until_phase("Succeeded", "kept")
+        watched.clear()
+        await gate_off(here)
+        assert watched == []
+
+    tell(play, within_s=180)
+
+
+async def shrunk_meanwhile(here: World, work: Offering) -> None:
+    """The driver has lost it, and the agent has not heard of it yet."""
+    before, work.telling.offered = work.telling.offered, {}
+    await apply(here, *asked("waiting", 5))
+    await until_told(here, "waiting", GROUP, "claim default/waiting", "instance frobnicators is not there")
+    assert (await here.status("waiting"))["phase"] == "Pending"
+    allocation = (await status(here, "waiting"))["allocation"]
+    assert '"count":5' in allocation["resourceHandle"].replace(" ", "")
+    await here.pod("echo untouched", "other")
+    await here.until_phase("Succeeded", "other")
+    await here.client.resource("resource.k8s.io", "v1alpha1", "resourceclasses", namespaced=False).delete(
+        "frobnicator"
+    )
+    await here.client.resource(GROUP, "v1alpha1", "claimparameters").delete("waiting", NS)
+    work.telling.offered = before
+    await here.until_phase("Succeeded", "waiting")
+    assert await here.log("waiting") == "5 frobnicators, fast\n"
+    await until_free(here, "waiting")
+    (class_,) = (one for one in documents("frobnicator-driver.yaml") if one["kind"] == "ResourceClass")
+    await apply(here, class_)
+
+
+async def away(here: World, hardware: Frobnicators, life: AsyncExitStack) -> None:
+    await life.aclose()
+    await apply(here, *asked("early", 1))
+    await until_told(here, "early", GROUP, "not registered")
+    assert await shown(here) == [8]
+    hardware.become(4)
+    await life.enter_async_context(hardware.running())
+    await here.until_phase("Succeeded", "early")
+    await until_shown(here, 4)
+
+
+async def gate_off(here: World) -> None:
+    """The immediate claim is allocated still, and a second pod uses it."""
+    await here.client.of(api.NODE_RESOURCE_CAPACITY).delete_collection()
+    async with here.agent(publishes_capacity=False), Frobnicators(here).running():
+        pod = asked("kept", 2)[-1]
+        pod["metadata"]["name"] = "second"
+        await apply(here, pod)
+        await here.until_phase("Succeeded", "second")
+        assert await shown(here) == []
