@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from allot.api import Object, encode
 from allot.nodeagent import health_loop
-from allot.nodeagent.podresources import SOCKET, Allowance
+from allot.nodeagent.podresources import SOCKET, Allowance, Standing
+from allot.nodeagent.podresources import shown as shown_of
 from allot.wire import CallFailed, UnixSockets, health, podresources
 
 from .plugins import DRIVER, V1, Plugin, until
@@ -154,6 +156,16 @@ def test_a_driver_that_tells_nothing_of_health_leaves_it_unknown():
             assert await shown(here) == expected("Unknown")
 
     tell(play)
+
+
+def test_monitoring_agents_hear_of_sidecars_and_of_no_other_init_container():
+    """Whatever an init container had, those that come after it have."""
+    containers = {
+        "initContainers": [{"name": "once"}, {"name": "beside", "restartPolicy": "Always"}],
+        "containers": [{"name": "main"}],
+    }
+    pod = Object(encode({"metadata": {"name": "p", "namespace": NS}, "spec": containers}))
+    assert [one.name for one in shown_of(Standing(pod, ())).containers] == ["beside", "main"]
 
 
 def test_so_many_calls_are_allowed_at_once_and_so_many_a_second():

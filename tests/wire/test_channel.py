@@ -310,8 +310,13 @@ def test_a_socket_that_a_killed_process_left_is_replaced(tmp_path):
 def test_what_is_no_socket_is_left_alone(tmp_path):
     path = tmp_path / "a.sock"
     path.write_text("mine")
+
+    async def story():
+        server = await UnixSockets().serve(str(path), [])
+        await server.close()
+
     with pytest.raises(OSError, match="something that is not a socket is there"):
-        asyncio.run(UnixSockets().serve(str(path), []))
+        asyncio.run(story())
     assert path.read_text() == "mine"
     assert UnixSockets().found(str(tmp_path)) == {}
 
