@@ -251,6 +251,12 @@ def test_logs_are_rotated_and_the_oldest_go():
             {"seccomp": Profile("Localhost", "x.json")},
             "the seccomp profile x.json: processes are not",
         ),
+        ({"mounts": (Mount("/tmp", "/x/.."),)}, "mount at /x/..: the root is the machine's"),
+        ({"devices": (cdi.DeviceNode("/dev/x", "/tmp"),)}, "device node /dev/x: /tmp is no device"),
+        (
+            {"devices": (cdi.DeviceNode("/dev/x", "/dev/null", permissions="rwx"),)},
+            "device node /dev/x: permissions 'rwx'",
+        ),
         ({"apparmor": Profile("Localhost", "x")}, "the AppArmor profile x: processes are not confined"),
         (
             {"pod": SandboxSpec("pod-1", sysctls={"net.ipv4.ping_group_range": "0 1"})},

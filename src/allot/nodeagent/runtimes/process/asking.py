@@ -5,6 +5,7 @@ cannot keep a container from something that it was not given, that is said (`Abi
 """
 
 import os
+import stat
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -157,6 +158,11 @@ def _impossible(spec: ContainerSpec, can: Abilities) -> Iterable[str]:
     for mount in spec.mounts:
         if mount.propagation not in _PROPAGATIONS:
             yield f"mount at {mount.container_path}: propagation {mount.propagation}"
+    targets = [one.container_path for one in edits.mounts] + [one.container_path for one in spec.mounts]
+    yield from (f"mount at {one}: the root is the machine's" for one in targets if _is_root(one))
+    for node in (*edits.device_nodes, *spec.devices):
+        if {*node.permissions} - {*"rwm"}:
+            yield f"device node {node.path}: permissions {node.permissions!r}"
     if can.is_bare:
         yield from _impossible_when_bare(spec, can)
         return
@@ -165,6 +171,8 @@ def _impossible(spec: ContainerSpec, can: Abilities) -> Iterable[str]:
         is_made = bool(node.type) and not can.is_one_user
         if not is_made and not os.path.exists(source):
             yield f"device node {node.path}: this machine has no {source}"
+        elif not is_made and not _is_device(source):
+            yield f"device node {node.path}: {source} is no device"
     for needed, name in (("net", "a network of its own"),):
         if not spec.pod.host_network and needed in can.lacks:
             yield f"{name}: {can.lacks[needed]}"
@@ -191,6 +199,15 @@ def _impossible_when_bare(spec: ContainerSpec, can: Abilities) -> Iterable[str]:
     user = _first(spec.user, spec.pod.user)
     if can.uid and user not in (None, can.uid):
         yield f"user {user}: this node runs as user {can.uid}"
+
+
+def _is_root(path: str) -> bool:
+    return bool(path) and os.path.normpath(path) in ("/", "//")
+
+
+def _is_device(path: str) -> bool:
+    mode = os.stat(path).st_mode
+    return stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
 
 
 def _capabilities(spec: ContainerSpec, can: Abilities) -> list[str]:
