@@ -1,5 +1,6 @@
 """`autoscaler.memory` and `autoscaler.deciding`: decision after decision, in a cluster of plain objects."""
 
+import asyncio
 import random
 from dataclasses import dataclass, field, replace
 
@@ -64,7 +65,8 @@ class Town:
         self.late = self.memory.observe(nodes.values(), slices, self.now_s)
         view = View(snapshot, nodes, slices, here.waiting, lambda one: cycle.fitting(one, NOW, snapshot))
         group = Group("g", 1.0, len(nodes), self.least, self.most, self.template)
-        decision = self.decider.decide(view, self.memory, [group], NOW, self.now_s)
+        begun = asyncio.run(self.decider.begin(view, self.memory, [group], NOW, self.now_s))
+        decision = self.decider.decide(view, begun, self.now_s)
         for count in decision.grow.values():
             self.memory.order(group, count, self.now_s)
         return decision

@@ -10,6 +10,7 @@ following    the cluster as it is told
 providers    who has nodes to give
 loop         the autoscaler as it runs
 offline      `allot plan`: the same for a cluster that was read
+classic      pods whose claims a driver allocates: the driver is asked
 extenders    what is asked of drivers of classic claims: KEP-3063's extender
 """
 

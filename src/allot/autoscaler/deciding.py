@@ -23,14 +23,16 @@ from allot.api import Object, core
 from allot.planning import belongs_to_node
 from allot.scheduler import Plugin, PodInfo, Simulation, Snapshot
 
+from .classic import Asked, ClassicGrowth, enlarged, needs_drivers, place_classic
 from .groups import Group
 from .memory import Memory
-from .packing import Growth, grow
+from .packing import Growth, grow, importance
 from .shrinking import DISABLED, shrink
 from .templates import group_of
 
 LEAVING = "autoscaler.allot.dev/leaving"
 """The taint of a node on its way out."""
+NOBODY: Mapping[str, Asked] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,16 @@ class Decision:
     kept: Mapping[str, str] = field(default_factory=dict)  # why nodes that are hardly used stay
 
 
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """A decision that has begun: what is coming is in the simulation, and what drivers have answered."""
+
+    simulation: Simulation
+    groups: Sequence[Group]  # with what was asked for, and why some are closed
+    coming: Sequence[str]
+    classic: ClassicGrowth
+
+
 class Decider:
     """Remembers since when nodes are not needed; everything else is handed in."""
 
@@ -71,20 +83,43 @@ class Decider:
         self._unneeded: dict[str, float] = {}  # since when, by node
         self._grown_s = float("-inf")
 
-    def decide(
-        self, view: View, memory: Memory, groups: Sequence[Group], now: datetime, now_s: float
-    ) -> Decision:
+    async def begin(
+        self,
+        view: View,
+        memory: Memory,
+        groups: Sequence[Group],
+        now: datetime,
+        now_s: float,
+        extenders: Mapping[str, Asked] = NOBODY,
+    ) -> Beginning:
+        """The only part that asks anybody: drivers of classic claims, where some can be asked."""
         simulation = Simulation(view.snapshot, self._plugins, now)
         coming = _come(simulation, memory)
         sized = [self._sized(one, memory, now_s) for one in groups]
+        pods = [pod for pod in view.waiting if needs_drivers(pod, view.snapshot)] if extenders else []
+        ordered = sorted(pods, key=importance)
+        classic = await place_classic(simulation, ordered, sized, view.nodes, extenders, view.hosts, coming)
+        return Beginning(simulation, enlarged(sized, classic), [*coming, *classic.nodes], classic)
+
+    def decide(self, view: View, beginning: Beginning, now_s: float) -> Decision:
+        simulation, coming, sized = beginning.simulation, beginning.coming, beginning.groups
+        classic = beginning.classic
         leaving = [name for name, node in view.nodes.items() if is_leaving(node)]
-        growth = grow(simulation, view.waiting, sized, view.hosts, coming)
+        asked = {*classic.placed, *classic.helpless, *(p.uid for n in classic.nodes.values() for p in n.pods)}
+        waiting = [pod for pod in view.waiting if pod.uid not in asked]
+        more = grow(simulation, waiting, sized, view.hosts, coming)
+        growth = Growth(
+            (*classic.nodes.values(), *more.nodes),
+            {**classic.placed, **more.placed},
+            {**classic.helpless, **more.helpless},
+            more.blocked,
+        )
         if leaving and (growth.nodes or _would_take(simulation, leaving, view.waiting, growth)):
             self._unneeded.clear()
             return Decision(Growth(placed=growth.placed), keep=tuple(leaving))
         added = Counter(node.group for node in growth.nodes)
-        for one in sized:
-            lacking = one.least - one.size - added[one.name]
+        for one in sized:  # which have the nodes of classic pods already
+            lacking = one.least - one.size - sum(node.group == one.name for node in more.nodes)
             if lacking > 0 and one.template is not None and not one.closed:
                 added[one.name] += lacking
         if added or coming:

@@ -80,6 +80,8 @@ class Configuration(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_
     groups: tuple[GroupEntry, ...]
     command: tuple[str, ...] = ()
     """Of the provider, if it is not the one of hollow nodes."""
+    extenders: tuple[dict[str, str], ...] = ()
+    """Of drivers of classic claims: `driver` and `url` (`extenders.configured`)."""
 
 
 def read(text: str) -> Configuration:

@@ -25,6 +25,7 @@ from allot.informers import NORMAL, WARNING, Election, Events, Informers, Teleme
 from allot.scheduler import PodInfo, deciding_plugins
 from allot.scheduler import Settings as SchedulerSettings
 
+from .classic import Asked, unready
 from .deciding import LEAVING, Decider, Decision, Settings, View
 from .following import Following
 from .groups import Configuration, Group, Origin, Template
@@ -67,6 +68,7 @@ class Dependencies:
     metrics: Metrics
     telemetry: Telemetry
     gates: Gates
+    extenders: Mapping[str, Asked] = field(default_factory=dict)  # drivers that can be asked, by name
 
 
 async def run(
@@ -90,7 +92,7 @@ async def run(
 class Autoscaler:
     def __init__(self, dependencies: Dependencies, options: Options) -> None:
         self._client, self._clock = dependencies.client, dependencies.clock
-        self._provider = dependencies.provider
+        self._provider, self._extenders = dependencies.provider, dependencies.extenders
         self._options = options
         self._entries = {entry.name: entry for entry in options.configuration.groups}
         plugins = deciding_plugins(dependencies.ids, options.scheduler)
@@ -148,12 +150,14 @@ class Autoscaler:
         """One decision, and what follows from it."""
         now, now_s = self._clock.now(), self._clock.monotonic_s()
         view = self._following.view(now)
-        late = self._memory.observe(view.nodes.values(), view.slices, now_s)
+        waits = await unready(self._extenders, [one.node for one in self._memory.arriving])
+        late = self._memory.observe(view.nodes.values(), view.slices, now_s, waits)
         groups = groups_of(
             self._options.configuration.groups, view.nodes, view.slices, view.snapshot, self._memory.learned
         )
         self._learn(groups)
-        decision = self._decider.decide(view, self._memory, groups, now, now_s)
+        begun = await self._decider.begin(view, self._memory, groups, now, now_s, self._extenders)
+        decision = self._decider.decide(view, begun, now_s)
         self._decisions.observe(self._clock.monotonic_s() - now_s)
         for one in late:
             self._tell_late(one)

@@ -63,15 +63,22 @@ class Memory:
         assert group.template is not None
         self._asked += [Asked(group.name, now_s, group.template)] * nodes
 
-    def observe(self, nodes: Iterable[Object], slices: Sequence[Object], now_s: float) -> tuple[Late, ...]:
-        """The nodes there are now; what is late is said once."""
+    def observe(
+        self,
+        nodes: Iterable[Object],
+        slices: Sequence[Object],
+        now_s: float,
+        unready: Mapping[str, str] = {},
+    ) -> tuple[Late, ...]:
+        """The nodes there are now; what is late is said once. `unready` are new ones, by name, for which a
+        driver cannot answer yet: they are not judged by what they have."""
         there = {node.uid: node for node in nodes if group_of(node)}
         for uid, node in there.items():
             if uid not in self._known and uid not in self._arriving:
                 self._came(node, now_s)
         self._known &= there.keys()
         self._arriving = {uid: one for uid, one in self._arriving.items() if uid in there}
-        late = [*self._settled(there, slices, now_s), *self._overdue(now_s)]
+        late = [*self._settled(there, slices, now_s, unready), *self._overdue(now_s)]
         for one in late:
             self.wait(one.group, now_s)
         return tuple(late)
@@ -85,11 +92,13 @@ class Memory:
         self._asked.remove(order)
         self._arriving[node.uid] = Arriving(order.group, node.name, now_s, order.template)
 
-    def _settled(self, there: Mapping[str, Object], slices: Sequence[Object], now_s: float) -> Iterator[Late]:
+    def _settled(
+        self, there: Mapping[str, Object], slices: Sequence[Object], now_s: float, unready: Mapping[str, str]
+    ) -> Iterator[Late]:
         for uid, one in [*self._arriving.items()]:
             node = there[uid]
             missing = lacks(one.template, node, slices)
-            is_ready = node.view(core.Node).is_ready
+            is_ready = node.view(core.Node).is_ready and node.name not in unready
             if is_ready and not missing:
                 del self._arriving[uid]
                 self._known.add(uid)
@@ -98,7 +107,7 @@ class Memory:
                 self._known.add(uid)
                 if missing:
                     self._lied[one.group] = fingerprint(one.template)
-                yield Late(one.group, node, missing or ("it does not become ready",))
+                yield Late(one.group, node, missing or (unready.get(node.name, "it does not become ready"),))
 
     def _overdue(self, now_s: float) -> Iterator[Late]:
         for one in [*self._asked]:

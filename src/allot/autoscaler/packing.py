@@ -72,7 +72,7 @@ def grow(
 ) -> Growth:
     """`coming` are nodes that were asked for and are in the simulation already. It is used up."""
     packing = _Packing(simulation, groups, hosts, coming)
-    left = packing.place(sorted(pods, key=_importance))
+    left = packing.place(sorted(pods, key=importance))
     for _ in range(ROUNDS_MAX):
         if not left:
             break
@@ -83,7 +83,7 @@ def grow(
     return packing.done(left)
 
 
-def _importance(pod: PodInfo) -> tuple[int, str, str]:
+def importance(pod: PodInfo) -> tuple[int, str, str]:
     return (-pod.priority, pod.object.metadata.creation_timestamp or "~", str(pod.key))
 
 

@@ -38,11 +38,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     try:
-        configuration = autoscaler.read_groups(options.groups.read_text())
+        text = options.groups.read_text()
+        configuration = autoscaler.read_groups(text)
+        extenders = autoscaler.configured(text) if configuration.extenders else {}
     except OSError as refused:
         print(f"allot autoscaler: {options.groups}: {os_reason(refused)}", file=sys.stderr)
         return 2
-    except autoscaler.BadGroups as wrong:
+    except (autoscaler.BadGroups, autoscaler.BadConfiguration) as wrong:
         print(f"allot autoscaler: {options.groups}: {wrong}", file=sys.stderr)
         return 2
     wanted = autoscaler.Options(
@@ -60,8 +62,12 @@ def run(options: argparse.Namespace) -> int:
             provider = autoscaler.HollowProvider(on.client, clients_of_nodes(on))
         telemetry = Telemetry(on.metrics, on.clock)
         dependencies = autoscaler.Dependencies(
-            on.client, on.informers, provider, on.clock, on.ids, on.metrics, telemetry, on.gates
+            on.client, on.informers, provider, on.clock, on.ids, on.metrics, telemetry, on.gates, extenders
         )
-        await autoscaler.run(dependencies, wanted, on.election, ready=on.ready)
+        try:
+            await autoscaler.run(dependencies, wanted, on.election, ready=on.ready)
+        finally:
+            for one in extenders.values():
+                await one.close()
 
     return component.run("autoscaler", LEASE, identities.AUTOSCALER, options, work)

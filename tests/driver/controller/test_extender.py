@@ -142,7 +142,7 @@ def test_a_new_node_is_ready_once_its_driver_has_told_of_it():
 
 
 def test_an_old_session_is_dropped_and_the_client_begins_anew():
-    """3063-CA-11, O-16: there is no stop; eight are kept."""
+    """3063-CA-11, AUTO-29, O-16: there is no stop; eight are kept."""
 
     async def story(world):
         await furnish(world)

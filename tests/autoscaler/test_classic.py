@@ -1,0 +1,199 @@
+"""Pods whose claims a driver allocates: the driver is asked, in this process and over HTTP."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from allot.api import Gates
+from allot.autoscaler import CannotPlace, ExtenderFailed, Filtered, Group, Origin, Template
+from allot.autoscaler.classic import ClassicGrowth, place_classic, unready
+from allot.autoscaler.memory import Memory, Patience
+from allot.autoscaler.packing import importance
+from allot.planning import Cluster, take
+from driver.controller.test_extender import extender, furnish, settled, wanting
+from driver.controller.world import ME, tell
+from planning.clusters import Fields, cluster, hardware, pod
+
+from .test_deciding import Town
+from .test_packing import asking, group, simulated
+from .test_simulating import classic
+
+DRIVER = "classic.example.com"
+CLASS = {
+    "apiVersion": "resource.k8s.io/v1alpha1",
+    "kind": "ResourceClass",
+    "metadata": {"name": "classic"},
+    "driverName": DRIVER,
+}
+
+
+class Cards:
+    """A driver in this process that gives away what a node's label `cards` counts; a claim is one card."""
+
+    def __init__(self, refuses: str = "", late: bool = False) -> None:
+        self.started = 0
+        self._refuses, self._late = refuses, late
+
+    async def start(self) -> "Session":
+        if self._late:
+            raise ExtenderFailed("the driver does not answer")
+        self.started += 1
+        return Session(self._refuses)
+
+
+class Session:
+    def __init__(self, refuses: str) -> None:
+        self.used: Counter[str] = Counter()
+        self.claims: set[str] = set()
+        self._refuses = refuses
+
+    async def filter(self, pod: Mapping[str, Any], nodes: Sequence[Mapping[str, Any]]) -> Filtered:
+        assert all("labels" in node["metadata"] for node in nodes), "whole nodes"
+        left = {node["metadata"]["name"]: self._left(pod, node) for node in nodes}
+        suits = tuple(node for node in nodes if left[node["metadata"]["name"]] > 0)
+        return Filtered(suits, {name: "no cards left" for name, count in left.items() if count <= 0})
+
+    async def select(self, pod: Mapping[str, Any], node: Mapping[str, Any]) -> None:
+        if pod["metadata"]["name"] == self._refuses:
+            raise CannotPlace("not this one")
+        self.used[node["metadata"]["name"]] += 1
+        self.claims.add(_claim(pod))
+
+    async def is_ready(self, node: str) -> bool:
+        return node != "slow"
+
+    def _left(self, pod: Mapping[str, Any], node: Mapping[str, Any]) -> int:
+        metadata = node["metadata"]
+        if _claim(pod) in self.claims:
+            return 0  # it is not shareable
+        return int((metadata["labels"] or {}).get("cards", "0")) - self.used[metadata["name"]]
+
+
+def _claim(pod: Mapping[str, Any]) -> str:
+    return str(pod["spec"]["resourceClaims"][0]["resourceClaimName"])
+
+
+def labelled(name: str, price: float, cards: int = 0, **more: Any) -> Group:
+    found = group(name, price, of="plain", **more)
+    assert found.template is not None
+    metadata = found.template.node["metadata"]
+    labels = {**metadata["labels"], **({"cards": str(cards)} if cards else {})}
+    node = {**found.template.node, "metadata": {**metadata, "labels": labels}}
+    return Group(name, price, template=Template(node, (), Origin.GIVEN), **more)
+
+
+def wants(*names: str, claim: str = "") -> list[Fields]:
+    made = [classic(claim or name) for name in ([claim] if claim else names)]
+    return [CLASS, *made, *(pod(name, claim=claim or name) for name in names)]
+
+
+def found(here: Cluster, plural: str) -> dict[str, Any]:
+    return {
+        key.name: one
+        for what, objects in here.objects.items()
+        if what.plural == plural
+        for key, one in objects.items()
+    }
+
+
+def placed(here: Cluster, driver: Cards | None, *groups: Group) -> ClassicGrowth:
+    nodes = found(here, "nodes")
+    pods = sorted(here.waiting, key=importance)
+    extenders = {DRIVER: driver} if driver is not None else {}
+    return asyncio.run(place_classic(simulated(here), pods, groups, nodes, extenders))
+
+
+def test_the_group_that_the_driver_accepts_grows_and_no_other():
+    """AUTO-19, AUTO-20, AUTO-23, AUTO-32, AUTO-34, 3063-CA-01, 3063-CA-03: one session; three pods, two cards
+    a node; the cheaper group has none."""
+    driver = Cards()
+    growth = placed(cluster(*wants("a", "b", "c")), driver, labelled("none", 1.0), labelled("cards", 5.0, 2))
+    assert sorted(len(node.pods) for node in growth.nodes.values()) == [1, 2]
+    assert {node.group for node in growth.nodes.values()} == {"cards"}
+    assert driver.started == 1 and not growth.helpless
+
+
+def test_two_pods_of_one_exclusive_claim_lead_to_one_node():
+    """AUTO-35: the driver counts the first one; a stateless plugin would not."""
+    growth = placed(cluster(*wants("a", "b", claim="one")), Cards(), labelled("cards", 5.0, 2))
+    assert [len(node.pods) for node in growth.nodes.values()] == [1]
+    assert len(growth.helpless) == 1
+
+
+def test_a_placement_that_the_driver_refuses_in_the_end_is_not_used():
+    """AUTO-20."""
+    growth = placed(cluster(*wants("a", "b")), Cards(refuses="a"), labelled("cards", 5.0, 1))
+    assert [pod.key.name for node in growth.nodes.values() for pod in node.pods] == ["b"]
+    assert "not this one" in growth.helpless["uid-Pod-a"]
+
+
+def test_a_driver_that_cannot_be_asked_adds_no_node_and_that_is_said():
+    """AUTO-17."""
+    for driver, why in ((None, "has no extender"), (Cards(late=True), "does not answer")):
+        growth = placed(cluster(*wants("a")), driver, labelled("cards", 5.0, 1))
+        assert not growth.nodes and why in growth.helpless["uid-Pod-a"]
+
+
+def test_bounds_hold_for_classic_pods_too():
+    growth = placed(cluster(*wants("a", "b")), Cards(), labelled("cards", 5.0, 1, most=1))
+    assert len(growth.nodes) == 1 and len(growth.helpless) == 1
+
+
+def test_nodes_that_are_there_come_first():
+    there = hardware("plain", 1)
+    there[0]["metadata"]["labels"] = {**there[0]["metadata"]["labels"], "cards": "1"}
+    here = cluster(*there, *wants("a", "b"))
+    nodes = found(here, "nodes")
+    pods = sorted(here.waiting, key=importance)
+    growing = place_classic(
+        simulated(here), pods, [labelled("cards", 5.0, 1)], nodes, {DRIVER: Cards()}, lambda pod: ["plain-0"]
+    )
+    growth = asyncio.run(growing)
+    assert list(growth.placed.values()) == ["plain-0"] and len(growth.nodes) == 1
+
+
+def test_a_new_node_is_not_judged_before_its_drivers_can_answer_for_it():
+    """AUTO-21, AUTO-22, AUTO-33: it counts as coming, so nothing more is added for the same pods."""
+    assert asyncio.run(unready({DRIVER: Cards()}, ["slow", "quick"])) == {
+        "slow": f"{DRIVER} is not ready for it"
+    }
+    town = Town()
+    town.objects += asking(1)
+    assert town.decide().grow == {"g": 1}
+    town.node("slow")
+    memory: Memory = town.memory
+    here = cluster(*town.objects)
+    nodes = found(here, "nodes").values()
+    slices = [*found(here, "resourceslices").values()]
+    memory.observe(nodes, slices, 20.0, {"slow": "the driver is not ready for it"})
+    assert [one.node for one in memory.arriving] == ["slow"]
+    (late,) = memory.observe(nodes, slices, 1000.0, {"slow": "the driver is not ready for it"})
+    assert late.missing == ("the driver is not ready for it",)
+    assert Memory(Patience()).arriving == ()
+
+
+def test_a_real_driver_is_asked_over_http_about_nodes_that_are_imagined():
+    """AUTO-24, AUTO-26, AUTO-27, AUTO-28, AUTO-30, AUTO-31, 3063-GRAD-01: 4Gi each, cards of 8Gi; two of
+    three pods share a node, and the session of one decision is gone with it."""
+
+    async def story(world: Any) -> None:
+        await furnish(world)
+        async with extender(world) as (driver, _):
+            for name in ("one", "two", "three"):
+                await wanting(world, name)
+            await settled(world)
+            dump = await take(world.client, Gates())
+            here = Cluster(dump.gathered, Gates())
+            cards = labelled("gpus", 5.0)
+            assert cards.template is not None
+            labels = cards.template.node["metadata"]["labels"]
+            labels |= {f"{ME}/cards": "1", f"{ME}/memory": "8Gi"}
+            for _ in range(2):
+                growth = await place_classic(
+                    simulated(here), here.waiting, [labelled("plain", 1.0), cards], {}, {ME: driver}
+                )
+                assert sorted(len(node.pods) for node in growth.nodes.values()) == [1, 2], growth
+                assert {node.group for node in growth.nodes.values()} == {"gpus"}
+
+    tell(story)
