@@ -165,6 +165,13 @@ def test_a_node_is_switched_when_its_pods_are_over():
             await here.pods.delete("p", NS, grace_period_s=1)
             await until_exported(here, (K80, "ab", "ab"), (V100, "cd", "cd"))
             assert await waits() == ["False"]
+        async with here.agent(), four(here):
+            await until_counted(here, 4, 4)
+            assert await exported(here) == {}
+        async with here.agent(exports_compute=True), four(here):
+            await until_exported(here, (K80, "ab", "ab"), (V100, "cd", "cd"))
+            status = (await here.nodes.get(NODE)).fields["status"]
+            assert GPU not in status["capacity"].keys() | status["allocatable"].keys()
 
     tell(play)
 
