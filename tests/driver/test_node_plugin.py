@@ -8,7 +8,7 @@ import pytest
 from allot.base import Metrics
 from allot.driver import Edits, Node, NodePlugin, Places, Surroundings, UnknownResource, serving
 from allot.wire import CallFailed, Code, UnixSockets, cdi, classic, registration
-from driver.world import NODE, tell
+from driver.world import NODE, tell, until
 
 NAME = "mock.example.com"
 
@@ -212,6 +212,44 @@ def test_what_fails_when_nobody_waits_any_more_is_in_the_log(caplog):
         "prepare failed, and nobody waits for its answer any more: the device did not answer" in caplog.text
     )
     assert "never retrieved" not in caplog.text
+
+
+def test_a_driver_that_ends_is_found_no_more_and_still_ends_what_it_was_called_for():
+    """Its registration goes first; a call that is under way gets its answer."""
+    begun, may_go_on, may_end = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def prepare(claim):
+        begun.set()
+        await may_go_on.wait()
+        return told(claim)
+
+    async def story(world):
+        places = Places(NAME, world.places.root, world.places.cdi)
+
+        async def live():
+            around = Surroundings(world.server.client())
+            async with serving(NodePlugin(NAME, prepare), Node(NODE), places, around):
+                await may_end.wait()
+
+        async def is_announced():
+            return places.registration_socket.exists()
+
+        async def is_not():
+            return not places.registration_socket.exists()
+
+        living = asyncio.create_task(live())
+        await until(is_announced)
+        channel = UnixSockets().dial(str(places.service_socket))
+        called = asyncio.create_task(Kubelet(world, channel).prepare())
+        await begun.wait()
+        may_end.set()
+        await until(is_not, within_s=8)  # less than calls are waited for
+        may_go_on.set()
+        assert await called == (f"{NAME}/claim=u1-0-resource",)
+        await living
+        await channel.close()
+
+    tell(story)
 
 
 def test_a_claim_that_needs_nothing_in_containers_is_a_success():
