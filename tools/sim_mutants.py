@@ -31,7 +31,7 @@ AGENT = "src/allot/nodeagent"
 KIT = "src/allot/driver"
 SANE_SEEDS = 2
 PODS, PODS_BESIDE = 50, 10
-"""In a world, and in one that is about classic claims: those have pods of their own."""
+"""In a world, and in one that is about classic claims or compute resources: those have pods of their own."""
 NOTHING = "no seed found anything"
 
 
@@ -44,6 +44,7 @@ class Mutant:
     scheduler: str = "simple"  # which one the worlds have
     agents: bool = False  # whether they have real agents and drivers
     classic: bool = False  # whether they have classic claims
+    compute: bool = False  # whether they have compute resources
 
 
 ON_MACHINES = (
@@ -343,6 +344,72 @@ OF_CLASSIC_ON_MACHINES = (
     ),
 )
 """Of classic claims on machines with agents."""
+
+GUARD = "src/allot/apiserver/writing/compute_guard.py"
+COMPUTE = f"{SCHEDULER}/plugins/compute"
+OF_COMPUTE = (
+    Mutant(
+        "a binding takes compute resources that others have",
+        GUARD,
+        "    if wrong:",
+        "    if False:",
+    ),
+    Mutant(
+        "a pod lets go of compute resources when it begins to run",
+        GUARD,
+        '_ENDED = ("Succeeded", "Failed")',
+        '_ENDED = ("Succeeded", "Failed", "Running")',
+    ),
+    Mutant(
+        "a pod that has ended keeps its compute resources",
+        GUARD,
+        '    if not node or (pod.get("status") or {}).get("phase") in _ENDED:',
+        "    if not node:",
+    ),
+    Mutant(
+        "one compute resource may be given once more than there are devices",
+        "src/allot/api/compute/holds.py",
+        "if others + count > has[name]:",
+        "if others + count > has[name] + 1:",
+    ),
+    Mutant(
+        "who holds compute resources forgets the others",
+        "src/allot/api/compute/holds.py",
+        "rest[name] = {**rest.get(name, {}), pod: count}",
+        "rest[name] = {pod: count}",
+    ),
+    Mutant(
+        "a binding does not say what was chosen",
+        f"{SCHEDULER}/placing.py",
+        "    given = taken(placed.writes)\n    if not given:",
+        "    given = taken(placed.writes)\n    if given or not given:",
+    ),
+    Mutant(
+        "raw names are not looked for among compute resources",
+        f"{COMPUTE}/asking.py",
+        "if not class_name and not _is_exported(name, snapshot):",
+        "if not class_name:",
+    ),
+    Mutant(
+        "a class that changed leaves what is known of nodes as it was",
+        f"{COMPUTE}/plugin.py",
+        "classes.revision(name) for name",
+        "0 for name",
+    ),
+    Mutant(
+        "a pod that is removed keeps its compute resources",
+        GUARD,
+        "        if before == after:",
+        "        if before == after or new is None:",
+    ),
+    Mutant(
+        "sick devices of compute resources may be given",
+        GUARD,
+        'len(one.get("allocatableDevices") or ())',
+        'len(one.get("devices") or ())',
+    ),
+)
+"""Of compute resources and their classes."""
 
 MUTANTS = (
     Mutant(
@@ -685,9 +752,10 @@ MUTANTS = (
     *(replace(mutant, scheduler="real", agents=True) for mutant in OF_CAPACITY),
     *(replace(mutant, scheduler="real", classic=True) for mutant in OF_CLASSIC),
     *(replace(mutant, scheduler="real", agents=True, classic=True) for mutant in OF_CLASSIC_ON_MACHINES),
+    *(replace(mutant, scheduler="real", compute=True) for mutant in OF_COMPUTE),
 )
 
-HEALTHY = Mutant("", "", "", "", scheduler="real", agents=True, classic=True)
+HEALTHY = Mutant("", "", "", "", scheduler="real", agents=True, classic=True, compute=True)
 
 
 def main() -> int:
@@ -752,8 +820,10 @@ def run(folder: Path, seeds: int, mutant: Mutant) -> Found:
         str(int(mutant.agents)),
         "--classic",
         str(int(mutant.classic)),
+        "--compute",
+        str(int(mutant.compute)),
         "--pods",
-        str(PODS_BESIDE if mutant.classic and not mutant.agents else PODS),
+        str(PODS_BESIDE if (mutant.classic or mutant.compute) and not mutant.agents else PODS),
         "--json",
         str(result),
     ]

@@ -12,6 +12,7 @@ from allot.sim import (
     PODS,
     SHARE_WITH_AGENTS,
     SHARE_WITH_CLASSIC,
+    SHARE_WITH_COMPUTE,
     Cut,
     Outcome,
     Report,
@@ -69,6 +70,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="with --scheduler real: in so large a part of the worlds there are classic claims, and drivers "
         "that are not to be relied on (default: 0.5)",
     )
+    parser.add_argument(
+        "--compute",
+        type=share,
+        default=SHARE_WITH_COMPUTE,
+        metavar="SHARE",
+        help="with --scheduler real: in so large a part of the worlds nodes export compute resources, and "
+        "pods ask for classes of them (default: 0.5)",
+    )
     parser.add_argument("--no-shrink", action="store_true", help="do not look for a shorter story")
     parser.add_argument("--story", action="store_true", help="tell everything that was done and went wrong")
     parser.add_argument("--verbose", action="store_true", help="show what the components log")
@@ -121,6 +130,7 @@ def run(options: argparse.Namespace) -> int:
         real_scheduler=options.scheduler == "real",
         agents=options.agents,
         classic=options.classic,
+        compute=options.compute,
     )
     return _many(options, scope) if options.seeds else _one(options, scope)
 

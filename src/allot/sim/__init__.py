@@ -20,7 +20,7 @@ Never imported by what it simulates.
 
 from .running import FAULTS, Outcome, Total, faults_of, run_many, run_one
 from .shrinking import Story, shrink
-from .step import HOUR_S, PODS, SHARE_WITH_AGENTS, SHARE_WITH_CLASSIC, Scope
+from .step import HOUR_S, PODS, SHARE_WITH_AGENTS, SHARE_WITH_CLASSIC, SHARE_WITH_COMPUTE, Scope
 from .world import Cut, Report, World, simulate
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "PODS",
     "SHARE_WITH_AGENTS",
     "SHARE_WITH_CLASSIC",
+    "SHARE_WITH_COMPUTE",
     "Cut",
     "Outcome",
     "Report",

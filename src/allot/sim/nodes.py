@@ -22,6 +22,7 @@ from allot.node import FOLLOWED, Heard, Hosts, LeaseLoop, PodLoop, lead
 
 from . import things
 from .agents import RENEWING, Agents
+from .compute_things import exported
 from .lots import Lots
 from .recording import Recorder
 from .step import NODES, name_of
@@ -42,12 +43,15 @@ class Nodes:
         *,
         shares: bool = False,
         agents: Agents | None = None,
+        exports: bool = False,
     ) -> None:
-        """With `shares` nodes have devices in parts as well, for a scheduler that knows how to.
+        """With `shares` nodes have devices in parts as well, for a scheduler that knows how to; with
+        `exports` they have compute resources.
 
         `agents` are nodes that are more than a script.
         """
         self._shares = shares
+        self._exports = exports
         self._agents = agents if agents is not None else Agents()
         self._connect = connect
         self._things = Things(Client(connect(identities.ADMIN)))
@@ -81,10 +85,19 @@ class Nodes:
         self._up.add(node)
         self._silent.discard(node)
         with contextlib.suppress(errors.Conflict):
-            await self._things.nodes.create(things.node(node, [_ready(self._clock)]))
+            made = things.node(node, [_ready(self._clock)])
+            if self._exports:
+                made["status"]["computeResources"] = exported()
+            await self._things.nodes.create(made)
         await self.publish(node, DEVICES_PER_NODE)
         for shared in things.sharing_slices(node) if self._shares else ():
             await _insist(self._things.resourceslices.create(shared))
+
+    async def export(self, node: str, resources: list[dict[str, Any]]) -> None:
+        """Its device plugin says otherwise what it has."""
+        if node in self._up and node not in self._agents:
+            patch = {"status": {"computeResources": resources}}
+            await _insist(self._things.nodes.patch(node, patch, subresource="status"))
 
     async def lose(self, node: str) -> None:
         """The machine is gone, and so is its Node. What ran there runs no more."""

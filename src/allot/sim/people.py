@@ -13,8 +13,9 @@ from allot.api import Object, errors
 from allot.client import Client, Propagation
 from allot.informers import owner_uids
 
-from . import classic_things, things
+from . import classic_things, compute_things, things
 from .classic_things import ClassicThings
+from .compute_things import ComputeThings
 from .nodes import Nodes
 from .recording import Recorder, Seen
 from .scheduling import allocation, give, results
@@ -43,6 +44,7 @@ class People:
         self._ways = [Things(client) for client in clients]
         self._things = self._ways[0]
         self._classic = ClassicThings(clients[0])
+        self._compute = ComputeThings(clients[0])
         self._record = record
         self._nodes = nodes
         self.misused: Counter[str] = Counter()  # claims for extended resources, by how and when
@@ -84,6 +86,11 @@ class People:
             "leave podscheduling": self._leave_podscheduling,
             "count": self._count,
             "spoil capacity": self._spoil_capacity,
+            "create card pod": self._create_card_pod,
+            "create card class": self._create_card_class,
+            "change card class": self._change_card_class,
+            "delete card class": self._delete_card_class,
+            "export cards": self._export_cards,
             "lose node": self._lose_node,
             "return node": self._return_node,
             "silence node": self._silence_node,
@@ -111,6 +118,10 @@ class People:
             await self._classic.resourceclaimtemplates.create(classic_things.template(name), DEFAULT)
         for name in classic_things.CLAIMS:
             await self._create_classic_claim(name)
+
+    async def furnish_compute(self) -> None:
+        for name in compute_things.CLASSES:
+            await self._create_card_class(name)
 
     async def do(self, step: Step) -> None:
         try:
@@ -334,6 +345,27 @@ class People:
 
     async def _delete_resource_class(self, name: str) -> None:
         await self._classic.resourceclasses.delete(name)
+
+    async def _create_card_pod(self, name: str, asked: dict[str, int], scheduler: str = "") -> None:
+        wanted = things.pod(name)
+        wanted["spec"]["containers"][0]["resources"] = compute_things.asking(asked)
+        if scheduler:
+            wanted["spec"]["schedulerName"] = scheduler
+        await self._things.pods.create(wanted, DEFAULT)
+
+    async def _create_card_class(self, name: str, types: tuple[str, ...] | None = None) -> None:
+        await self._compute.classes.create(compute_things.resource_class(name, types))
+
+    async def _change_card_class(self, name: str, types: tuple[str, ...] | None) -> None:
+        known = await self._compute.classes.get(name)
+        spec = compute_things.resource_class(name, types)["spec"]
+        await self._compute.classes.update(known.changed({"spec": {"resourceSelector": None, **spec}}))
+
+    async def _delete_card_class(self, name: str) -> None:
+        await self._compute.classes.delete(name)
+
+    async def _export_cards(self, node: int, sick: int, renamed: bool) -> None:
+        await self._nodes.export(name_of(node), compute_things.exported(sick, renamed))
 
     async def _delete_podscheduling(self, lot: int) -> None:
         found = self._record.all("podschedulings")

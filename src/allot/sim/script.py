@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from . import classic_script, mishaps, numeric_script
+from . import classic_script, compute_script, mishaps, numeric_script
 from .classic_things import DRIVERS
 from .lots import Lots
 from .naming import components_of, driver_of
@@ -24,6 +24,7 @@ QUOTAS = "counted"
 """The namespace in which a quota holds."""
 OTHER_SCHEDULER = "other-scheduler"
 CLASSIC_PODS = 12
+COMPUTE_PODS = 24
 HARDS = (
     {"pods": 4, "count/resourceclaims.resource.k8s.io": 3, f"requests.{EXTENDED}": 4},
     {"pods": 3, f"{CLASS}.deviceclass.resource.k8s.io/devices": 3},
@@ -36,6 +37,7 @@ def write(lots: Lots, scope: Scope) -> list[Step]:
     steps: list[Step] = []
     lines = [*_lines(scope, scope.agent_nodes(lots))]
     lines += _classic_lines(scope.agent_nodes(lots)) if scope.has_classic(lots) else ()
+    lines += _compute_lines() if scope.has_compute(lots) else ()
     for line, draw in lines:
         steps += draw(lots.generator(f"line {line}"), line, scope)
     return sorted(steps, key=lambda step: (step.at_s, step.line))
@@ -90,6 +92,13 @@ def _classic_lines(agents: Sequence[str]) -> Iterator[tuple[str, Draw]]:
     plugins = [driver_of(driver, node) for node in agents for driver in DRIVERS]
     for component in (*CLASSIC_DRIVERS, FORGETFUL, *plugins):
         yield f"trouble {component}", mishaps.trouble
+
+
+def _compute_lines() -> Iterator[tuple[str, Draw]]:
+    for number in range(COMPUTE_PODS):
+        yield f"card-{number}", compute_script.pods
+    yield "card classes", compute_script.classes
+    yield "cards", compute_script.exports
 
 
 # -- one line each ------------------------------------------------------------------------------

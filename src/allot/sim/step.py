@@ -11,6 +11,7 @@ PODS = 50
 NODES = 5
 SHARE_WITH_AGENTS = 0.5
 SHARE_WITH_CLASSIC = 0.5
+SHARE_WITH_COMPUTE = 0.5
 CLASSIC_DRIVERS = ("classic driver a", "classic driver b")
 FORGETFUL = "scheduler d"
 
@@ -58,6 +59,14 @@ class Scope:
 
     def has_classic(self, lots: Lots) -> bool:
         return self.real_scheduler and lots.draw("classic")[0] < self.classic
+
+    compute: float = SHARE_WITH_COMPUTE
+    """With the real scheduler, in so large a part of the worlds nodes without agents export compute
+    resources,
+    and pods ask for classes of them."""
+
+    def has_compute(self, lots: Lots) -> bool:
+        return self.real_scheduler and lots.draw("compute")[0] < self.compute
 
     @property
     def components(self) -> tuple[str, ...]:

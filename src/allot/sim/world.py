@@ -113,6 +113,7 @@ class World:
         self._schedulers = schedulers
         self._script = script.write(self._lots, scope)
         self._has_classic = scope.has_classic(self._lots)
+        self._has_compute = scope.has_compute(self._lots)
         self._together = Together.drawn(self._lots.draw("transactions")[0])
         self._connections = 0
         self._clocks: dict[str, VirtualClock] = {}
@@ -150,12 +151,22 @@ class World:
         agents = self._agents(record, machines)
         with _Bugs() as bugs:
             shares = self._scope.real_scheduler
-            nodes = Nodes(self._connect, record, self._lots, clock, shares=shares, agents=agents)
+            nodes = Nodes(
+                self._connect,
+                record,
+                self._lots,
+                clock,
+                shares=shares,
+                agents=agents,
+                exports=self._has_compute,
+            )
             people = People([self._client() for _ in self._servers], record, nodes)
             await people.furnish()
             agents.furnish(self._add)
             if self._has_classic:
                 await people.furnish_classic()
+            if self._has_compute:
+                await people.furnish_compute()
             await nodes.furnish()
             played = await self._pass(people, nodes, agents)
             await nodes.stop()

@@ -21,6 +21,7 @@
     wiped            WIPE1             a driver that is away offers nothing
     offered          PUBLISH, OFFER1   what drivers of numeric parameters have is shown, and no more is given
     ready_pods       N9                a pod is ready again when its node is heard again
+    compute_held     D7, P2            no node gives more of a compute resource than it has
     binding          P1, P4            a pod is bound once, when its claims are its own
     placed           P2, P3            nobody waits for ever, and who waits says why (of the real scheduler)
     classic_pods     P2                the same of pods with classic claims, which go where these can be used
@@ -54,6 +55,7 @@ from .binding import Binding
 from .claim_rules import ClaimRules
 from .classic_claims import ClassicClaims
 from .classic_pods import ClassicPods
+from .compute_held import ComputeHeld
 from .contained import Contained
 from .daemons import Daemons
 from .extended_claims import ExtendedClaims
@@ -120,6 +122,7 @@ def all_checkers(
         *([ClassicPods()] if real_scheduler else []),
         *([KeptClaims()] if real_scheduler else []),
         OneHolder(),
+        ComputeHeld(),
         Within(),
         Satisfied(),
         Tainted(),

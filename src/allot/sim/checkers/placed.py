@@ -15,6 +15,7 @@ from ..recording import Seen
 from .live import LiveObjects
 from .reading import (
     Fields,
+    asks_for_cards,
     asks_for_extended,
     claim_names,
     controller,
@@ -81,7 +82,7 @@ class Placed:
                 return ""
             held |= {homes.get(one["pool"], "") for one in results(claim)}
             asked += 0 if results(claim) else sum(one["exactly"].get("count", 1) for one in requests)
-        if asks_for_extended(pod) or len(held) > 1 or pod["spec"].get("affinity"):
+        if asks_for_extended(pod) or asks_for_cards(pod) or len(held) > 1 or pod["spec"].get("affinity"):
             return ""
         for node in self._now.all("nodes"):
             name = name_of(node)

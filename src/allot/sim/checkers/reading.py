@@ -35,8 +35,17 @@ def node_of(pod: Fields) -> str:
 
 
 def asks_for_extended(pod: Fields) -> bool:
+    return any("/" in name and "card" not in name for name in _requested(pod))
+
+
+def asks_for_cards(pod: Fields) -> bool:
+    """For compute resources, which have a checker of their own."""
+    return any("card" in name for name in _requested(pod))
+
+
+def _requested(pod: Fields) -> set[str]:
     amounts = ((one.get("resources") or {}).get("requests") or {} for one in pod["spec"]["containers"])
-    return any("/" in name for amount in amounts for name in amount)
+    return {name for amount in amounts for name in amount}
 
 
 def has_condition(fields: Fields, type: str) -> bool:
