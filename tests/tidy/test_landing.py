@@ -13,7 +13,7 @@ def test_a_landing_runs_every_test_those_with_whole_clusters_included():
     assert f"`{command}` is the test suite" in (ROOT / "README.md").read_text()
     planned = subprocess.run(["make", "-n", *command.split()[1:]], cwd=ROOT, capture_output=True, text=True)
     (pytest,) = [line for line in planned.stdout.splitlines() if "-m pytest" in line]
-    assert pytest.split()[1:] == ["-m", "pytest", "-n", "2", "--dist", "worksteal"], (
+    assert pytest.split()[1:] == ["-m", "pytest", "-n", "3", "--dist", "worksteal"], (
         "of no folder, no mark and no pattern"
     )
     settings = (ROOT / "pyproject.toml").read_text()
