@@ -17,6 +17,7 @@ from tidy.test_tour import README, expect, is_setting, run, shell_steps
 
 GUIDE = ROOT / "docs" / "drivers.md"
 PLUGIN_GUIDE = ROOT / "docs" / "device-plugins.md"
+NUMERIC_GUIDE = ROOT / "docs" / "numeric-drivers.md"
 
 
 def test_the_driver_in_the_documents_is_the_one_in_the_examples():
@@ -30,8 +31,14 @@ def test_the_plugin_in_its_guide_is_the_one_in_the_examples():
     assert example in [block.text for block in blocks(PLUGIN_GUIDE) if block.language == "python"]
 
 
-@pytest.mark.parametrize("guide", [GUIDE, PLUGIN_GUIDE], ids=lambda path: path.stem)
+def test_the_driver_of_numeric_parameters_in_its_guide_is_the_one_in_the_examples():
+    example = (ROOT / "examples" / "numeric" / "driver.py").read_text()
+    assert example in [block.text for block in blocks(NUMERIC_GUIDE) if block.language == "python"]
+
+
+@pytest.mark.parametrize("guide", [GUIDE, PLUGIN_GUIDE, NUMERIC_GUIDE], ids=lambda path: path.stem)
 def test_the_guide_works_as_it_is_written(guide: Path):
+    """4381-SEC-09: a driver of numeric parameters has no credential."""
     binary("kubectl")
     with TemporaryDirectory(prefix="gd") as short, ExitStack() as terminals:  # sockets lie below it
         home = Path(short)

@@ -110,7 +110,7 @@ async def _counted(stage: Stage) -> dict[str, Any]:
                 "count": 1,
                 "nodeName": stage.settings.node,
                 "resourceClass": {"metadata": {"name": "conformance"}, "driverName": stage.driver},
-                "claimParameters": {"metadata": {"name": "conformance"}},
+                "claimParameters": {"metadata": {"name": "conformance"}, "spec": {}},
             }
     raise NotTried("a counter with something left of it")
 
