@@ -391,12 +391,6 @@ OF_COMPUTE = (
         "if not class_name:",
     ),
     Mutant(
-        "a class that changed leaves what is known of nodes as it was",
-        f"{COMPUTE}/plugin.py",
-        "classes.revision(name) for name",
-        "0 for name",
-    ),
-    Mutant(
         "a pod that is removed keeps its compute resources",
         GUARD,
         "        if before == after:",
