@@ -165,3 +165,27 @@ def test_what_is_used_is_the_sum_over_those_who_are_there(moves):
                 GPU: sum(g for _, g in pods.values()),
             }
             assert used == {name: Quantity.of(amount) for name, amount in wanted.items() if amount}
+
+
+def recorded(name: str, asked: str, *entries: dict[str, Any]) -> core.Pod:
+    container = {"name": "main", "image": "app:1", "resources": {"requests": {asked: "1"}}}
+    container["allocatedComputeResources"] = {asked: [*entries]}
+    return pod(name, node="n", spec={"containers": [container]}).view(core.Pod)
+
+
+@pytest.mark.parametrize("asked", ["gpu-gold", "nvidia.com/gpu"])
+def test_what_compute_resources_serve_is_not_looked_up_in_what_the_node_counts(asked):
+    """14-AGENT-03"""
+    one = recorded("p", asked, {"computeResourceName": "nvidia.com/gpu-0123456789abcdef", "count": 1})
+    assert Admission().admit(one, OFFERED) is None
+
+
+def test_what_a_group_has_of_the_nodes_own_counts():
+    """14-GROUP-03: a card and 5Gi of memory as one thing to ask for; two do not fit."""
+    card = {"computeResourceName": "sfc.com/nic-0123456789abcdef", "count": 1, "member": 0}
+    memory = {"resourceName": "memory", "amount": "5Gi", "member": 1}
+    admission = Admission()
+    assert admission.admit(recorded("p", "nic-super", card, memory), OFFERED) is None
+    refusal = admission.admit(recorded("q", "nic-super", card, memory), OFFERED)
+    assert refusal is not None
+    assert refusal.reason == "OutOfmemory"

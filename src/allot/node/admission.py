@@ -118,7 +118,8 @@ def needs(pod: core.Pod, capacity: Amounts) -> Amounts:
     Where the node counts a resource by itself its device plugin serves the pod, also if an
     attempt at another node left a claim's name behind.
     """
-    recorded = {name for record in compute.records.given(pod).values() for name in record}
+    records = compute.records.given(pod)
+    recorded = {name for record in records.values() for name in record}
     wanted = {
         name: amount
         for name, amount in podresources.requests(pod.spec).items()
@@ -128,4 +129,24 @@ def needs(pod: core.Pod, capacity: Amounts) -> Amounts:
     for one in extended.request_mappings if extended is not None else ():
         if not capacity.get(one.resource_name):
             wanted.pop(one.resource_name, None)
+    wanted = podresources.added(wanted, _in_groups(pod, records)) if records else wanted
     return {**wanted, PODS: Quantity.of(1)}
+
+
+def _in_groups(pod: core.Pod, records: Mapping[str, compute.records.Given]) -> Amounts:
+    """What the groups that a pod asks for have of the node's own, beside devices (KEP-14)."""
+
+    def milli(container: str) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for one in (entry for entries in records.get(container, {}).values() for entry in entries):
+            if one.amount:
+                found[one.resource_name] = (
+                    found.get(one.resource_name, 0) + Quantity.parse(one.amount).milli()
+                )
+        return found
+
+    most = compute.records.peak(
+        [(milli(one.name), one.is_sidecar) for one in pod.spec.init_containers],
+        [milli(one.name) for one in pod.spec.containers],
+    )
+    return {name: Quantity.parse(f"{amount}m") for name, amount in most.items()}

@@ -112,6 +112,16 @@ def test_what_is_in_use_keeps_its_name_until_it_is_given_back():
     assert desk.shown == {named(more): ("a", "b")}
 
 
+def test_what_an_init_container_had_keeps_its_name_for_those_that_come_after_it():
+    """COMP2, 14-ASK-06: also where it had no properties before."""
+    desk = Desk()
+    desk.hear({"a": {}})
+    desk.loans.lend("p", Asked("init", GPU, 1, ends=True), [Lent("a", (), desk.exports.lent_as(GPU, "a"))])
+    desk.hear({"a": K80})
+    assert desk.lend("p", {}) == ("a",)
+    assert desk.shown == {named({}): ("a",)}
+
+
 def test_a_restart_in_the_middle_of_a_change_keeps_the_old_names():
     """14-PROP-05, 14-AGENT-07: the checkpoint says as what each device was lent."""
     desk = Desk()

@@ -17,6 +17,7 @@ What it promises
 """
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from allot.api import compute, names
@@ -45,6 +46,7 @@ class ComputeResource(NamedTuple):
         return fields | {key: value for key, value in said.items() if value}
 
 
+@lru_cache(maxsize=4096)
 def name(resource: str, properties: Properties) -> str:
     return compute.compute_resource_name(resource, dict(properties))
 
@@ -54,16 +56,26 @@ def resource_of(compute_resource: str) -> str:
     return compute_resource.rpartition("-")[0]
 
 
+class _Sorted(NamedTuple):
+    """The devices of a resource by what they are (COMP1, COMP2)."""
+
+    as_of: tuple[object, int]
+    by_name: Mapping[str, tuple[Properties, tuple[str, ...]]]
+    lent: Mapping[str, Properties | None]
+    refused: Mapping[str, str]  # what cannot be exported, and why
+
+
 class Exports:
-    """What is exported of what plugins offer, beside what is lent of it."""
+    """What is exported of what plugins offer, beside what is lent of it. Sorted anew when either changes."""
 
     def __init__(self, offers: Offers, loans: Loans, is_wanted: bool) -> None:
         self._offers, self._loans = offers, loans
+        self._known: dict[str, _Sorted] = {}
         self.is_wanted = is_wanted
 
     def is_exported(self, resource: str) -> bool:
         """COMP3."""
-        lent = self._lent(resource)
+        lent = self._sorted(resource).lent
         return any(one is not None for one in lent.values()) if lent else self.is_wanted
 
     @property
@@ -86,62 +98,70 @@ class Exports:
     def refused(self) -> Mapping[str, str]:
         """Devices that are not exported, and why."""
         return {
-            f"{one.id} of {resource}": why
+            f"{id} of {resource}": why
             for resource in self.exported
-            for one in self._offers.listed(resource)
-            if (why := wrong(one))
+            for id, why in self._sorted(resource).refused.items()
         }
-
-    def can_be_had(self, resource: str, compute_resource: str) -> frozenset[str]:
-        """Of one compute resource, lent or not."""
-        healthy = self._offers.can_be_had(resource)
-        named = self._named(resource).items()
-        return frozenset(
-            id for id, like in named if id in healthy and name(resource, like) == compute_resource
-        )
 
     def has(self, compute_resource: str) -> bool:
         resource = resource_of(compute_resource)
-        known = {name(resource, like) for like in self._named(resource).values()}
-        return self.is_exported(resource) and compute_resource in known
+        return compute_resource in self._sorted(resource).by_name and self.is_exported(resource)
+
+    def can_be_had(self, resource: str, compute_resource: str) -> frozenset[str]:
+        """Of one compute resource, lent or not."""
+        _, ids = self._sorted(resource).by_name.get(compute_resource, (NONE, ()))
+        return self._offers.can_be_had(resource).intersection(ids)
 
     def lent_as(self, resource: str, id: str) -> Properties | None:
-        """What the device is lent as; None: as one that is counted."""
-        return self._named(resource).get(id, NONE) if self.is_exported(resource) else None
+        """What a device that is to be lent is lent as; None: as one that is counted."""
+        if not self.is_exported(resource):
+            return None
+        known = self._sorted(resource).lent.get(id)  # by an init container of the same pod
+        return known if known is not None else self._offers.device(resource, id).properties
 
     def _of(self, resource: str) -> Iterator[ComputeResource]:
         healthy = self._offers.can_be_had(resource)
-        by_properties: dict[Properties, list[str]] = {}
-        for id, like in self._named(resource).items():
-            by_properties.setdefault(like, []).append(id)
-        for like, ids in sorted((by_properties or {NONE: []}).items()):  # COMP4
-            yield ComputeResource(resource, like, tuple(ids), tuple(id for id in ids if id in healthy))
+        every = self._sorted(resource).by_name.values() or ((NONE, ()),)  # COMP4
+        for like, ids in sorted(every):
+            yield ComputeResource(resource, like, ids, tuple(id for id in ids if id in healthy))
 
-    def _named(self, resource: str) -> dict[str, Properties]:
-        """COMP1, COMP2: what each device that is listed is, in order of name."""
-        lent = self._lent(resource)
-        found = {}
+    def _sorted(self, resource: str) -> _Sorted:
+        as_of = self._offers.mark(resource), self._loans.revision
+        known = self._known.get(resource)
+        if known is None or known.as_of[0] is not as_of[0] or known.as_of[1] != as_of[1]:
+            known = self._known[resource] = self._sort(resource, as_of)
+        return known
+
+    def _sort(self, resource: str, as_of: tuple[object, int]) -> _Sorted:
+        loans = (loan for loan in self._loans.all if loan.resource == resource)
+        lent = {one.id: one.properties for loan in loans for one in loan.devices}
+        found: dict[Properties, list[str]] = {}
+        refused = {}
         for one in self._offers.listed(resource):
             like = lent.get(one.id)
             if like is not None:
-                found[one.id] = like
-            elif not wrong(one):
-                found[one.id] = one.properties
-        return found
-
-    def _lent(self, resource: str) -> dict[str, Properties | None]:
-        loans = (loan for loan in self._loans.all if loan.resource == resource)
-        return {one.id: one.properties for loan in loans for one in loan.devices}
+                found.setdefault(like, []).append(one.id)
+            elif why := wrong(one):
+                refused[one.id] = why
+            else:
+                found.setdefault(one.properties, []).append(one.id)
+        by_name = {name(resource, like): (like, tuple(ids)) for like, ids in found.items()}
+        return _Sorted(as_of, by_name, lent, refused)
 
 
 def wrong(device: Device) -> str:
     """Why a device cannot be exported; nothing if it can."""
+    if len(device.id.encode()) > compute.limits.DEVICE_ID_MAX:
+        return f"its id has more than {compute.limits.DEVICE_ID_MAX} bytes"
+    return _wrong(device.properties)
+
+
+@lru_cache(maxsize=4096)
+def _wrong(properties: Properties) -> str:
     limits = compute.limits
-    if len(device.id.encode()) > limits.DEVICE_ID_MAX:
-        return f"its id has more than {limits.DEVICE_ID_MAX} bytes"
-    if len(device.properties) > limits.PROPERTIES_MAX:
+    if len(properties) > limits.PROPERTIES_MAX:
         return f"it has more than {limits.PROPERTIES_MAX} properties"
-    for key, value in device.properties:
+    for key, value in properties:
         if problems := names.qualified(key):
             return f"the name of its property {key[:100]!r} is wrong: {problems[0]}"
         if len(value.encode()) > limits.PROPERTY_VALUE_MAX:

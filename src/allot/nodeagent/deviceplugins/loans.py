@@ -95,6 +95,7 @@ class Loans:
     def __init__(self, loans: Iterable[Loan] = ()) -> None:
         """`loans` are what an earlier process has left."""
         self._of: dict[str, dict[tuple[str, str], Loan]] = {}  # pod -> container, resource
+        self.revision = 0  # grows with each change
         for loan in loans:
             self._put(loan)
 
@@ -158,9 +159,11 @@ class Loans:
 
     def give_back(self, pod: str) -> bool:
         """Whether it had anything."""
+        self.revision += 1
         return self._of.pop(pod, None) is not None
 
     def _put(self, loan: Loan) -> None:
+        self.revision += 1
         self._of.setdefault(loan.pod, {})[loan.container, loan.resource] = loan
 
     def _lent(self, resource: str) -> frozenset[str]:

@@ -117,6 +117,10 @@ class Offers:
             return UNKNOWN
         return HEALTHY if self.device(resource, id).is_healthy else UNHEALTHY
 
+    def mark(self, resource: str) -> object:
+        """Another one after each change of what is offered."""
+        return self._offers.get(resource)
+
     def listed(self, resource: str) -> tuple[Device, ...]:
         """What counts as capacity (OFFER2), in order of name."""
         offer = self._offers.get(resource)
