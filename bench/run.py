@@ -36,6 +36,7 @@ BENCHMARKS = {
     "node": ["node.py"],
     "containers": ["containers.py"],
     "cri": ["cri.py"],
+    "autoscaler": ["autoscaler.py"],
     "idle": ["idle.py"],
     "write-cycle": ["write_cycle.py"],
     "deciding": ["deciding.py"],

@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 import yaml
 
-from allot.api import Fields
+from allot.api import Fields, compute
 from allot.planning import Imagined, imagined
 
 LABEL: Final = "autoscaler.allot.dev/group"
@@ -126,7 +126,21 @@ def given(entry: GroupEntry, where: str = "template") -> Template | None:
         title = (one.get("metadata") or {}).get("name") or f"{metadata['name']}-{at}"
         fixed = {"nodeName": metadata["name"], "pool": pool}
         whole.append({**one, "metadata": {"name": title}, "spec": {**spec, **fixed}})
-    return Template({**node, "metadata": metadata}, tuple(whole))
+    return Template(_with_names({**node, "metadata": metadata}), tuple(whole))
+
+
+def _with_names(node: Fields) -> Fields:
+    """Compute resources (KEP-14) are called by what they are, as a server would call them."""
+    status = node.get("status") or {}
+    listed = status.get("computeResources")
+    if not listed:
+        return node
+    named = [{"name": _compute_name(one), **one} for one in listed]
+    return {**node, "status": {**status, "computeResources": named}}
+
+
+def _compute_name(listed: Fields) -> str:
+    return compute.compute_resource_name(listed.get("resourceName", ""), listed.get("properties") or {})
 
 
 def _in_pool(slices: Sequence[Mapping[str, Any]], spec: Mapping[str, Any]) -> int:

@@ -112,6 +112,7 @@ def lacks(template: Template, node: Object, slices: Iterable[Object]) -> tuple[s
         *_labels(template.node, node.fields),
         *_taints(template.node, node.fields),
         *_devices(template.slices, own),
+        *_compute(template.node, node.fields),
     )
 
 
@@ -143,6 +144,23 @@ def _devices(promised: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str,
     for kind, count in wanted.items():
         if there[kind] < count:
             yield f"{count} devices of {kind[0]} promised, {there[kind]} like them there"
+
+
+def _compute(promised: Mapping[str, Any], found: Mapping[str, Any]) -> Iterable[str]:
+    """Compute resources (KEP-14): so many devices of a name, with these properties."""
+    there = _compute_resources(found)
+    for (name, properties), count in _compute_resources(promised).items():
+        has = there[name, properties]
+        if has < count:
+            yield f"{count} devices of {name} with {properties} promised, {has} there"
+
+
+def _compute_resources(node: Mapping[str, Any]) -> Counter[tuple[str, str]]:
+    found: Counter[tuple[str, str]] = Counter()
+    for one in (node.get("status") or {}).get("computeResources") or ():
+        looks = json.dumps(one.get("properties") or {}, sort_keys=True)
+        found[one.get("resourceName") or "", looks] += len(one.get("devices") or ())
+    return found
 
 
 Kind = tuple[str, str]
