@@ -216,7 +216,7 @@ def test_a_server_that_cannot_patch_a_claim_with_its_status_is_written_to_step_b
     def refuse(*_: object) -> None:
         raise errors.BadRequest("unknown field `with`")
 
-    monkeypatch.setattr(reading, "_require_patch_with_status", refuse)
+    monkeypatch.setattr(reading, "_require_with_status", refuse)
 
     async def story(here: Cluster) -> None:
         wire = await scheduled_over(here)

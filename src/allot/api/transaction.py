@@ -50,7 +50,7 @@ _SHAPE = from_structural(
                                 "body": {"description": "What the request sends, as JSON.", **_ANY},
                                 "with": {
                                     "type": "string",
-                                    "description": "status: a patch of the object and of its status.",
+                                    "description": "status: the body is about the status as well.",
                                 },
                             },
                         },

@@ -132,7 +132,7 @@ class Server:
         action = target.action(request.query.get("fieldSelector", ""))
         self._authorize(user, action)
         if target.beside:
-            self._authorize(user, replace(action, subresource=target.beside))
+            self._authorize(user, replace(action, verb="patch", subresource=target.beside))
         needs.append((user, action))
         if not target.name:
             review = self._reviews.get((target.group, target.version, target.plural))

@@ -84,6 +84,10 @@ class Writes:
         body = msgspec.json.encode(patch)
         return Write("PATCH", self.path(namespace, name, subresource), query, body, type.value)
 
+    def create_with_status(self, new: Mapping[str, Any], namespace: str = "") -> Write:
+        """A new object that has its status from the start, which can be said in transactions alone."""
+        return replace(self.create(new, namespace), beside="status")
+
     def patch_with_status(self, name: str, patch: Mapping[str, Any], namespace: str = "") -> Write:
         """A merge patch of the object and of its status, which can be said in transactions alone."""
         return replace(self.patch(name, patch, namespace), beside="status")

@@ -224,11 +224,9 @@ class Placing:
         body = extended.body(pod.view, write.devices)
         metadata, namespace = body["metadata"], pod.key.namespace
         metadata["finalizers"] = [resource.limits.FINALIZER]
-        status = {"status": self._claims.allocated_from_the_start(pod, write.allocation)}
-        patch = self._claim_writes.patch
-        draft.writes.append(self._claim_writes.create(body, namespace))
+        body["status"] = self._claims.allocated_from_the_start(pod, write.allocation)
         draft.claims.append((len(draft.writes), write.uid))
-        draft.writes.append(patch(metadata["name"], status, namespace, subresource="status"))
+        draft.writes.append(self._claim_writes.create_with_status(body, namespace))
         named = extended.status_patch(pod.uid, metadata["name"], write.devices)
         draft.writes.append(self._pods.writes.patch(pod.key.name, named, namespace, subresource="status"))
 

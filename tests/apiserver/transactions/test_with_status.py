@@ -1,4 +1,4 @@
-"""A patch of an object and of its status: one member of a transaction, which does just what two would."""
+"""The object and its status in one member of a transaction, which does just what two would."""
 
 import json
 from itertools import product
@@ -124,6 +124,44 @@ def shown(body):
     for condition in plain.get("status", {}).get("conditions", []):
         condition.pop("lastTransitionTime", None)
     return plain
+
+
+@settings(max_examples=30, suppress_health_check=list(HealthCheck), deadline=None)
+@given(metadata=METADATA, status=CLAIM_STATUS)
+def test_a_create_does_what_a_create_and_a_patch_of_the_status_do(server, metadata, status):
+    once = sent(server, create(claim_of("this", metadata), status))
+    body = {"metadata": {}, "status": status}
+    two = [create(claim_of("that", metadata), None), of_that_side(apart(f"{CLAIMS}/this", body))[1]]
+    twice = sent(server, *two)
+    assert (once.status, once.body.get("reason")) == (twice.status, twice.body.get("reason"))
+    kept = [server("GET", f"{CLAIMS}/{side}") for side in SIDES]
+    assert kept[0].status == kept[1].status == (200 if once.status == 201 else 404)
+    if once.status == 201:
+        assert shown(kept[0].body) == shown(kept[1].body)
+        for side in SIDES:
+            sent(server, both(f"{CLAIMS}/{side}", {"metadata": {"finalizers": None}, "status": None}))
+            server("DELETE", f"{CLAIMS}/{side}", {"gracePeriodSeconds": 0})
+
+
+def claim_of(side, metadata):
+    return {"metadata": {**metadata, "name": side}, "spec": json.loads(json.dumps(ASKS))}
+
+
+def create(claim, status):
+    """With its status, where it has one."""
+    more = {} if status is None else {"status": json.loads(json.dumps(status))}
+    beside = {} if status is None else {"with": "status"}
+    return {"method": "POST", "path": CLAIMS, "body": {**claim, **more}, **beside}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_whoever_may_not_create_and_patch_the_status_may_not_do_both(peopled, role):
+    claim, user = {"metadata": {"name": "fresh"}, "spec": ASKS}, user_of(role)
+    path = f"{CLAIMS}/there"
+    alone = [create(claim, None), apart(path, {"status": {"reservedFor": []}})[1]]
+    codes = [sent(peopled, one, user=user, dryRun="All").status for one in alone]
+    wanted = next((code for code in codes if code != 201), 201)
+    assert sent(peopled, create(claim, {"reservedFor": []}), user=user, dryRun="All").status == wanted
 
 
 @pytest.mark.parametrize("role", ROLES)

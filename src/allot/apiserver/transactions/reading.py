@@ -77,16 +77,19 @@ def _asked(request: Request, member: transaction.Member, registry: Registry) -> 
     if "dryRun" in made.query:
         raise errors.BadRequest("dryRun: said for the whole transaction, not for one of its requests")
     if member.beside:
-        _require_patch_with_status(made, target, member.beside)
+        _require_with_status(made, target, member.beside)
         target = replace(target, beside=member.beside)
     return Asked(made, target)
 
 
-def _require_patch_with_status(request: Request, target: Target, beside: str) -> None:
-    is_patch = target.verb == "patch" and not target.subresource and body_type(request) != APPLY_PATCH
+def _require_with_status(request: Request, target: Target, beside: str) -> None:
+    is_patch = target.verb == "patch" and body_type(request) != APPLY_PATCH
+    is_whole = (is_patch or target.verb == "create") and not target.subresource
     has_status = target.served is not None and target.served.kind.has_status
-    if beside != "status" or not is_patch or not has_status:
-        raise errors.BadRequest("with: may be status, for a patch (no apply) of an object that has a status")
+    if beside != "status" or not is_whole or not has_status:
+        raise errors.BadRequest(
+            "with: may be status, for a create or a patch (no apply) of an object that has a status"
+        )
 
 
 def _query(text: str) -> Mapping[str, str]:

@@ -126,6 +126,7 @@ class Writer:
     async def _prepare_create(self, call: Call, sent: Body, context: ServerWriteContext) -> Attempt:
         kind, new, seat = call.kind, sent.hub, call.seat
         fill_in_create(kind, new, call.target.namespace, context.now, self._contexts.ids)
+        status = new.get("status") if call.target.beside else None
         if kind.has_status and not kind.status_on_create:
             new.pop("status", None)
         name = new["metadata"].get("name") or ""
@@ -142,7 +143,17 @@ class Writer:
         refuse(kind, name, problems)
         finish = self._finish
         finish(call, sent, this) if seat.is_here else await seat.do(finish, call, sent, this)
+        if status is not None:
+            await self._settle_first_status(call, sent, this, status)
         return this
+
+    async def _settle_first_status(self, call: Call, sent: Body, this: Attempt, status: Fields) -> None:
+        """The new object's status, just as by a second write."""
+        created = cast(Fields, this.new)
+        new = {**created, "status": status}
+        second = replace(this, operation="UPDATE", subresource="status", new=new, old=created)
+        await self._settle_change(call, sent, second)
+        this.new = second.new
 
     async def _store_new(self, call: Call, this: Attempt) -> Outcome | Refused:
         new, context, seat = cast(Fields, this.new), this.context, call.seat
@@ -265,14 +276,14 @@ class Writer:
         this.new = second.new
 
     async def _settle_change(self, call: Call, sent: Body, this: Attempt) -> None:
-        kind, target, seat, context = call.kind, call.target, call.seat, this.context
+        kind, seat, context = call.kind, call.seat, this.context
         finish = self._finish
         _prepare(this) if seat.is_here else await seat.do(_prepare, this)
         await self._admission.admit(this)
         problems = _wrong_with_change(this) if seat.is_here else await seat.do(_wrong_with_change, this)
         if not context.judging.is_complete:
             problems = await _judged(seat, this, _wrong_with_change)
-        refuse(kind, target.name, problems)
+        refuse(kind, this.name, problems)
         finish(call, sent, this) if seat.is_here else await seat.do(finish, call, sent, this)
 
     def _finish(self, call: Call, sent: Body, this: Attempt) -> None:
