@@ -1,6 +1,7 @@
 """A driver of the kit under our agent: what it says of its devices reaches pods and claims."""
 
 import asyncio
+import json
 
 import pytest
 
@@ -138,3 +139,90 @@ def test_a_wrong_configuration_keeps_the_pod_waiting_and_its_event_names_the_fie
         said = allot_cluster.run(story(), 200)
     assert "replicas: Expected `int`, got `str`" in said
     assert "config[0].opaque.parameters" in said
+
+
+READ = "cat /var/run/kubernetes.io/dra-device-attributes/*/*/*/*-metadata.json"
+PLACES = "cd /var/run/kubernetes.io/dra-device-attributes && ls -d */*/*/*"
+
+
+@pytest.mark.allot_cluster("plain", nodes=0, agents=1)
+def test_what_programs_may_read_of_their_devices_is_in_files_of_the_containers_that_have_them(allot_cluster):
+    """device metadata mounts: claims, templates, right containers, multiple drivers race"""
+    client = allot_cluster.client()
+    pods, claims = (
+        client.resource("", "v1", "pods"),
+        client.resource("resource.k8s.io", "v1", "resourceclaims"),
+    )
+    templates = client.resource("resource.k8s.io", "v1", "resourceclaimtemplates")
+    classes = client.resource("resource.k8s.io", "v1", "deviceclasses", namespaced=False)
+    drivers = ("gpu.example.com", "nic.example.com")
+
+    def told(claim):
+        return {one: Ready(attributes={"model": claim.driver, "index": 7}) for one in claim.devices}
+
+    def container(name, script, *uses):
+        words = ["sh", "-c", script]
+        return {"name": name, "image": "none", "command": words, "resources": {"claims": list(uses)}}
+
+    async def printed(name):
+        answer = await client.send("GET", f"/api/v1/namespaces/{NS}/pods/p/log", {"container": name})
+        return answer.body.decode()
+
+    async def is_over():
+        return ((await pods.get("p", NS)).fields.get("status") or {}).get("phase") == "Succeeded"
+
+    async def story():
+        requests = []
+        for name in drivers:
+            selectors = [{"cel": {"expression": f'device.driver == "{name}"'}}]
+            await classes.create({"metadata": {"name": name}, "spec": {"selectors": selectors}})
+            requests.append({"name": name.partition(".")[0], "exactly": {"deviceClassName": name}})
+        spec = {"devices": {"requests": requests}}
+        await claims.create({"metadata": {"name": "c", "namespace": NS}, "spec": spec})
+        await templates.create({"metadata": {"name": "t", "namespace": NS}, "spec": {"spec": spec}})
+        containers = [
+            container("both", PLACES, {"name": "own"}, {"name": "made"}),
+            container("one", f"{PLACES}; {READ}", {"name": "made", "request": "nic"}),
+            container("none", f"{PLACES} || echo nothing"),
+        ]
+        uses = [{"name": "own", "resourceClaimName": "c"}, {"name": "made", "resourceClaimTemplateName": "t"}]
+        whole = {"containers": containers, "resourceClaims": uses, "restartPolicy": "Never"}
+        await pods.create({"metadata": {"name": "p", "namespace": NS}, "spec": whole})
+        await here.until(is_over)
+        assert (await printed("both")).split() == [
+            "resourceclaims/c/gpu/gpu.example.com-metadata.json",
+            "resourceclaims/c/nic/nic.example.com-metadata.json",
+            "resourceclaimtemplates/made/gpu/gpu.example.com-metadata.json",
+            "resourceclaimtemplates/made/nic/nic.example.com-metadata.json",
+        ]
+        place, newest, older = (await printed("one")).splitlines()
+        assert place == "resourceclaimtemplates/made/nic/nic.example.com-metadata.json"
+        found = json.loads(newest)
+        assert found.pop("metadata")["generation"] == 1
+        attributes = {"model": {"string": "nic.example.com"}, "index": {"int": 7}}
+        device = {"driver": "nic.example.com", "pool": "agent-0", "attributes": attributes}
+        (listed,) = found["requests"].pop()["devices"]
+        assert listed.pop("name") in ("gpu-0", "gpu-1") and listed == device
+        assert found == {
+            "kind": "DeviceMetadata",
+            "apiVersion": "metadata.resource.k8s.io/v1beta1",
+            "podClaimName": "made",
+            "requests": [],
+        }
+        assert json.loads(older)["apiVersion"] == "metadata.resource.k8s.io/v1alpha1"
+        assert "nothing" in await printed("none")
+        await pods.delete("p", NS)
+        root = allot_cluster.agents[0].root
+        await here.until(lambda: _is_gone(root.glob("plugins/*/dra-device-metadata/*")))
+
+    here = Place(client)
+    agent = allot_cluster.agents[0]
+    with (
+        allot_cluster.driver(Driver(drivers[0], pools, told), agent),
+        allot_cluster.driver(Driver(drivers[1], pools, told), agent),
+    ):
+        allot_cluster.run(story(), 200)
+
+
+async def _is_gone(found):
+    return not [*found]

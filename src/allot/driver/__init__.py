@@ -7,7 +7,7 @@
     plugin         prepare and unprepare as a kubelet asks for them: repeated, crashed, together
     operations     what both kinds of calls have in common: to their end, alone, counted
     state          what was prepared, on disk
-    injecting      CDI specs for what was prepared
+    injecting      CDI specs for what was prepared; metadata: what programs may read of it
     publishing     which slices the API should show; publish_loop keeps it so
     status_loop    `status.devices` of claims
     health         the health of devices, to every kubelet that listens

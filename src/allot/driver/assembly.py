@@ -28,6 +28,8 @@ from .deeds import first_of_several
 from .devices import Pool
 from .health import Healths, Reports
 from .injecting import Injecting
+from .metadata import DIRECTORY as METADATA
+from .metadata import Metadata
 from .places import Places, check_name
 from .plugin import Deeds, Plugin, Prepare, Unprepare
 from .publish_loop import Publishing
@@ -118,7 +120,11 @@ async def _running(
         replace(deeds, prepare=pretended, unprepare=nothing) if node.fake else deeds,
         client.of(resource.RESOURCE_CLAIM),
         State(places.data, around.boot, around.files),
-        Injecting(cdi.SpecDirectory(places.cdi, around.files), driver.name),
+        Injecting(
+            cdi.SpecDirectory(places.cdi, around.files),
+            driver.name,
+            Metadata(places.data / METADATA, driver.name, around.files),
+        ),
         clock,
         metrics,
         statuses,

@@ -8,6 +8,7 @@ from allot.api import Object, resource
 from allot.wire import cdi
 
 from .configs import BadConfig, Config, decoded
+from .devices import Attribute
 
 Edits = cdi.ContainerEdits
 DeviceNode = cdi.DeviceNode
@@ -36,6 +37,7 @@ class Claim:
     name: str
     uid: str
     devices: tuple[Allocated, ...]
+    pod_claim: str = ""  # of one that was made for a pod: what the pod calls it
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
@@ -72,6 +74,7 @@ class Ready:
     edits: Edits = _NOTHING
     cdi_devices: tuple[str, ...] = ()
     status: DeviceStatus | None = None
+    attributes: Mapping[str, Attribute] | None = None  # what programs may read of it in a file (KEP-5304)
 
 
 Given = Mapping[Allocated, Edits | Ready]
@@ -109,7 +112,8 @@ def read(claim: Object, uid: str, driver: str, configs: Iterable[type[Config]]) 
         )
     except BadConfig as wrong:
         raise NotUsable(f"claim {name}: {wrong}") from None
-    return Claim(driver, claim.namespace, claim.name, claim.uid, devices)
+    made_for = (claim.metadata.annotations or {}).get(resource.limits.POD_CLAIM_NAME_ANNOTATION, "")
+    return Claim(driver, claim.namespace, claim.name, claim.uid, devices, made_for)
 
 
 def _configs(

@@ -76,7 +76,7 @@ class Device:
 
     def fields(self) -> Fields:
         parts: Fields = {
-            "attributes": {name: _attribute(value) for name, value in self.attributes.items()},
+            "attributes": described(self.attributes),
             "capacity": {name: _capacity(value) for name, value in self.capacity.items()},
             "consumesCounters": [
                 {"counterSet": name, "counters": _counters(counters)}
@@ -146,6 +146,11 @@ def _dangling(pool: Pool, device: Device) -> Iterator[str]:
 
 def _twice(names: Iterable[str]) -> list[str]:
     return [name for name, count in Counter(names).items() if count > 1]
+
+
+def described(attributes: Mapping[str, Attribute]) -> Fields:
+    """As the API has them."""
+    return {name: _attribute(value) for name, value in attributes.items()}
 
 
 def _attribute(value: Attribute) -> Fields:

@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import AsyncIterator, Hashable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from zlib import crc32
 
 import msgspec
@@ -42,6 +42,7 @@ class Held(msgspec.Struct, frozen=True, omit_defaults=True):
     share_id: str | None = None
     cdi_devices: tuple[str, ...] = ()
     edits: cdi.ContainerEdits = cdi.ContainerEdits()
+    attributes: dict[str, Any] | None = None  # what containers may read of it
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -51,6 +52,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     devices: tuple[Held, ...]
     boot: str = ""  # in which it was prepared; empty: it was begun
     handle: str = ""  # of a classic claim: what the driver's controller allocated
+    pod_claim: str = ""  # what its pod calls a claim that was made for it
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
@@ -71,7 +73,7 @@ class BadState(Exception):
 
 def begun(claim: Claim) -> Entry:
     devices = tuple(Held(one.request, one.pool, one.device, one.share_id) for one in claim.devices)
-    return Entry(claim.uid, claim.namespace, claim.name, devices)
+    return Entry(claim.uid, claim.namespace, claim.name, devices, pod_claim=claim.pod_claim)
 
 
 def boot_id() -> str:
