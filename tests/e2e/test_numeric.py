@@ -26,15 +26,16 @@ class Frobnicators:
 
     def __init__(self, here: World, count: int = 8) -> None:
         self._here, self._count, self._changed = here, count, asyncio.Event()
+        self.version = "v1alpha1"
 
     async def capacity(self, node: Node) -> Any:
         while True:
             self._changed.clear()
-            yield [numeric.counter(frobnicator.driver.INSTANCE, self._count)] if self._count else []
+            yield [numeric.counter(frobnicator.driver.INSTANCE, self._count, version=self.version)]
             await self._changed.wait()
 
-    def become(self, count: int) -> None:
-        self._count = count
+    def become(self, count: int, version: str) -> None:
+        self._count, self.version = count, version
         self._changed.set()
 
     @asynccontextmanager
@@ -139,8 +140,14 @@ def test_the_frobnicators_of_the_specification_from_yaml_to_containers(watched):
 
     4381-FAIL-06, 4381-PUB-14: a driver that is away keeps what was published, and its pods wait.
 
+    4381-TST-07, 4381-SKEW-02, 4381-SKEW-04, 4381-MOD-14: the driver is upgraded, to publish in a later
+    version, and downgraded again: each has claims of the other.
+
     4381-PUB-24, 4381-GATE-10, 4381-NOD-11, 4381-GATE-08: with the gate off on the node it is not even asked,
-    and what is allocated is prepared all the same."""
+    and what is allocated is prepared all the same.
+
+    4381-NOD-09: a pod without a reservation is refused. 4381-FAIL-05, 4381-FAIL-09: capacity stays while the
+    agent is away, and goes with the Node."""
 
     async def play(here: World) -> None:
         await apply(here, *documents("frobnicator-driver.yaml"))
@@ -160,9 +167,13 @@ def test_the_frobnicators_of_the_specification_from_yaml_to_containers(watched):
             await away(here, hardware, life)
             await apply(here, *asked("kept", 2, allocationMode="Immediate"))
             await here.until_phase("Succeeded", "kept")
+            assert "/v1beta1" in (await status(here, "kept"))["allocation"]["resourceHandle"]
         watched.clear()
         await gate_off(here)
         assert watched == []
+        assert await shown(here) == [4], "as the agent has left it"
+        await here.nodes.delete(NODE)
+        await until_shown(here)
 
     tell(play, within_s=180)
 
@@ -194,18 +205,26 @@ async def away(here: World, hardware: Frobnicators, life: AsyncExitStack) -> Non
     await apply(here, *asked("early", 1))
     await until_told(here, "early", GROUP, "not registered")
     assert await shown(here) == [8]
-    hardware.become(4)
+    handle = (await status(here, "early"))["allocation"]["resourceHandle"]
+    assert "/v1alpha1" in handle
+    hardware.become(4, "v1beta1")
     await life.enter_async_context(hardware.running())
     await here.until_phase("Succeeded", "early")
     await until_shown(here, 4)
+    (object,) = (await here.client.of(api.NODE_RESOURCE_CAPACITY).list()).objects
+    assert [one["apiVersion"].rpartition("/")[2] for one in object.fields["instances"]] == ["v1beta1"]
 
 
 async def gate_off(here: World) -> None:
-    """The immediate claim is allocated still, and a second pod uses it."""
-    await here.client.of(api.NODE_RESOURCE_CAPACITY).delete_collection()
+    """The immediate claim is allocated still, and a second pod uses it; one that was put here past the
+    scheduler does not."""
     async with here.agent(publishes_capacity=False), Frobnicators(here).running():
         pod = asked("kept", 2)[-1]
         pod["metadata"]["name"] = "second"
         await apply(here, pod)
         await here.until_phase("Succeeded", "second")
-        assert await shown(here) == []
+        pod["metadata"]["name"] = "intruder"
+        pod["spec"]["nodeName"] = NODE
+        await apply(here, pod)
+        await until_told(here, "intruder", "kept", "reserved")
+        await here.until_phase("Failed", "intruder")

@@ -4,7 +4,7 @@ import asyncio
 import json
 import random
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -89,17 +89,33 @@ def entry(id: str, size: int = 1) -> dict[str, Any]:
 
 def applied(shown: list[Object], wanted: Any) -> list[Object]:
     """What the API shows after the writes."""
+    return [*steps(shown, wanted)][-1]
+
+
+def steps(shown: list[Object], wanted: Any) -> Iterator[list[Object]]:
+    """What the API shows after each of the writes, in the order in which they are made."""
     writes = changes(SOURCE, wanted, shown)
     kept = {one.name: one for one in shown}
-    for gone in writes.delete:
-        del kept[gone.name]
+    yield [*kept.values()]
     for one in writes.replace:
         kept[one["metadata"]["name"]] = Object(encode(one))
+        yield [*kept.values()]
     free = (f"o{number}" for number in range(1000) if f"o{number}" not in kept)
     for one in writes.create:
         name = next(free)
         kept[name] = Object(encode({**one, "metadata": {**one["metadata"], "name": name}}))
-    return [*kept.values()]
+        yield [*kept.values()]
+    for gone in writes.delete:
+        del kept[gone.name]
+        yield [*kept.values()]
+
+
+def contents(shown: list[Object]) -> dict[str, set[bytes]]:
+    found: dict[str, set[bytes]] = {}
+    for object in shown:
+        for one in object.fields["instances"]:
+            found.setdefault(one["id"], set()).add(encode(one))
+    return found
 
 
 def places(shown: list[Object]) -> dict[str, str]:
@@ -124,11 +140,16 @@ STATES = st.lists(
 @given(STATES)
 @settings(max_examples=150, deadline=None)
 def test_whatever_is_wanted_one_after_the_other_the_api_shows_it(states):
-    """CAPACITY1 to CAPACITY3, 4381-PUB-04, 4381-PUB-09, 4381-PUB-11, 4381-CAP-12, 4381-SCL-04."""
+    """CAPACITY1 to CAPACITY3, 4381-PUB-10: also while the writes are under way.
+    4381-PUB-04, 4381-PUB-09, 4381-PUB-11, 4381-CAP-12, 4381-SCL-04."""
     shown: list[Object] = []
     for state in states:
         before = places(shown)
         wanted = None if state is None else [entry(id, size) for id, size in state.items()]
+        old, new = contents(shown), {one["id"]: {encode(one)} for one in wanted or ()}
+        for between in steps(shown, wanted):
+            for id, seen in contents(between).items():
+                assert seen <= old.get(id, set()) | new.get(id, set()), "4381-PUB-10"
         shown = applied(shown, wanted)
         after = places(shown)
         assert not any(changes(SOURCE, wanted, shown)), "CAPACITY2"
@@ -435,8 +456,33 @@ def test_of_two_instances_of_a_driver_the_newest_is_heard():
     tell(play)
 
 
+def test_types_that_nobody_here_knows_are_published_and_a_downgraded_driver_replaces_what_it_had():
+    """4381-SKEW-02, 4381-SKEW-05, 4381-PUB-06, 4381-PUB-17: in the same object."""
+
+    async def play(here: World) -> None:
+        later, earlier = (
+            wire.Instance("c0", f"nobody.example.com/{version}", "Odd", b'{"count": 1}')
+            for version in ("v9", "v8")
+        )
+        async with here.agent():
+            driver = await here.driver(later)
+            await here.until_shown(frob=[1])
+            (before,) = (await here.objects.list()).objects
+            await driver.stop()
+            await here.driver(earlier)
+
+            async def is_replaced() -> bool:
+                (now,) = (await here.objects.list()).objects
+                return now.uid == before.uid and now.fields["instances"][0]["apiVersion"].endswith("/v8")
+
+            await until(is_replaced)
+
+    tell(play)
+
+
 def test_a_node_publishes_for_itself_alone():
-    """4381-SEC-02, 4381-PUB-19: the server refuses the rest."""
+    """4381-SEC-02, 4381-PUB-19: the server refuses the rest. 4381-NOD-12, 4381-SEC-03, 4381-SEC-05: it writes
+    no claim, of whomever; one that lies attracts pods, and that is all."""
 
     async def play(here: World) -> None:
         objects = here.server.client(identities.node(NODE)).of(numeric.NODE_RESOURCE_CAPACITY)

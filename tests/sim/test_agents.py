@@ -3,6 +3,7 @@
 import hashlib
 import subprocess
 import sys
+from itertools import pairwise
 
 from allot.sim import Scope, classic_things, faults_of, run_many, run_one, script
 from allot.sim.checkers.contained import Contained
@@ -50,6 +51,16 @@ def test_a_seed_draws_whether_its_world_has_agents():
     assert {0, 1, 2} == set(found) and 70 < found.count(0) < 130
     assert Scope(real_scheduler=True, agents=0.0).agent_nodes(Lots(1)) == ()
     assert Scope(agents=1.0).agent_nodes(Lots(1)) == ()
+
+
+def test_capacity_of_machines_comes_and_goes_and_is_shown_as_it_is():
+    """4381-FAIL-10: whatever a driver says and unsays, everybody else goes on."""
+    report = run_one(2, Scope(seconds=900, pods=10, real_scheduler=True, agents=1.0, classic=0.0))
+    assert report.good, report.wrong
+    said = [seen.fields["counts"] for seen in report.history if seen.type == "OFFERS"]
+    shown = [seen for seen in report.history if seen.resource == "noderesourcecapacities"]
+    assert any(sum(later.values()) < sum(before.values()) for before, later in pairwise(said))
+    assert {"ADDED", "MODIFIED"} <= {seen.type for seen in shown}
 
 
 def test_classic_claims_are_prepared_on_machines_by_halves_of_their_drivers_that_fail_too():
