@@ -151,7 +151,10 @@ class Writer:
         """The new object's status, just as by a second write."""
         created = cast(Fields, this.new)
         new = {**created, "status": status}
-        second = replace(this, operation="UPDATE", subresource="status", new=new, old=created)
+        context = replace(this.context, verb="patch")  # by which rules ask what the caller may do
+        second = replace(
+            this, operation="UPDATE", subresource="status", new=new, old=created, context=context
+        )
         await self._settle_change(call, sent, second)
         this.new = second.new
 
