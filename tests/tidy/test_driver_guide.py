@@ -12,7 +12,7 @@ import pytest
 
 from components import BIN, binary
 from e2e.test_node import descendants
-from tidy.documents import ROOT, blocks
+from tidy.documents import ROOT, blocks, section
 from tidy.test_tour import README, expect, is_setting, run, shell_steps
 
 GUIDE = ROOT / "docs" / "drivers.md"
@@ -34,6 +34,13 @@ def test_the_plugin_in_its_guide_is_the_one_in_the_examples():
 def test_the_driver_of_numeric_parameters_in_its_guide_is_the_one_in_the_examples():
     example = (ROOT / "examples" / "numeric" / "driver.py").read_text()
     assert example in [block.text for block in blocks(NUMERIC_GUIDE) if block.language == "python"]
+
+
+def test_the_guide_says_how_a_driver_of_numeric_parameters_is_upgraded_and_downgraded():
+    """4381-SKEW-03: what it publishes in, what it accepts, and how to choose."""
+    rules = section(NUMERIC_GUIDE, "## Upgrade and downgrade")
+    for said in ("oldest version", "every version", "--capacity-version"):
+        assert said in rules
 
 
 @pytest.mark.parametrize("guide", [GUIDE, PLUGIN_GUIDE, NUMERIC_GUIDE], ids=lambda path: path.stem)
