@@ -29,6 +29,7 @@ from allot.wire import cdi
 from ..plugins import until
 from .places import (
     CONTAINERD,
+    CONTAINERD_2,
     PLACES,
     Place,
     directory,
@@ -44,7 +45,7 @@ from .places import tell as tell_at
 
 PINNING = Path(pinning.__file__).read_bytes()
 OWN = next(iter(PLACES))  # as whoever runs the tests
-PROCESSES = [one for one in PLACES if one != CONTAINERD]
+PROCESSES = [one for one in PLACES if one not in (CONTAINERD, CONTAINERD_2)]
 
 
 def tell(play: Callable[[ProcessRuntime, Path], Awaitable[None]], **settings: int) -> None:
