@@ -207,8 +207,8 @@ OF_CAPACITY = (
     Mutant(
         "capacity that somebody else deletes or changes stays so",
         f"{AGENT}/capacity_loop.py",
-        "        self._loop.add(_driver(change.object))\n",
-        "        pass\n",
+        "            self._loop.add(_driver(change.object))\n",
+        "            pass\n",
     ),
     Mutant(
         "capacity belongs to a node that is not there",

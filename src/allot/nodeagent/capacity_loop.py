@@ -18,7 +18,17 @@ from typing import Any, Final
 from allot.api import Object, errors, numeric
 from allot.base import Clock
 from allot.client import Client
-from allot.informers import Again, Change, Informer, Informers, Limits, Reconciler, ResourceId, Telemetry
+from allot.informers import (
+    Again,
+    Change,
+    Index,
+    Informer,
+    Informers,
+    Limits,
+    Reconciler,
+    ResourceId,
+    Telemetry,
+)
 from allot.node import owner_reference
 from allot.wire import CallFailed, Code
 from allot.wire import capacity as wire
@@ -71,10 +81,12 @@ class CapacityLoop:
         """A driver has come, gone, or been (dis)connected."""
         self._look_now.set()
 
-    async def run(self, informers: Informers, node: Callable[[], Object | None]) -> None:
-        """Until cancelled."""
+    async def run(
+        self, informers: Informers, node: Callable[[], Object | None], *, is_sharing: bool = False
+    ) -> None:
+        """Until cancelled. Agents that share informers listen to the capacity of all nodes, together."""
         self._node_object = node
-        shown = self._shown = informers.use(_of_node(self._node))
+        shown = self._shown = informers.use(_capacities("" if is_sharing else self._node))
         stop = shown.handle(self._heard)
         try:
             await informers.synced(shown)
@@ -143,7 +155,7 @@ class CapacityLoop:
     def _wipe(self, shown: Informer) -> None:
         """What is shown of drivers that have been away for long, whoever published it."""
         now_s, sources = self._clock.monotonic_s(), self._registry.sources()
-        for driver in {_driver(one) for one in shown.cache}:
+        for driver in {_driver(one) for one in _by_node(shown)[self._node]}:
             is_there = driver in sources and not self._is_mute(sources[driver])
             self._wiping.note(driver, is_there, now_s)
         for driver in self._wiping.due(now_s):
@@ -155,7 +167,8 @@ class CapacityLoop:
     # -- the API --------------------------------------------------------------------------------
 
     def _heard(self, change: Change) -> None:
-        self._loop.add(_driver(change.object))
+        if self._node in _nodes(change.object):
+            self._loop.add(_driver(change.object))
 
     async def _publish(self, driver: str) -> Again | None:
         shown, node = self._shown, self._node_object()
@@ -167,7 +180,7 @@ class CapacityLoop:
             return Again(LIMITS.longest_s)
         if not shown.has_heard(self._written.get(driver, "0")):
             return Again(HEARD_WITHIN_S)
-        own = [one for one in shown.cache if _driver(one) == driver and one.fields["nodeName"] == self._node]
+        own = [one for one in _by_node(shown)[self._node] if _driver(one) == driver]
         source = Source(driver, self._node, owner_reference(node))
         writes = changes(source, self._said[driver], own)
         try:
@@ -187,9 +200,19 @@ class CapacityLoop:
                 await self._objects.delete(gone.name, uid=gone.uid)
 
 
-def _of_node(node: str) -> ResourceId:
+def _capacities(node: str) -> ResourceId:
+    """Of one node, or of all."""
     kind = numeric.NODE_RESOURCE_CAPACITY
-    return ResourceId(kind.group, kind.hub, kind.plural, namespaced=False, field_selector=f"nodeName={node}")
+    selector = f"nodeName={node}" if node else ""
+    return ResourceId(kind.group, kind.hub, kind.plural, namespaced=False, field_selector=selector)
+
+
+def _by_node(shown: Informer) -> Index:
+    return shown.cache.index("capacity of a node", _nodes)
+
+
+def _nodes(object: Object) -> tuple[str, ...]:
+    return (str(object.fields.get("nodeName") or ""),)
 
 
 def _driver(object: Object) -> str:

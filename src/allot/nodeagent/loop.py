@@ -247,7 +247,10 @@ class Agent:
                     )
                 )
                 if self._settings.publishes_capacity:
-                    group.create_task(self._capacity.run(informers, lambda: heard.node(name)))
+                    is_sharing = self._process.is_sharing
+                    group.create_task(
+                        self._capacity.run(informers, lambda: heard.node(name), is_sharing=is_sharing)
+                    )
                 await lead(heard, leases, pods, ready)
         finally:
             for informer in heard.informers:
