@@ -7,8 +7,8 @@ cycles place pods one after the other, the choice and its bookkeeping included. 
 
     properties, devices, nodes, classes    microseconds a pod when that dimension grows and the others stay
     changes                                pods a second without class changes and with one every second,
-                                           the longest time that a placement and a change took, and how often a
-                                           class was held against a set of properties (`evaluations`)
+                                           the longest time that a placement and a change took, how often
+                                           a class was held against a set of properties (`evaluations`)
     status_bytes                           the size of a node's status by number of devices
 
 What others do on a shared machine only ever takes away: of several tries the best counts. Fails when placing
@@ -149,7 +149,7 @@ def along(
 
 
 def changes(nodes: int, seconds: float) -> dict[str, Any]:
-    """Of four classes one a second is changed, deleted or created again: at times the one that pods ask for."""
+    """Of four classes one a second is changed, or deleted and created: at times the one that pods ask for."""
     world = World(nodes=nodes, classes=4, devices=32)
     world.place("class-0")
 

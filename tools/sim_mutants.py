@@ -396,12 +396,6 @@ OF_COMPUTE = (
         "        if before == after:",
         "        if before == after or new is None:",
     ),
-    Mutant(
-        "sick devices of compute resources may be given",
-        GUARD,
-        'len(one.get("allocatableDevices") or ())',
-        'len(one.get("devices") or ())',
-    ),
 )
 """Of compute resources and their classes."""
 

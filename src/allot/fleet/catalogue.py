@@ -9,7 +9,7 @@ from allot.api import resource
 from . import fabric, offers
 from .fabric import accelerators, rack_of
 from .gpu import H100, L4, whole_gpus
-from .machine import NUMBERS_MAX, Machine
+from .machine import NUMBERS_MAX, Exported, Machine
 from .mig import partitionable_gpus
 from .nic import nics
 
@@ -80,6 +80,39 @@ _PLUGIN = Build(
     Machine("plugin-gpu-8x", cpus=128, memory_gib=1024, plugins={offers.EXTENDED_GPU: 8}),
     classes=(offers.GPU,),
 )
+_OLD_CARDS = Build(
+    "old",
+    Machine(
+        "cards-old-8x",
+        cpus=64,
+        memory_gib=512,
+        exported=(
+            Exported(offers.CARD, {"type": "k80", "memory": "12G", "interconnect": "pcie"}, 4),
+            Exported(offers.CARD, {"type": "p100", "memory": "16G", "interconnect": "pcie"}, 4),
+            Exported(offers.PORT, {"speed": "10Gbps"}, 2),
+        ),
+    ),
+)
+_NEW_CARDS = Build(
+    "new",
+    Machine(
+        "cards-new-8x",
+        cpus=128,
+        memory_gib=1024,
+        exported=(
+            Exported(
+                offers.CARD, {"type": "p100", "memory": "16G", "ecc": "true", "interconnect": "pcie"}, 4
+            ),
+            Exported(
+                offers.CARD, {"type": "v100", "memory": "32G", "interconnect": "nvlink", "link": "0"}, 2
+            ),
+            Exported(
+                offers.CARD, {"type": "v100", "memory": "32G", "interconnect": "nvlink", "link": "1"}, 2
+            ),
+            Exported(offers.PORT, {"speed": "100Gbps", "rdma": "true"}, 2),
+        ),
+    ),
+)
 _PLAIN = Build("plain", Machine("general-32", cpus=32, memory_gib=128))
 
 CATALOGUE: Mapping[str, Design] = {
@@ -94,6 +127,10 @@ CATALOGUE: Mapping[str, Design] = {
     "nic": Design("NICs whose bandwidth many claims share", (_NETWORK,)),
     "fabric": Design("accelerators that all nodes of a rack reach", (_FABRIC,), has_fabric=True),
     "plugin": Design("eight GPUs each, counted by a device plugin: no ResourceSlices", (_PLUGIN,)),
+    "compute": Design(
+        "cards and NICs of two generations, exported with properties for resource classes (KEP-14)",
+        (_OLD_CARDS, _NEW_CARDS),
+    ),
     "edge": Design("small nodes with one GPU each", (_SMALL,)),
     "plain": Design("nodes without devices", (_PLAIN,)),
 }

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from allot.api import compute
+
 Fields = dict[str, Any]
 
 HOSTNAME = "kubernetes.io/hostname"
@@ -15,6 +17,26 @@ NUMBERS_MAX = 1 << 16  # as many /24 networks as 10.0.0.0/8 has
 
 
 @dataclass(frozen=True, slots=True)
+class Exported:
+    """Devices of one raw name with the same properties."""
+
+    resource: str
+    properties: Mapping[str, str]
+    count: int
+
+    def fields(self, first: int) -> Fields:
+        """As `node.status.computeResources` has it; ids are counted from `first`."""
+        ids = [f"device-{first + at}" for at in range(self.count)]
+        return {
+            "name": compute.compute_resource_name(self.resource, self.properties),
+            "resourceName": self.resource,
+            "properties": dict(self.properties),
+            "devices": ids,
+            "allocatableDevices": ids,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Machine:
     type: str
     cpus: int
@@ -22,6 +44,7 @@ class Machine:
     disk_gib: int = 1000
     pods: int = 110
     plugins: Mapping[str, int] = field(default_factory=dict)  # what device plugins count
+    exported: tuple["Exported", ...] = ()  # and what they export with properties
 
     def node(self, name: str, number: int, labels: Mapping[str, str]) -> Fields:
         """The Node object of the `number`-th machine, without what only its agent knows."""
@@ -39,8 +62,19 @@ class Machine:
             "kind": "Node",
             "metadata": {"name": name, "labels": named},
             "spec": {"podCIDR": network, "podCIDRs": [network]},
-            "status": {"capacity": self._amounts(0, 0), "allocatable": self._amounts(*_KEPT)},
+            "status": {
+                "capacity": self._amounts(0, 0),
+                "allocatable": self._amounts(*_KEPT),
+                **self._compute_resources(),
+            },
         }
+
+    def _compute_resources(self) -> Fields:
+        found, first = [], 0
+        for one in self.exported:
+            found.append(one.fields(first))
+            first += one.count
+        return {"computeResources": found} if found else {}
 
     def _amounts(self, cpus: int, memory_gib: int) -> dict[str, str]:
         """What there is, less what is kept from pods."""

@@ -12,6 +12,8 @@ from . import fabric, gpu, nic
 Fields = dict[str, Any]
 
 EXTENDED_GPU = "example.com/gpu"
+CARD, PORT = "nvidia.com/gpu", "sfc.com/nic"
+"""Raw names of what device plugins export with properties."""
 GPU, PARTITION, NIC, ACCELERATOR = (
     "gpu.example.com",
     "mig.example.com",
