@@ -109,7 +109,7 @@ class World:
         """It stands for something else; every third time it goes before it comes again."""
         before, after = (class_(number, self.kinds, one) for one in (edition - 1, edition))
         if edition % 3:
-            self._mirror.hear(News(COMPUTE_CLASSES, Updated(after, before)))
+            self._mirror.hear(News(COMPUTE_CLASSES, Updated(before, after)))
         else:
             self._mirror.hear(News(COMPUTE_CLASSES, Deleted(before)))
             self._mirror.hear(News(COMPUTE_CLASSES, Added(after)))

@@ -194,3 +194,22 @@ async def test_a_device_serves_one_node_only(here: Place):
     for name in ("a", "b"):
         await put(here, pod(name, {"gold": 1}))
     assert {(await bound(here, name)).fields["spec"]["nodeName"] for name in "ab"} == {"n1", "n2"}
+
+
+@pytest.mark.allot_cluster(fleet="compute", nodes=2)
+def test_a_pod_that_names_a_class_runs_on_a_hollow_node(allot_cluster):
+    """14-AGENT-03: it is not looked for in what the node has to give out."""
+    client = allot_cluster.client()
+
+    async def story() -> Object:
+        pods = client.resource("", "v1", "pods")
+        await client.of(compute.RESOURCE_CLASS).create(class_("gpu-fast", ("type", "In", "v100")))
+        await pods.create({**pod("p", {"gpu-fast": 2}), "metadata": {"name": "p", "namespace": NS}}, NS)
+        async for event in pods.watch(NS, resource_version="1"):
+            if event.object.name == "p" and event.object.fields["status"]["phase"] != "Pending":
+                return event.object
+        raise AssertionError("the watch ended")
+
+    found = allot_cluster.run(story(), 60)
+    assert found.fields["status"]["phase"] in ("Running", "Succeeded"), found.fields["status"]
+    assert sum(given(found)["gpu-fast"].values()) == 2
