@@ -185,3 +185,16 @@ def test_a_node_that_is_not_to_go_stays():
             one["metadata"]["annotations"] = {"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"}
     town.decide()
     assert not town.decide(61).mark
+
+
+def test_nothing_goes_while_something_comes_however_impatient_the_settings():
+    """Y3: the node that is there is empty, and one more was asked for."""
+    town = Town()
+    town.decider = Decider(Settings(unneeded_s=0, after_growth_s=0), town.plugins)
+    town.node("g-0")
+    town.objects += asking(2, gpus=8)
+    assert town.decide().grow == {"g": 1}
+    town.objects = [one for one in town.objects if one["kind"] != "Pod"]
+    assert town.memory.asked and not town.decide().mark
+    town.node("g-1")
+    assert town.decide().mark

@@ -9,8 +9,8 @@ from allot.api import Object, encode, meta, resource
 from allot.autoscaler.groups import GroupEntry
 from allot.autoscaler.packing import grow
 from allot.autoscaler.templates import groups_of
-from allot.planning import SOURCE, Cluster, imagined
-from allot.scheduler import NODES, SLICES, Cycle, PodInfo, Simulation
+from allot.planning import Cluster, imagined
+from allot.scheduler import NODES, SLICES, SOURCE, Cycle, PodInfo, Simulation
 from planning.clusters import NOW, Fields, claim, cluster, hardware, pod
 
 from .test_packing import asking, only_offers, simulated, template

@@ -12,7 +12,8 @@ from allot.autoscaler.groups import LABEL, GroupEntry
 from allot.autoscaler.templates import groups_of, lacks, learned, template_for
 from allot.cli import main
 from allot.fleet import fleet
-from allot.planning import SOURCE, Dump, save
+from allot.planning import Dump, save
+from allot.scheduler import SOURCE
 from planning.clusters import claim, cluster, gathered, hardware, pod
 
 from .test_packing import asking, only_offers, template

@@ -25,6 +25,7 @@ _BY_KIND = {
     "PodDisruptionBudget": "poddisruptionbudgets",
     "PriorityClass": "priorityclasses",
     "ResourceClass": "resourceclasses",
+    "NodeResourceCapacity": "noderesourcecapacities",
 }
 
 

@@ -12,20 +12,25 @@ from datetime import datetime
 from functools import partial
 
 from allot.api import Gates, Object
+from allot.base import Clock
 from allot.client import Client
-from allot.informers import Change, Deleted, Informers, Key, ResourceId, SetAside
+from allot.informers import Change, Deleted, Informers, Key, ResourceId, SetAside, Telemetry
 from allot.planning import is_waiting
 from allot.scheduler import (
     NODES,
     PODS,
+    RESOURCE_CLASSES,
     SLICES,
     Cycle,
+    KindTold,
     Mirror,
     News,
+    ParameterWatches,
     Plugin,
     PodInfo,
     PodTold,
     Stands,
+    kinds_of,
     readable,
     snapshot_for,
 )
@@ -36,21 +41,34 @@ log = logging.getLogger(__name__)
 
 
 class Following:
-    def __init__(self, informers: Informers, plugins: Sequence[Plugin], gates: Gates) -> None:
-        self._informers = informers
+    def __init__(
+        self,
+        client: Client,
+        informers: Informers,
+        plugins: Sequence[Plugin],
+        gates: Gates,
+        clock: Clock,
+        telemetry: Telemetry,
+    ) -> None:
+        self._client, self._informers = client, informers
         self.snapshot = snapshot_for(gates)
         self._mirror = Mirror(self.snapshot, self, waiting=self._get)
         self._cycle = Cycle(plugins)
-        self._box: deque[News] = deque()
+        self._box: deque[News | KindTold] = deque()
+        self._parameters = ParameterWatches(client, informers, clock, telemetry, self._put, self._listener)
         self.stirred = asyncio.Event()
         self._waiting: dict[str, PodInfo] = {}
         self._objects: dict[ResourceId, dict[str, Object]] = {NODES: {}, SLICES: {}}
         self._aside = SetAside("the autoscaler")
         self._stops: list[Callable[[], None]] = []
 
-    async def begin(self, client: Client) -> None:
+    async def run(self) -> None:
+        """For ever: objects with parameters of claims are followed while classes name their kinds."""
+        await self._parameters.run()
+
+    async def begin(self) -> None:
         """Everything that was there is known when this returns."""
-        used = [self._informers.use(what) for what in await readable(client)]
+        used = [self._informers.use(what) for what in await readable(self._client)]
         for one in used:
             self._stops.append(one.handle(self._listener(one.what)))
             self._stops.append(partial(self._informers.leave, one))
@@ -74,13 +92,16 @@ class Following:
         )
 
     def _listener(self, what: ResourceId) -> Callable[[Change], None]:
-        def listen(change: Change) -> None:
-            self._box.append(News(what, change))
-            self.stirred.set()
+        return lambda change: self._put(News(what, change))
 
-        return listen
+    def _put(self, news: News | KindTold) -> None:
+        self._box.append(news)
+        self.stirred.set()
 
-    def _hear(self, news: News) -> None:
+    def _hear(self, news: News | KindTold) -> None:
+        if isinstance(news, KindTold):
+            self._stands(news)
+            return
         object, is_gone = news.change.object, isinstance(news.change, Deleted)
         if news.what in self._objects:
             if is_gone:
@@ -95,6 +116,16 @@ class Following:
                     self._waiting.pop(one.pod.uid, None)
         if news.what == PODS and is_gone:
             self._waiting.pop(object.uid, None)
+
+        if news.what == RESOURCE_CLASSES:
+            classes = self.snapshot.resource_classes
+            self._parameters.want({kind for name in classes for kind in kinds_of(classes[name])})
+
+    def _stands(self, told: KindTold) -> None:
+        if told.standing is None:
+            self.snapshot.parameters.forget(told.kind)
+        else:
+            self.snapshot.parameters.stand(told.kind, told.standing)
 
     def _get(self, uid: str) -> PodInfo | None:
         return self._waiting.get(uid)

@@ -96,7 +96,14 @@ class Autoscaler:
         self._options = options
         self._entries = {entry.name: entry for entry in options.configuration.groups}
         plugins = deciding_plugins(dependencies.ids, options.scheduler)
-        self._following = Following(dependencies.informers, plugins, dependencies.gates)
+        self._following = Following(
+            self._client,
+            dependencies.informers,
+            plugins,
+            dependencies.gates,
+            self._clock,
+            dependencies.telemetry,
+        )
         self._decider = Decider(options.settings, plugins)
         self._memory = Memory(options.patience)
         self._events = Events(
@@ -118,17 +125,18 @@ class Autoscaler:
         self._decisions = metrics.histogram("allot_autoscaler_decision_seconds", "How long a decision takes.")
 
     async def run(self, ready: Callable[[], None]) -> None:
-        saying = asyncio.ensure_future(self._events.run())
+        beside = [asyncio.ensure_future(work) for work in (self._events.run(), self._following.run())]
         try:
             self._memory.learned.update(await self._remembered())
-            await self._following.begin(self._client)
+            await self._following.begin()
             ready()
             while True:
                 await self._insist(self.once)
                 await asyncio.sleep(self._options.pace.pause_s)
                 await self._stirred()
         finally:
-            saying.cancel()
+            for task in beside:
+                task.cancel()
             self._following.end()
 
     async def _stirred(self) -> None:

@@ -30,12 +30,15 @@ def template_for(
     nodes: Mapping[str, Object],
     slices: Sequence[Object],
     remembered: Template | None = None,
+    snapshot: Snapshot | None = None,
 ) -> Template | None:
     """The first that says something: given, named, learned, provided."""
-    return given(entry) or _named(entry, nodes, slices) or remembered or provided(entry)
+    return given(entry) or _named(entry, nodes, slices, snapshot) or remembered or provided(entry)
 
 
-def _named(entry: GroupEntry, nodes: Mapping[str, Object], slices: Sequence[Object]) -> Template | None:
+def _named(
+    entry: GroupEntry, nodes: Mapping[str, Object], slices: Sequence[Object], snapshot: Snapshot | None
+) -> Template | None:
     """Capacity is published under the name of a node; the node itself need not be there."""
     if not entry.source:
         return None
@@ -45,7 +48,8 @@ def _named(entry: GroupEntry, nodes: Mapping[str, Object], slices: Sequence[Obje
         known = provided(entry)
         fields: Fields = {"metadata": {"name": entry.source}} if known is None else dict(known.node)
         fields = {**fields, "metadata": {**fields["metadata"], "name": entry.source}}
-        return Template(fields, tuple(own), Origin.NAMED) if own else None
+        is_numeric = snapshot is not None and snapshot.capacity.is_published(entry.source)
+        return Template(fields, tuple(own), Origin.NAMED) if own or is_numeric else None
     return Template(dict(node.fields), tuple(own), Origin.NAMED)
 
 
@@ -213,7 +217,7 @@ def groups_of(
         members = [one for one in nodes.values() if group_of(one) == entry.name]
         lessons = (learned(node, own.get(node.name, ()), snapshot.node(node.name)) for node in members)
         lesson = next((one for one in lessons if one is not None), None)
-        template = template_for(entry, nodes, slices, lesson or remembered.get(entry.name))
+        template = template_for(entry, nodes, slices, lesson or remembered.get(entry.name), snapshot)
         unsaid = f"nothing is published under the name {entry.source}" if entry.source else ""
         closed = unsaid if template is None else ""
         found.append(Group(entry.name, entry.price, len(members), entry.min, entry.max, template, closed))

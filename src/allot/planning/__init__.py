@@ -13,14 +13,13 @@ telling     the answer for people
 from . import future, manifests, telling
 from .changes import Apply, BadChange, Change, parse
 from .dump import BadDump, Dump, load, save, take, written
-from .fictional import PASSING, SOURCE, Imagined, free_names, imagined
+from .fictional import PASSING, Imagined, free_names, imagined
 from .future import Cluster, belongs_to_node, comes_back, is_waiting
 from .manifests import BadManifest
 from .whatif import Answer, unbound, what_if
 
 __all__ = [
     "PASSING",
-    "SOURCE",
     "Answer",
     "Apply",
     "BadChange",

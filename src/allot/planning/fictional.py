@@ -8,11 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from allot.api import Fields, Object, encode
+from allot.scheduler import SOURCE
 
 HOSTNAME = "kubernetes.io/hostname"
-SOURCE = "autoscaling.k8s.io/node-resource-capacity"
-"""The annotation by which a node that is not there names the one whose capacity it would have."""
-
 PASSING = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 """Taints by which a cluster says how a node is just now."""
 

@@ -16,13 +16,16 @@ and `capacity` answer questions from outside, `simulation` those that begin with
 
 from .budgets import Budgets
 from .capacity import Room, room_for
+from .capacity_of_nodes import SOURCE
 from .claim import ClaimInfo
 from .cycle import Cycle, Unplaced
 from .explaining import explained
 from .framework import Plugin, Rejection
 from .loop import Dependencies, Scheduler, run
-from .mirror import CLAIMS, NODES, PODS, SLICES, SOURCES, Mirror, News, PodTold, Stands
+from .mirror import CLAIMS, NODES, PODS, RESOURCE_CLASSES, SLICES, SOURCES, Mirror, News, PodTold, Stands
 from .node import NodeInfo
+from .parameter_watches import KindTold, ParameterWatches
+from .parameters import kinds_of
 from .plugins import deciding as deciding_plugins
 from .plugins import default as default_plugins
 from .pod import PodInfo
@@ -40,8 +43,10 @@ __all__ = [
     "CLAIMS",
     "NODES",
     "PODS",
+    "RESOURCE_CLASSES",
     "SCORE_MAX",
     "SLICES",
+    "SOURCE",
     "SOURCES",
     "Budgets",
     "ClaimInfo",
@@ -49,9 +54,11 @@ __all__ = [
     "Deallocate",
     "Dependencies",
     "Gathered",
+    "KindTold",
     "Mirror",
     "News",
     "NodeInfo",
+    "ParameterWatches",
     "Plugin",
     "PodInfo",
     "PodTold",
@@ -75,6 +82,7 @@ __all__ = [
     "default_plugins",
     "explained",
     "gather",
+    "kinds_of",
     "names_of",
     "places",
     "read",

@@ -21,6 +21,10 @@ from allot.api import numeric
 from allot.base import Journal, Overlay
 from allot.numeric import Instance, Offer, Registry, Unreadable, offer_of, read_instances
 
+SOURCE = "autoscaling.k8s.io/node-resource-capacity"
+"""The annotation by which a node that is not there names the one whose capacity it would have. On nodes that
+are there it says nothing."""
+
 
 class Published(NamedTuple):
     """One object, read."""
@@ -68,6 +72,25 @@ class CapacityOfNodes:
         if known is not None:
             self._objects.drop(name)
             self._list(known.node, tuple(one for one in self._names(known.node) if one != name))
+
+    # -- nodes that are not there ---------------------------------------------------------------
+
+    def imagine(self, node: str, source: str) -> None:
+        """A node has what is published under the name of another, real or not, and nothing of it is used."""
+        for name in self._names(source):
+            known = self._objects.get(name)
+            if known is not None:
+                copied = f"{name} for {node}"
+                self._objects.set(copied, known._replace(node=node))
+                self._list(node, (*self._names(node), copied))
+
+    def leave(self, node: str) -> None:
+        """A node is gone, with what was published for it."""
+        for name in self._names(node):
+            self.drop(name)
+
+    def is_published(self, node: str) -> bool:
+        return bool(self._names(node))
 
     def _list(self, node: str, names: tuple[str, ...]) -> None:
         if names:

@@ -31,6 +31,7 @@ from allot.api import Object, resource
 from allot.base import require
 
 from .board import first_rejection
+from .capacity_of_nodes import SOURCE
 from .claim import ClaimInfo
 from .cycle import Cycle, Outcome, Unplaced
 from .extended import in_memory_uid, owner_of
@@ -240,8 +241,8 @@ class Simulation:
     # -- nodes ----------------------------------------------------------------------------------
 
     def add_node(self, node: Object, slices: Sequence[Object] = ()) -> None:
-        """A node that is not there yet, with what is published for it. Raises BadSlice, or ValueError
-        where something of that name is there already."""
+        """A node that is not there yet, with what is published for it, and the numeric capacity of the node
+        that its annotation names. Raises BadSlice, or ValueError where something of that name is there."""
         published = [one.view(resource.ResourceSlice) for one in slices]
         if self.snapshot.node(node.name) is not None:
             raise ValueError(f"node {node.name} is there already")
@@ -251,6 +252,7 @@ class Simulation:
         self._has_other_nodes = True
         for one in published:
             self.snapshot.inventory.apply(one)
+        self.snapshot.capacity.imagine(node.name, (node.metadata.annotations or {}).get(SOURCE, ""))
         self.snapshot.put_node(NodeInfo.of(node))
 
     def change_node(self, node: NodeInfo) -> None:
@@ -269,6 +271,7 @@ class Simulation:
             self.evict(pod)
         for key in self.snapshot.inventory.published_for(name):
             self.snapshot.inventory.remove(key)
+        self.snapshot.capacity.leave(name)
         self.snapshot.drop_node(name)
         return pods
 
