@@ -1,7 +1,7 @@
-"""Every statement of KEP-5004 is named by a test, and every one that a test names exists.
+"""Every statement of KEP-5004 and KEP-14 is named by a test, and every one that a test names exists.
 
-The list of statements is not part of this repository; where it lies beside it, it is held to. What the
-autoscaler (CA) does is not built yet.
+The lists of statements are not part of this repository; where they lie beside it, they are held to. What the
+autoscaler (CA) does for KEP-5004 is not built yet.
 """
 
 import re
@@ -10,34 +10,40 @@ import pytest
 
 from tidy.documents import ROOT
 
-STATEMENTS = ROOT.parent / "shared" / "conformance" / "statements" / "kep-5004.md"
-NAME = re.compile(r"\b5004-[A-Z]+-\d+\b")
+FOLDER = ROOT.parent / "shared" / "conformance" / "statements"
 LATER = ("5004-CA-",)
-DECISIONS = "5004-OPEN-"
+KEPS = ("5004", "14")
 
-pytestmark = pytest.mark.skipif(not STATEMENTS.exists(), reason=f"{STATEMENTS} is not there")
+pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason=f"{FOLDER} is not there")
 
 
-def stated() -> set[str]:
-    rows = (NAME.search(line) for line in STATEMENTS.read_text().splitlines() if line.startswith("| 5004-"))
+def name_of(kep: str) -> re.Pattern[str]:
+    return re.compile(rf"\b{kep}-[A-Z]+-\d+\b")
+
+
+def stated(kep: str) -> set[str]:
+    lines = (FOLDER / f"kep-{kep}.md").read_text().splitlines()
+    rows = (name_of(kep).search(line) for line in lines if line.startswith(f"| {kep}-"))
     return {row[0] for row in rows if row is not None}
 
 
-def named() -> dict[str, str]:
+def named(kep: str) -> dict[str, str]:
     """Statement -> a file of a test that names it."""
     return {
         name: str(path.relative_to(ROOT))
         for path in (ROOT / "tests").rglob("test_*.py")
-        for name in NAME.findall(path.read_text())
+        for name in name_of(kep).findall(path.read_text())
     }
 
 
-def test_every_statement_that_a_test_names_exists():
-    unknown = {name: path for name, path in named().items() if name not in stated()}
+@pytest.mark.parametrize("kep", KEPS)
+def test_every_statement_that_a_test_names_exists(kep):
+    unknown = {name: path for name, path in named(kep).items() if name not in stated(kep)}
     assert not unknown
 
 
-def test_every_statement_is_named_by_a_test():
-    wanted = {name for name in stated() if not name.startswith((*LATER, DECISIONS))}
+@pytest.mark.parametrize("kep", KEPS)
+def test_every_statement_is_named_by_a_test(kep):
+    wanted = {name for name in stated(kep) if not name.startswith((*LATER, f"{kep}-OPEN-"))}
     assert len(wanted) > 100
-    assert sorted(wanted - named().keys()) == []
+    assert sorted(wanted - named(kep).keys()) == []
