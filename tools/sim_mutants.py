@@ -31,7 +31,7 @@ AGENT = "src/allot/nodeagent"
 KIT = "src/allot/driver"
 SANE_SEEDS = 2
 PODS, PODS_BESIDE = 50, 10
-"""In a world, and in one that is about classic claims or compute resources: those have pods of their own."""
+"""In a world, and in one that is about one generation of claims: those have pods of their own."""
 NOTHING = "no seed found anything"
 
 
@@ -45,6 +45,7 @@ class Mutant:
     agents: bool = False  # whether they have real agents and drivers
     classic: bool = False  # whether they have classic claims
     compute: bool = False  # whether they have compute resources
+    numeric: bool = False  # whether they have claims with numeric parameters
 
 
 ON_MACHINES = (
@@ -312,6 +313,40 @@ OF_CLASSIC = (
     ),
 )
 """Of classic claims, with drivers that are not to be relied on: found where there are some."""
+
+OF_NUMERIC = (
+    Mutant(
+        "what claims take of an instance is not counted",
+        f"{SCHEDULER}/capacity_of_nodes.py",
+        "shelf.append(offer_of(instance, used.consumed, is_whole=bool(used.owners)))",
+        "shelf.append(Offer(instance, instance.amounts))",
+    ),
+    Mutant(
+        "the server does not measure instances",
+        "src/allot/apiserver/deciding/pools.py",
+        "found[instance.id] = offers.Offer(shared=True, capacity=amounts)",
+        "found[instance.id] = offers.Offer(shared=True, unmeasured=True)",
+    ),
+    Mutant(
+        "a numeric claim that nobody uses keeps what it has",
+        "src/allot/api/resource/lifecycle.py",
+        "NUMERIC_DELAYED: Final = Lifecycle(shape.NUMERIC_FINALIZER, Ending.CLEAR, Ending.LEAVE)",
+        "NUMERIC_DELAYED: Final = Lifecycle(shape.NUMERIC_FINALIZER, Ending.KEEP, Ending.KEEP)",
+    ),
+    Mutant(
+        "immediate numeric claims are given back with their last user",
+        "src/allot/api/resource/lifecycle.py",
+        "NUMERIC_IMMEDIATE: Final = Lifecycle(shape.NUMERIC_FINALIZER, Ending.KEEP, Ending.KEEP)",
+        "NUMERIC_IMMEDIATE: Final = Lifecycle(shape.NUMERIC_FINALIZER, Ending.CLEAR, Ending.KEEP)",
+    ),
+    Mutant(
+        "numeric claims are allocated without their finalizer",
+        f"{SCHEDULER}/claiming.py",
+        "        finalizer = numeric.limits.FINALIZER\n",
+        "        finalizer = None\n",
+    ),
+)
+"""Of claims with numeric parameters, and capacity that shrinks."""
 
 OF_CLASSIC_ON_MACHINES = (
     Mutant(
@@ -739,11 +774,12 @@ MUTANTS = (
     *(replace(mutant, scheduler="real", agents=True) for mutant in ON_MACHINES),
     *(replace(mutant, scheduler="real", agents=True) for mutant in OF_CAPACITY),
     *(replace(mutant, scheduler="real", classic=True) for mutant in OF_CLASSIC),
+    *(replace(mutant, scheduler="real", numeric=True) for mutant in OF_NUMERIC),
     *(replace(mutant, scheduler="real", agents=True, classic=True) for mutant in OF_CLASSIC_ON_MACHINES),
     *(replace(mutant, scheduler="real", compute=True) for mutant in OF_COMPUTE),
 )
 
-HEALTHY = Mutant("", "", "", "", scheduler="real", agents=True, classic=True, compute=True)
+HEALTHY = Mutant("", "", "", "", scheduler="real", agents=True, classic=True, compute=True, numeric=True)
 
 
 def main() -> int:
@@ -810,8 +846,12 @@ def run(folder: Path, seeds: int, mutant: Mutant) -> Found:
         str(int(mutant.classic)),
         "--compute",
         str(int(mutant.compute)),
+        "--numeric",
+        str(int(mutant.numeric)),
         "--pods",
-        str(PODS_BESIDE if (mutant.classic or mutant.compute) and not mutant.agents else PODS),
+        str(
+            PODS if mutant.agents or not (mutant.classic or mutant.compute or mutant.numeric) else PODS_BESIDE
+        ),
         "--json",
         str(result),
     ]

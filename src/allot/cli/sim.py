@@ -13,6 +13,7 @@ from allot.sim import (
     SHARE_WITH_AGENTS,
     SHARE_WITH_CLASSIC,
     SHARE_WITH_COMPUTE,
+    SHARE_WITH_NUMERIC,
     Cut,
     Outcome,
     Report,
@@ -78,6 +79,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="with --scheduler real: in so large a part of the worlds nodes export compute resources, and "
         "pods ask for classes of them (default: 0.5)",
     )
+    parser.add_argument(
+        "--numeric",
+        type=share,
+        default=SHARE_WITH_NUMERIC,
+        metavar="SHARE",
+        help="with --scheduler real: in so large a part of the worlds there are claims with numeric "
+        "parameters, and capacity that shrinks (default: 0.5)",
+    )
     parser.add_argument("--no-shrink", action="store_true", help="do not look for a shorter story")
     parser.add_argument("--story", action="store_true", help="tell everything that was done and went wrong")
     parser.add_argument("--verbose", action="store_true", help="show what the components log")
@@ -131,6 +140,7 @@ def run(options: argparse.Namespace) -> int:
         agents=options.agents,
         classic=options.classic,
         compute=options.compute,
+        numeric=options.numeric,
     )
     return _many(options, scope) if options.seeds else _one(options, scope)
 

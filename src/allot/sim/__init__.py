@@ -20,7 +20,15 @@ Never imported by what it simulates.
 
 from .running import FAULTS, Outcome, Total, faults_of, run_many, run_one
 from .shrinking import Story, shrink
-from .step import HOUR_S, PODS, SHARE_WITH_AGENTS, SHARE_WITH_CLASSIC, SHARE_WITH_COMPUTE, Scope
+from .step import (
+    HOUR_S,
+    PODS,
+    SHARE_WITH_AGENTS,
+    SHARE_WITH_CLASSIC,
+    SHARE_WITH_COMPUTE,
+    SHARE_WITH_NUMERIC,
+    Scope,
+)
 from .world import Cut, Report, World, simulate
 
 __all__ = [
@@ -30,6 +38,7 @@ __all__ = [
     "SHARE_WITH_AGENTS",
     "SHARE_WITH_CLASSIC",
     "SHARE_WITH_COMPUTE",
+    "SHARE_WITH_NUMERIC",
     "Cut",
     "Outcome",
     "Report",

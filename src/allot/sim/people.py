@@ -13,10 +13,11 @@ from allot.api import Object, errors
 from allot.client import Client, Propagation
 from allot.informers import owner_uids
 
-from . import classic_things, compute_things, things
+from . import classic_things, compute_things, numeric_things, things
 from .classic_things import ClassicThings
 from .compute_things import ComputeThings
 from .nodes import Nodes
+from .numeric_things import NumericThings
 from .recording import Recorder, Seen
 from .scheduling import allocation, give, results
 from .script import DEFAULT, HARDS, QUOTAS
@@ -45,6 +46,7 @@ class People:
         self._things = self._ways[0]
         self._classic = ClassicThings(clients[0])
         self._compute = ComputeThings(clients[0])
+        self._numeric = NumericThings(clients[0])
         self._record = record
         self._nodes = nodes
         self.misused: Counter[str] = Counter()  # claims for extended resources, by how and when
@@ -91,6 +93,9 @@ class People:
             "change card class": self._change_card_class,
             "delete card class": self._delete_card_class,
             "export cards": self._export_cards,
+            "create numeric claim": self._create_numeric_claim,
+            "create numeric class": self._create_numeric_class,
+            "publish capacity": self._publish_capacity,
             "lose node": self._lose_node,
             "return node": self._return_node,
             "silence node": self._silence_node,
@@ -122,6 +127,20 @@ class People:
     async def furnish_compute(self) -> None:
         for name in compute_things.CLASSES:
             await self._create_card_class(name)
+
+    async def furnish_numeric(self) -> None:
+        await self._numeric.roles.create(numeric_things.role())
+        await self._numeric.bindings.create(numeric_things.binding())
+        for name in numeric_things.AMOUNTS:
+            await self._numeric.configmaps.create(numeric_things.parameters(name), DEFAULT)
+        for name in numeric_things.CLASSES:
+            await self._create_numeric_class(name)
+        for name in numeric_things.TEMPLATES:
+            await self._numeric.resourceclaimtemplates.create(numeric_things.template(name), DEFAULT)
+        for name in numeric_things.CLAIMS:
+            await self._create_numeric_claim(name)
+        for node in numeric_things.NODES:
+            await self._numeric.capacities.create(numeric_things.capacity(node, numeric_things.COUNT))
 
     async def do(self, step: Step) -> None:
         try:
@@ -336,6 +355,16 @@ class People:
                     owners = one.fields["metadata"].get("ownerReferences") or []
                     metadata = {"name": f"{one.name}-copy", "ownerReferences": owners}
                     await objects.create({**one.fields, "metadata": metadata})
+
+    async def _create_numeric_claim(self, name: str) -> None:
+        await self._numeric.resourceclaims.create(numeric_things.claim(name), DEFAULT)
+
+    async def _create_numeric_class(self, name: str) -> None:
+        await self._numeric.resourceclasses.create(numeric_things.resource_class(name))
+
+    async def _publish_capacity(self, node: str, count: int | None) -> None:
+        wanted = numeric_things.capacity(node, count)
+        await self._numeric.capacities.patch(f"frob-{node}", {"instances": wanted["instances"]})
 
     async def _create_classic_claim(self, name: str) -> None:
         await self._classic.resourceclaims.create(classic_things.claim(name), DEFAULT)

@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from . import classic_script, compute_script, mishaps, numeric_script
+from . import classic_script, compute_script, mishaps, numeric_pods, numeric_script
 from .classic_things import DRIVERS
 from .lots import Lots
 from .naming import components_of, driver_of
@@ -25,6 +25,7 @@ QUOTAS = "counted"
 OTHER_SCHEDULER = "other-scheduler"
 CLASSIC_PODS = 12
 COMPUTE_PODS = 24
+NUMERIC_PODS = 14
 HARDS = (
     {"pods": 4, "count/resourceclaims.resource.k8s.io": 3, f"requests.{EXTENDED}": 4},
     {"pods": 3, f"{CLASS}.deviceclass.resource.k8s.io/devices": 3},
@@ -38,6 +39,7 @@ def write(lots: Lots, scope: Scope) -> list[Step]:
     lines = [*_lines(scope, scope.agent_nodes(lots))]
     lines += _classic_lines(scope.agent_nodes(lots)) if scope.has_classic(lots) else ()
     lines += _compute_lines() if scope.has_compute(lots) else ()
+    lines += _numeric_lines() if scope.has_numeric(lots) else ()
     for line, draw in lines:
         steps += draw(lots.generator(f"line {line}"), line, scope)
     return sorted(steps, key=lambda step: (step.at_s, step.line))
@@ -99,6 +101,13 @@ def _compute_lines() -> Iterator[tuple[str, Draw]]:
         yield f"card-{number}", compute_script.pods
     yield "card classes", compute_script.classes
     yield "cards", compute_script.exports
+
+
+def _numeric_lines() -> Iterator[tuple[str, Draw]]:
+    for number in range(NUMERIC_PODS):
+        yield f"numeric-{number}", numeric_pods.pods
+    yield "counters", numeric_pods.capacity
+    yield "numeric claims", numeric_pods.claims
 
 
 # -- one line each ------------------------------------------------------------------------------

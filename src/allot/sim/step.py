@@ -12,6 +12,7 @@ NODES = 5
 SHARE_WITH_AGENTS = 0.5
 SHARE_WITH_CLASSIC = 0.5
 SHARE_WITH_COMPUTE = 0.5
+SHARE_WITH_NUMERIC = 0.5
 CLASSIC_DRIVERS = ("classic driver a", "classic driver b")
 FORGETFUL = "scheduler d"
 
@@ -67,6 +68,13 @@ class Scope:
 
     def has_compute(self, lots: Lots) -> bool:
         return self.real_scheduler and lots.draw("compute")[0] < self.compute
+
+    numeric: float = SHARE_WITH_NUMERIC
+    """With the real scheduler, in so large a part of the worlds there are claims with numeric parameters, and
+    capacity that shrinks."""
+
+    def has_numeric(self, lots: Lots) -> bool:
+        return self.real_scheduler and lots.draw("numeric")[0] < self.numeric
 
     @property
     def components(self) -> tuple[str, ...]:

@@ -53,6 +53,7 @@ def claim_spec(count: int = 1) -> Fields:
 
 PAIR, PART, PORT = "pair", "part", "port"
 CLASSIC_TEMPLATES = ("fabric-own", "board-own")
+NUMERIC_TEMPLATES = ("frob-one", "frob-two", "frob-three")
 SELECTOR = f'device.attributes["{DRIVER}"].model == "large"'
 BOARD = f"{DRIVER}/board"
 SHARING = "shared.example.com"
@@ -102,7 +103,10 @@ def node(name: str, conditions: Sequence[Mapping[str, Any]]) -> Fields:
 def pod_spec(
     claims: Sequence[str], *, image: str = "app:1", restart: str = "Never", extended: int = 0
 ) -> Fields:
-    templates = {"own": TEMPLATE, **{one: one for one in (PAIR, PART, PORT, *CLASSIC_TEMPLATES)}}
+    templates = {
+        "own": TEMPLATE,
+        **{one: one for one in (PAIR, PART, PORT, *CLASSIC_TEMPLATES, *NUMERIC_TEMPLATES)},
+    }
     entries = [
         {"name": one, "resourceClaimTemplateName": templates[one]}
         if one in templates

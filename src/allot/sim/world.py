@@ -114,6 +114,7 @@ class World:
         self._script = script.write(self._lots, scope)
         self._has_classic = scope.has_classic(self._lots)
         self._has_compute = scope.has_compute(self._lots)
+        self._has_numeric = scope.has_numeric(self._lots)
         self._together = Together.drawn(self._lots.draw("transactions")[0])
         self._connections = 0
         self._clocks: dict[str, VirtualClock] = {}
@@ -167,6 +168,8 @@ class World:
                 await people.furnish_classic()
             if self._has_compute:
                 await people.furnish_compute()
+            if self._has_numeric:
+                await people.furnish_numeric()
             await nodes.furnish()
             played = await self._pass(people, nodes, agents)
             await nodes.stop()

@@ -88,7 +88,9 @@ def _spelled(driver: str, pool: str, name: str) -> str:
 
 def results(claim: resource.ResourceClaim) -> tuple[resource.DeviceRequestAllocationResult, ...]:
     allocation = claim.status.allocation
-    return allocation.devices.results if allocation is not None else ()
+    if allocation is None or resource.shape.is_classic(claim):
+        return ()  # those of numeric claims are no devices of slices, and nobody taints them
+    return allocation.devices.results
 
 
 def device_of(result: resource.DeviceRequestAllocationResult) -> DeviceId:

@@ -9,6 +9,7 @@
     own_claims       C4                a generated claim is its own pod's
     extended_claims  C5                one claim for the extended resources of a pod
     classic_claims   C8 to C11         who allocates classic claims, and how they are given back
+    numeric_claims   D6, C8, C11, P2   what numeric claims take, and how they are given back
     special_claims   C12               that claim is its pod's alone, and not removed under others
     running_pods     C6                nothing is taken from a running pod
     outsiders        C7                consumers that are not pods are kept
@@ -66,6 +67,7 @@ from .let_go import LetGo
 from .lost_pods import LostPods
 from .namespaces import Namespaces
 from .nothing_leaks import NothingLeaks
+from .numeric_claims import NumericClaims
 from .offered import Offered
 from .once import Once
 from .one_holder import OneHolder
@@ -130,6 +132,7 @@ def all_checkers(
         SpecialClaims(),
         ClaimRules(),
         ClassicClaims(),
+        NumericClaims(),
         Talks(),
         OwnClaims(),
         RunningPods(),

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from ..recording import Seen
 from .live import LiveObjects
-from .reading import Fields, allocation, is_classic, is_leaving, name_of, reserved, results
+from .reading import Fields, allocation, is_classic, is_leaving, is_numeric, name_of, reserved, results
 
 RESERVATIONS_MAX = 32
 
@@ -29,6 +29,8 @@ class ClassicClaims:
         name, now = seen.object.name, seen.fields
         if before is not None and is_classic(before) != is_classic(now):
             yield f"C8: claim {name} is of another shape than it was"
+        if is_numeric(now):
+            return  # `numeric_claims` knows
         if not is_classic(now):
             if _driver(now) or is_to_be_deallocated(now) or (allocation(now) or {}).get("resourceHandle"):
                 yield f"C8: claim {name} is structured, and has what only a classic one can have"
@@ -61,7 +63,7 @@ class ClassicClaims:
 
     def rest(self) -> Iterator[str]:
         for claim in self._now.all("resourceclaims"):
-            if not is_classic(claim) or reserved(claim):
+            if not is_classic(claim) or is_numeric(claim) or reserved(claim):
                 continue
             if allocation(claim) is not None and (is_to_be_deallocated(claim) or is_leaving(claim)):
                 yield f"C11: claim {name_of(claim)} is to be given back, and is not"

@@ -23,6 +23,7 @@ from .reading import (
     is_classic,
     is_finished,
     is_leaving,
+    is_numeric,
     name_of,
     node_of,
     place_of,
@@ -74,7 +75,12 @@ class ClassicPods:
 
     def _is_to_be_had(self, claim: Fields, pod: Fields) -> bool:
         uid = pod["metadata"]["uid"]
-        if not is_classic(claim) or is_leaving(claim) or controller(claim) not in ("", uid):
+        if (
+            not is_classic(claim)
+            or is_numeric(claim)
+            or is_leaving(claim)
+            or controller(claim) not in ("", uid)
+        ):
             return False
         if allocation(claim) is None and self._driver(claim) is None:
             return False

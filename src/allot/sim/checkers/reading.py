@@ -81,6 +81,11 @@ def is_classic(claim: Fields) -> bool:
     return bool((claim.get("spec") or {}).get("resourceClassName"))
 
 
+def is_numeric(claim: Fields) -> bool:
+    """Whether the scheduler allocates it with numeric parameters: of the classes of made-up worlds, these."""
+    return str((claim.get("spec") or {}).get("resourceClassName") or "").startswith("frob")
+
+
 def reserved(claim: Fields) -> list[Any]:
     return list((claim.get("status") or {}).get("reservedFor") or ())
 

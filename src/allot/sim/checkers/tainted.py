@@ -18,7 +18,9 @@ Device = tuple[str, str, str]
 
 
 def taints(rule: Fields, device: Device) -> bool:
-    """What a rule does not name, it means all of."""
+    """What a rule does not name, it means all of; what nodes publish for numeric models are no devices."""
+    if device[1].startswith("numeric/"):
+        return False
     chosen = rule["spec"]["deviceSelector"]
     named = (chosen.get("driver"), chosen.get("pool"), chosen.get("device"))
     return all(one in (None, own) for one, own in zip(named, device, strict=True))

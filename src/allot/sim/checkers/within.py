@@ -57,6 +57,8 @@ class Within:
             for draw in self._draws.get((driver, pool, one["device"]), ()):
                 for name, counter in draw["counters"].items():
                     used[(driver, pool, draw["counterSet"]), name] += _amount(counter["value"])
+            if pool.startswith("numeric/"):
+                continue  # `numeric_claims` counts those (D6)
             for name, amount in (one.get("consumedCapacity") or {}).items():
                 used[(driver, pool, one["device"]), name] += _amount(amount)
         for (place, name), amount in used.items():
