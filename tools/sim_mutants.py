@@ -434,6 +434,17 @@ OF_COMPUTE = (
 )
 """Of compute resources and their classes."""
 
+LENDING = "src/allot/nodeagent/deviceplugins"
+OF_CARDS = (
+    Mutant(
+        "a node lends devices that others have",
+        f"{LENDING}/loans.py",
+        "        return frozenset(id for loan in every if loan.resource == resource for id in loan.ids)",
+        "        return frozenset()",
+    ),
+)
+"""Of device plugins on machines with agents."""
+
 MUTANTS = (
     Mutant(
         "a node prepares before it has said so",
@@ -777,6 +788,7 @@ MUTANTS = (
     *(replace(mutant, scheduler="real", numeric=True) for mutant in OF_NUMERIC),
     *(replace(mutant, scheduler="real", agents=True, classic=True) for mutant in OF_CLASSIC_ON_MACHINES),
     *(replace(mutant, scheduler="real", compute=True) for mutant in OF_COMPUTE),
+    *(replace(mutant, scheduler="real", agents=True, compute=True) for mutant in OF_CARDS),
 )
 
 HEALTHY = Mutant("", "", "", "", scheduler="real", agents=True, classic=True, compute=True, numeric=True)

@@ -13,6 +13,7 @@ from allot.api import Object
 from allot.sim.checkers import all_checkers, judge
 from allot.sim.checkers.contained import Contained
 from allot.sim.checkers.left_over import LeftOver
+from allot.sim.checkers.lent_once import LentOnce
 from allot.sim.checkers.let_go import LetGo
 from allot.sim.checkers.offered import Offered
 from allot.sim.checkers.once import Once
@@ -21,7 +22,7 @@ from allot.sim.recording import MACHINES, Seen
 
 NODE, DRIVER, CLAIM, POD = "node-4", "gpu.example.com", "uid-claim", "uid-pod"
 DEVICE = f"{DRIVER}/{NODE}/gpu-0"
-CHECKERS = (Contained, LetGo, Once, LeftOver, Wiped, Offered)
+CHECKERS = (Contained, LetGo, Once, LeftOver, Wiped, Offered, LentOnce)
 
 
 def checkpoint(*claims, pods=(POD,)):

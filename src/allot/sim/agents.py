@@ -7,6 +7,7 @@ away for long, and whatever is said of components and faults anywhere.
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 from allot import driver as kit
 from allot.api import errors
@@ -15,7 +16,9 @@ from allot.node import Renewing
 from allot.nodeagent import ContainerSpec
 
 from . import things
+from .card_plugins import Cards
 from .component import Component, Main
+from .compute_things import RAW
 from .containers import Lasts
 from .faults import LATE_S_MAX
 from .loop import VirtualClock
@@ -36,9 +39,12 @@ Add = Callable[[str, Main, VirtualClock], Component]
 
 
 class Agents:
-    def __init__(self, machines: Mapping[str, Machine] = {}, classic: Sequence[str] = ()) -> None:
-        """`classic` are drivers of classic claims: each has its half on every machine."""
-        self._machines = machines
+    def __init__(
+        self, machines: Mapping[str, Machine] = {}, classic: Sequence[str] = (), *, exports: bool = False
+    ) -> None:
+        """`classic` are drivers of classic claims: each has its half on every machine. With `exports` a
+        device plugin has cards there, which the nodes export as compute resources."""
+        self._machines, self._exports = machines, exports
         self._classic = tuple(classic)
 
     def __contains__(self, node: str) -> bool:
@@ -53,6 +59,9 @@ class Agents:
                 _add(machine, driver_of(driver, machine.node), machine.driver(driver), add)
             machine.counters = Counters()
             _add(machine, driver_of(COUNTING, machine.node), machine.counting, add)
+            if self._exports:
+                machine.cards = Cards()
+                _add(machine, driver_of(RAW, machine.node), machine.plugging, add)
             machine.plugins = self._classic
             for driver in self._classic:
                 _add(machine, driver_of(driver, machine.node), machine.plugin(driver), add)
@@ -99,6 +108,12 @@ class Agents:
     def count(self, node: str, counts: Mapping[str, int]) -> None:
         """What the driver of numeric parameters has from now on."""
         self._machines[node].counters.change(counts)
+
+    def export(self, node: str, resources: list[dict[str, Any]]) -> None:
+        """What its device plugin says of its cards from now on."""
+        cards = self._machines[node].cards
+        if cards is not None:
+            cards.change(resources)
 
     def silence(self, node: str, is_silent: bool) -> None:
         if node in self._machines:

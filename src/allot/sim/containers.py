@@ -14,6 +14,7 @@ from typing import NamedTuple
 from allot.base import Clock
 from allot.nodeagent import Attempt, CannotStart, ContainerSpec, Executed, Report, Streams, Usage, unheard
 
+from .card_plugins import VARIABLE
 from .faults import Fenced
 from .recording import Machines
 
@@ -55,7 +56,8 @@ class Containers:
         self.running[which] = lasts, None
         env = {**spec.env, **dict(one.partition("=")[::2] for one in spec.edits.env)}
         devices = sorted(value for name, value in env.items() if name.startswith(_DEVICE))
-        self._note("STARTED", which, devices=devices)
+        cards = [one for one in env.get(VARIABLE, "").split(",") if one]
+        self._note("STARTED", which, devices=devices, cards=cards)
         if lasts.run_s is not None:
             self._end_in(which, lasts.run_s, lasts.exit_code)
 

@@ -27,6 +27,7 @@ from allot.node import Renewing
 from allot.nodeagent import Agent, Looking, Measured, Process, Settings
 from allot.wire import Fault, Handler, LocalProcess, LocalSockets, Server, classic, dra
 
+from .card_plugins import Cards
 from .classic_plugins import Resources
 from .component import Component, Connect, Main
 from .containers import Containers, Wish
@@ -79,6 +80,7 @@ class Machine:
         self.components: dict[str, Component] = {}
         self.pools: dict[str, Pools] = {}
         self.counters = Counters()
+        self.cards: Cards | None = None  # of a device plugin, where nodes export compute resources
         self.plugins: tuple[str, ...] = ()  # drivers of classic claims that have a half here
         self._put_together()
 
@@ -158,7 +160,14 @@ class Machine:
                 files,
                 lambda root: _MEASURED,
             )
-            settings = Settings(self.node, ROOT, (CDI,), renewing=self._renewing, looking=_LOOKING)
+            settings = Settings(
+                self.node,
+                ROOT,
+                (CDI,),
+                renewing=self._renewing,
+                looking=_LOOKING,
+                exports_compute=self.cards is not None,
+            )
             await Agent(settings, process).run()
 
     def _way(self, connect: Connect) -> NodeWay:
@@ -206,6 +215,17 @@ class Machine:
         driver, places = Counting(self, self.counters).driver(), kit.Places(COUNTING, ROOT, CDI)
         async with kit.offering(driver, kit.Node(self.node), places, ground):
             await asyncio.Event().wait()
+
+    def plugging(self, component: Callable[[], Component]) -> Main:
+        """The device plugin."""
+        return lambda connect: self._plug(component())
+
+    async def _plug(self, me: Component) -> None:
+        if self.cards is not None:
+            sockets = self.sockets.process(me.touched)
+            me.at_kill(sockets.kill)
+            plugin, node = self.cards.plugin(), kit.Node(self.node)
+            await kit.Plugged(plugin, node, ROOT / "device-plugins", sockets).run()
 
     def _around(self, driver: str, me: Component, connect: Connect) -> kit.Surroundings:
         """What a driver is handed: it all ends with its process."""

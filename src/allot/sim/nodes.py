@@ -95,7 +95,9 @@ class Nodes:
 
     async def export(self, node: str, resources: list[dict[str, Any]]) -> None:
         """Its device plugin says otherwise what it has."""
-        if node in self._up and node not in self._agents:
+        if node in self._agents:
+            self._agents.export(node, resources)
+        elif node in self._up:
             patch = {"status": {"computeResources": resources}}
             await _insist(self._things.nodes.patch(node, patch, subresource="status"))
 

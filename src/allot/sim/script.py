@@ -14,6 +14,7 @@ from typing import Any
 
 from . import classic_script, compute_script, mishaps, numeric_pods, numeric_script
 from .classic_things import DRIVERS
+from .compute_things import RAW
 from .lots import Lots
 from .naming import components_of, driver_of
 from .step import CLASSIC_DRIVERS, FORGETFUL, PODS, Scope, Step
@@ -38,8 +39,8 @@ def write(lots: Lots, scope: Scope) -> list[Step]:
     steps: list[Step] = []
     lines = [*_lines(scope, scope.agent_nodes(lots))]
     lines += _classic_lines(scope.agent_nodes(lots)) if scope.has_classic(lots) else ()
-    lines += _compute_lines() if scope.has_compute(lots) else ()
     lines += _numeric_lines() if scope.has_numeric(lots) else ()
+    lines += _compute_lines(scope.agent_nodes(lots)) if scope.has_compute(lots) else ()
     for line, draw in lines:
         steps += draw(lots.generator(f"line {line}"), line, scope)
     return sorted(steps, key=lambda step: (step.at_s, step.line))
@@ -96,11 +97,13 @@ def _classic_lines(agents: Sequence[str]) -> Iterator[tuple[str, Draw]]:
         yield f"trouble {component}", mishaps.trouble
 
 
-def _compute_lines() -> Iterator[tuple[str, Draw]]:
+def _compute_lines(agents: Sequence[str]) -> Iterator[tuple[str, Draw]]:
     for number in range(COMPUTE_PODS):
         yield f"card-{number}", compute_script.pods
     yield "card classes", compute_script.classes
     yield "cards", compute_script.exports
+    for node in agents:
+        yield f"trouble {driver_of(RAW, node)}", mishaps.trouble
 
 
 def _numeric_lines() -> Iterator[tuple[str, Draw]]:

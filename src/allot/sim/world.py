@@ -265,7 +265,7 @@ class World:
             )
             for node in self._scope.agent_nodes(self._lots)
         }
-        return Agents(found, DRIVERS if self._has_classic else ())
+        return Agents(found, DRIVERS if self._has_classic else (), exports=self._has_compute)
 
     def _control(self, name: str) -> Main:
         async def main(connect: Connect) -> None:

@@ -23,6 +23,7 @@
     offered          PUBLISH, OFFER1   what drivers of numeric parameters have is shown, and no more is given
     ready_pods       N9                a pod is ready again when its node is heard again
     compute_held     D7, P2            no node gives more of a compute resource than it has
+    lent_once        D7                a card is in one container at a time
     binding          P1, P4            a pod is bound once, when its claims are its own
     placed           P2, P3            nobody waits for ever, and who waits says why (of the real scheduler)
     classic_pods     P2                the same of pods with classic claims, which go where these can be used
@@ -63,6 +64,7 @@ from .extended_claims import ExtendedClaims
 from .jobs import Jobs
 from .kept_claims import KeptClaims
 from .left_over import LeftOver
+from .lent_once import LentOnce
 from .let_go import LetGo
 from .lost_pods import LostPods
 from .namespaces import Namespaces
@@ -156,7 +158,7 @@ def all_checkers(
 
 
 def _of_machines() -> list[Checker]:
-    return [Contained(), LetGo(), Once(), LeftOver(), Wiped(), Offered()]
+    return [Contained(), LetGo(), Once(), LeftOver(), Wiped(), Offered(), LentOnce()]
 
 
 def for_any_cluster() -> list[Checker]:

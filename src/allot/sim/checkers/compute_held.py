@@ -83,7 +83,8 @@ class ComputeHeld:
     def _free(self, node: Fields, name: str) -> int:
         has, held = self._has(node), self._held(name_of(node))
         types = {
-            one["name"]: one["properties"]["type"] for one in node["status"].get("computeResources") or ()
+            one["name"]: (one.get("properties") or {}).get("type")  # none of a plugin that is given up on
+            for one in node["status"].get("computeResources") or ()
         }
         wanted = CLASSES.get(name, ())
         return sum(max(0, has[one] - held[one]) for one in has if not wanted or types[one] in wanted)
