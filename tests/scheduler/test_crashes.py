@@ -17,7 +17,7 @@ from allot.client import Client, InProcessTransport
 from allot.informers import Informers, Telemetry
 from allot.scheduler import Dependencies, Scheduler
 
-from .cluster import NS, QUICK, Cluster, pod
+from .cluster import NS, QUICK, SOON_S, Cluster, pod
 from .cluster import tell as tell_any
 from .wire import is_write
 
@@ -55,8 +55,9 @@ class Mortal:
         await self._transport.close()
 
 
-async def die(here: Cluster, dies_at: int, after: bool) -> list[str]:
-    """Run a scheduler until its n-th write. Returns what it wrote, or all that it had to write."""
+async def die(here: Cluster, dies_at: int, after: bool, least: int = 0) -> list[str]:
+    """Run a scheduler until its n-th write. Returns what it wrote, or all that it had to write, which is
+    so many at the least."""
     transport = Mortal(InProcessTransport(here.server.api.handle, identities.SCHEDULER), dies_at, after)
     client, rng, clock = Client(transport), random.Random(3), SystemClock()
 
@@ -70,6 +71,9 @@ async def die(here: Cluster, dies_at: int, after: bool) -> list[str]:
 
     living = asyncio.create_task(live())
     try:
+        async with asyncio.timeout(SOON_S):
+            while len(transport.writes) < least:
+                await asyncio.sleep(0.01)
         async with asyncio.timeout(1.0):
             await transport.dead.wait()
     except TimeoutError:
@@ -123,7 +127,7 @@ def test_whoever_comes_next_mends_what_a_dead_scheduler_left(dies_at: int, after
     async def story(here: Cluster) -> None:
         await here.start_controllers()
         await furnish(here)
-        writes = await die(here, dies_at, after)
+        writes = await die(here, dies_at, after, least=min(dies_at, WRITES))
         assert len(writes) >= min(dies_at, WRITES), writes
         await here.start_scheduler()
         await check(here)
