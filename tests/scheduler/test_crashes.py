@@ -17,7 +17,7 @@ from allot.client import Client, InProcessTransport
 from allot.informers import Informers, Telemetry
 from allot.scheduler import Dependencies, Scheduler
 
-from .cluster import NS, QUICK, SOON_S, Cluster, pod
+from .cluster import NS, QUICK, Cluster, pod
 from .cluster import tell as tell_any
 from .wire import is_write
 
@@ -69,11 +69,12 @@ async def die(here: Cluster, dies_at: int, after: bool, least: int = 0) -> list[
             )
             await Scheduler(dependencies, here.settings).run()
 
+    async def has_written() -> bool:
+        return len(transport.writes) >= least
+
     living = asyncio.create_task(live())
     try:
-        async with asyncio.timeout(SOON_S):
-            while len(transport.writes) < least:
-                await asyncio.sleep(0.01)
+        await here.until(has_written, f"it has written {least} times")
         async with asyncio.timeout(1.0):
             await transport.dead.wait()
     except TimeoutError:
