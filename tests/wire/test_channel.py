@@ -2,7 +2,9 @@
 
 import asyncio
 import contextvars
+import os
 import socket
+import subprocess
 from collections.abc import Iterator
 from contextlib import aclosing
 from pathlib import Path
@@ -305,6 +307,54 @@ def test_a_socket_that_a_killed_process_left_is_replaced(tmp_path):
         return answer
 
     assert asyncio.run(story()) == INFO
+
+
+def test_what_is_no_socket_hides_none(tmp_path):
+    """Links in a circle and through a file, a pipe, and directories deeper than Python recurses."""
+    (tmp_path / "circle").symlink_to("circle")
+    (tmp_path / "file").write_text("")
+    (tmp_path / "through").symlink_to("file/nothing")
+    os.mkfifo(tmp_path / "pipe")
+    deep = [os.open(tmp_path, os.O_RDONLY)]
+    for _ in range(1200):
+        os.mkdir("d", dir_fd=deep[-1])
+        deep.append(os.open("d", os.O_RDONLY, dir_fd=deep[-1]))
+        os.close(deep[-2])
+
+    async def story():
+        server = await UnixSockets().serve(f"{tmp_path}/a.sock", [GET_INFO.by(info)])
+        found = UnixSockets().found(str(tmp_path))
+        await server.close()
+        return set(found)
+
+    try:
+        assert asyncio.run(story()) == {"a.sock"}
+    finally:
+        os.close(deep[-1])
+        subprocess.run(["rm", "-r", tmp_path / "d"], check=True)
+
+
+@pytest.mark.parametrize("name", [b"\xff", b"a%41", b"a?b#c", b"a\nb", "é ü".encode(), b"~:@;=[]'\"&+$!*()"])
+def test_a_socket_may_have_any_name(tmp_path, name):
+    path = f"{tmp_path}/{os.fsdecode(name)}"
+
+    async def story():
+        server = await UnixSockets().serve(path, [GET_INFO.by(info)])
+        channel = UnixSockets().dial(path)
+        try:
+            await channel.call(GET_INFO, registration.InfoRequest(), timeout_s=20)
+            return set(UnixSockets().found(str(tmp_path)))
+        finally:
+            await channel.close()
+            await server.close()
+
+    assert asyncio.run(story()) == {os.fsdecode(name)}
+
+
+@pytest.mark.parametrize("path", ["/run/a.sock,/run/b.sock", "/run/a\0.sock"])
+def test_a_path_that_grpc_would_take_for_another_is_refused(path):
+    with pytest.raises(OSError, match="a comma or a zero byte"):
+        UnixSockets().dial(path)
 
 
 def test_what_is_no_socket_is_left_alone(tmp_path):

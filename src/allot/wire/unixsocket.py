@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterab
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 # Nobody forks and goes on talking; gRPC would say so each time that a program is begun.
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
@@ -59,41 +60,47 @@ class UnixSockets:
         server = grpc.aio.server(options=_OPTIONS)
         server.add_generic_rpc_handlers((_Handlers(handlers),))
         try:
-            server.add_insecure_port(f"unix:{path}")
+            server.add_insecure_port(_target(path))
         except RuntimeError as refused:
             raise OSError(f"cannot listen at {path}: {refused}") from None
         await server.start()
         return _Server(path, server)
 
     def found(self, directory: str) -> Mapping[str, Hashable]:
-        return dict(_found(directory, ""))
+        return dict(_found(directory))
 
 
-def _found(directory: str, below: str) -> Iterator[tuple[str, Hashable]]:
-    """Whatever goes away under our eyes was not there; what lies deeper and may not be read is left alone."""
+def _found(top: str) -> Iterator[tuple[str, Hashable]]:
+    """Whatever goes away under our eyes was not there; what lies deeper and may not be read is left alone,
+    and so is a link that leads nowhere."""
+    left = [""]
+    while left:
+        below = left.pop()
+        for entry in _listed(top, below):
+            name = os.path.join(below, entry.name)
+            if entry.is_dir(follow_symlinks=False):
+                left.append(name)
+                continue
+            with suppress(OSError):
+                it = entry.stat(follow_symlinks=True)
+                if stat.S_ISSOCK(it.st_mode):
+                    yield name, (it.st_dev, it.st_ino, it.st_ctime_ns)
+
+
+def _listed(top: str, below: str) -> list[os.DirEntry[str]]:
     try:
-        with os.scandir(os.path.join(directory, below)) as listed:
-            entries = [one for one in listed if not one.name.startswith(".")]
+        with os.scandir(os.path.join(top, below)) as listed:
+            return [one for one in listed if not one.name.startswith(".")]
     except OSError as problem:
         if below or isinstance(problem, FileNotFoundError):
-            return
+            return []
         raise
-    for entry in entries:
-        name = os.path.join(below, entry.name)
-        if entry.is_dir(follow_symlinks=False):
-            yield from _found(directory, name)
-            continue
-        with suppress(FileNotFoundError):
-            it = entry.stat(follow_symlinks=True)
-            if stat.S_ISSOCK(it.st_mode):
-                yield name, (it.st_dev, it.st_ino, it.st_ctime_ns)
 
 
 class _Channel:
     def __init__(self, path: str) -> None:
         self._path, self._closed = path, False
-        _check_length(path)
-        self._channel = grpc.aio.insecure_channel(f"unix:{path}", options=_OPTIONS)
+        self._channel = grpc.aio.insecure_channel(_target(path), options=_OPTIONS)
 
     @property
     def connected(self) -> bool:
@@ -192,17 +199,24 @@ async def _refuse(path: str, problem: Exception, context: Any) -> None:
 _GRPC_CODES: Final = {Code(code.value[0]): code for code in grpc.StatusCode}
 
 
-def _check_length(path: str) -> None:
+def _target(path: str) -> str:
+    """As gRPC takes it. Raises OSError.
+
+    gRPC reads an address and not a path: it must not stop at a question mark, nor take a comma for the
+    beginning of another address."""
     length = len(os.fsencode(path))
     if length > ADDRESS_BYTES_MAX:
         raise OSError(
             f"the path of the socket {path} has {length} bytes; the system takes {ADDRESS_BYTES_MAX}"
         )
+    if "," in path or "\0" in path:
+        raise OSError(f"the path of the socket {path!r} has a comma or a zero byte in it")
+    return f"unix:{quote(os.fsencode(path))}"
 
 
 def _make_way(path: str) -> None:
     """A socket that nobody answers at is what a killed process left."""
-    _check_length(path)
+    _target(path)  # before anything is made
     Path(path).parent.mkdir(parents=True, exist_ok=True, mode=0o750)
     try:
         found = os.lstat(path)
