@@ -18,6 +18,7 @@ from allot.informers import Change, Deleted, Informers, Key, Pace, ResourceId
 
 from .classic_things import COMMON, FORGETFUL, GROUP, VERSION, ClassicThings, consumer, node_of
 from .component import Connect
+from .faults import LATE_S_MAX
 
 _PODS = ResourceId("", "v1", "pods")
 _NODES = ResourceId("", "v1", "nodes", namespaced=False)
@@ -40,6 +41,7 @@ class _Scheduler:
         pods, nodes, claims, talks = (informers.use(one) for one in (_PODS, _NODES, _CLAIMS, _TALKS))
         self._nodes, self._claims, self._talks = nodes, claims, talks
         self._mine: dict[Key, Object] = {}
+        self._not_before_s: dict[str, float] = {}  # by uid of a pod: until when what was sent may arrive
         self._woken = asyncio.Event()
         pods.handle(self._pod_changed)
         for one in (nodes, claims, talks):
@@ -64,10 +66,15 @@ class _Scheduler:
             await asyncio.sleep(self._rng.uniform(1, 5))
             self._woken.clear()
             for pod in list(self._mine.values()):
+                if self._not_before_s.get(pod.uid, 0.0) > _now_s():
+                    self._woken.set()
+                    continue
                 try:
                     await (self._end if pod.fields["spec"].get("nodeName") else self._try)(pod)
                 except errors.ApiError:
-                    self._woken.set()  # somebody was faster, or it went wrong: look again
+                    # Somebody was faster, or it went wrong: look again once nothing of it can arrive.
+                    self._not_before_s[pod.uid] = _now_s() + LATE_S_MAX
+                    self._woken.set()
 
     async def _end(self, pod: Object) -> None:
         talk = self._talk_of(pod)
@@ -94,7 +101,7 @@ class _Scheduler:
                 if not _is_listed(claim, pod):
                     users = [*_users(claim), consumer(pod.name, pod.uid)]
                     await self._write_users(claim, users)
-        except errors.ApiError:
+        except (errors.Conflict, errors.Invalid):
             await self._leave(pod, claims)
             raise
         await self._write_pods.bind(pod.name, pod.namespace, node, uid=pod.uid)
@@ -132,6 +139,8 @@ class _Scheduler:
             await self._things.resourceclaims.update_status({**claim.fields, "status": status})
 
     async def _ask(self, pod: Object, pending: Mapping[str, Object], nodes: Sequence[str]) -> None:
+        if await self._is_bound(pod):
+            return
         talk = self._talk_of(pod)
         answers = _answers(talk)
         posted = ((talk.fields.get("spec") or {}).get("potentialNodes") or ()) if talk is not None else ()
@@ -191,6 +200,10 @@ class _Scheduler:
         talk = self._talks.cache.get(pod.name, pod.namespace)
         owners = (talk.fields["metadata"].get("ownerReferences") or ()) if talk is not None else ()
         return talk if any(one["uid"] == pod.uid for one in owners) else None
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _answers(talk: Object | None) -> dict[str, Any]:
