@@ -1,13 +1,14 @@
 """Many made-up hours with all faults, in one recorded run.
 
     python bench/sim_seeds.py [--seeds 1-2000] [--jobs 2] [--scheduler real|simple]
-                              [--agents SHARE] [--classic SHARE] [--out FILE]
+                              [--agents SHARE] [--classic SHARE] [--compute SHARE] [--numeric SHARE]
+                              [--out FILE]
 
 Every seed is a world of its own (`allot sim`): an hour and a quarter with fifty pods, all
 controllers in two copies, every kind of fault; with the real scheduler in three copies, and
 drivers that publish anew, unless a simple stand-in is asked for; in a share of the worlds one or two nodes
-have real agents and drivers, and in a share there are classic claims. The record names the code tested,
-how often each fault struck, and every promise that was broken. Exit status 1 if one was,
+have real agents and drivers, and in a share of them there are classic claims, compute resources or
+numeric claims. The record names the code tested, how often each fault struck, and every promise that was broken. Exit status 1 if one was,
 or if a fault never struck. Whoever interrupts it has a record of the seeds that ran until then.
 """
 
@@ -22,9 +23,26 @@ from pathlib import Path
 
 from allot.cli.sim import seeds as read_seeds
 from allot.cli.sim import share
-from allot.sim import SHARE_WITH_AGENTS, SHARE_WITH_CLASSIC, Outcome, Scope, Total, faults_of, run_many
+from allot.sim import (
+    SHARE_WITH_AGENTS,
+    SHARE_WITH_CLASSIC,
+    SHARE_WITH_COMPUTE,
+    SHARE_WITH_NUMERIC,
+    Outcome,
+    Scope,
+    Total,
+    faults_of,
+    run_many,
+)
 
 ROOT = Path(__file__).parents[1]
+SHARES = {
+    "agents": SHARE_WITH_AGENTS,
+    "classic": SHARE_WITH_CLASSIC,
+    "compute": SHARE_WITH_COMPUTE,
+    "numeric": SHARE_WITH_NUMERIC,
+}
+"""Of the worlds, in which there is such a part."""
 RECORD = ROOT / "bench" / "results" / "sim-2000.json"
 
 
@@ -35,8 +53,8 @@ def main() -> int:
     parser.add_argument("--seeds", type=read_seeds, default=range(1, 2001), metavar="A-B")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--scheduler", choices=("real", "simple"), default="real")
-    parser.add_argument("--agents", type=share, default=SHARE_WITH_AGENTS, metavar="SHARE")
-    parser.add_argument("--classic", type=share, default=SHARE_WITH_CLASSIC, metavar="SHARE")
+    for part, most in SHARES.items():
+        parser.add_argument(f"--{part}", type=share, default=most, metavar="SHARE")
     parser.add_argument("--out", type=Path, default=RECORD)
     options = parser.parse_args()
     seeds = options.seeds
@@ -50,7 +68,8 @@ def main() -> int:
         if done % 50 == 0:
             print(f"{done} of {len(seeds)}, {time.monotonic() - began_s:.0f} s", file=sys.stderr, flush=True)
 
-    scope = Scope(real_scheduler=options.scheduler == "real", agents=options.agents, classic=options.classic)
+    shares = {part: getattr(options, part) for part in SHARES}
+    scope = Scope(real_scheduler=options.scheduler == "real", **shares)
     total = Total(faults_of(scope))
     try:
         run_many(seeds, scope, options.jobs, progress, total)
@@ -63,8 +82,7 @@ def main() -> int:
         "machine": {"cpus": os.cpu_count(), "python": platform.python_version()},
         "code": code,
         "scheduler": options.scheduler,
-        "agents": options.agents,
-        "classic": options.classic,
+        **shares,
         "first_seed": seeds[0],
         "asked_for": len(seeds),
         "jobs": options.jobs,
