@@ -9,7 +9,8 @@ controllers in two copies, every kind of fault; with the real scheduler in three
 drivers that publish anew, unless a simple stand-in is asked for; in a share of the worlds one or two nodes
 have real agents and drivers, and in a share of them there are classic claims, compute resources or
 numeric claims. The record names the code tested, how often each fault struck, and every promise that was
-broken. Exit status 1 if one was, or if a fault never struck. Whoever interrupts it has a record of the seeds that ran until then.
+broken. Exit status 1 if one was, or if a fault never struck. Whoever interrupts it
+has a record of the seeds that ran until then.
 """
 
 import argparse
