@@ -38,6 +38,7 @@ class Agent:
         self._context.load_cert_chain(pem)
         self._context.load_verify_locations(cadata=authority.ca.certificate.decode())
         self._context.verify_mode = ssl.CERT_REQUIRED
+        self.refuses = b""
         self.asked: list[str] = []
         self.callers: list[str] = []
 
@@ -47,11 +48,13 @@ class Agent:
 
     async def _answer(self, reader, writer):
         head = await reader.readuntil(b"\r\n\r\n")
+        status, said = (b"200 OK", LOG) if not self.refuses else (b"400 Bad Request", self.refuses)
         self.asked.append(head.split(b" ")[1].decode())
         subject = writer.get_extra_info("ssl_object").getpeercert()["subject"]
         self.callers += [value for part in subject for name, value in part if name == "commonName"]
         writer.write(
-            b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n" % len(LOG) + LOG
+            b"HTTP/1.1 %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n" % (status, len(said))
+            + said
         )
         await writer.drain()
         writer.close()
@@ -97,6 +100,10 @@ def test_logs_are_asked_of_the_node_that_runs_the_pod(tmp_path):
         ):
             with pytest.raises(errors.BadRequest):
                 await client.send("GET", wrong, query)
+        agent.refuses = b"it has not run"
+        for query in ({"container": "main"}, {"container": "main", "follow": "true"}):
+            with pytest.raises(errors.BadRequest, match=r"^node n1: it has not run$"):
+                await client.send("GET", path, query)
         await agent.close()
         with pytest.raises((errors.Unavailable, errors.Timeout)):
             await client.send("GET", path, {"container": "main"}, wait_when_busy=False)

@@ -17,6 +17,7 @@ from tidy.test_tour import README, expect, is_setting, run, shell_steps
 
 GUIDE = ROOT / "docs" / "drivers.md"
 PLUGIN_GUIDE = ROOT / "docs" / "device-plugins.md"
+CLASSIC_GUIDE = ROOT / "docs" / "classic-drivers.md"
 NUMERIC_GUIDE = ROOT / "docs" / "numeric-drivers.md"
 
 
@@ -43,7 +44,9 @@ def test_the_guide_says_how_a_driver_of_numeric_parameters_is_upgraded_and_downg
         assert said in rules
 
 
-@pytest.mark.parametrize("guide", [GUIDE, PLUGIN_GUIDE, NUMERIC_GUIDE], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "guide", [GUIDE, PLUGIN_GUIDE, NUMERIC_GUIDE, CLASSIC_GUIDE], ids=lambda path: path.stem
+)
 def test_the_guide_works_as_it_is_written(guide: Path):
     """4381-SEC-09: a driver of numeric parameters has no credential."""
     binary("kubectl")

@@ -33,7 +33,7 @@ from allot.base import Metrics
 from ..requests.call import Call
 from ..security.authorizer import refusal
 from .hollow import EXEC, run_in, says_what_it_prints
-from .reaching import Reaching, container_of, hollow_pod, is_hollow
+from .reaching import Reaching, container_of, hollow_pod, is_hollow, refused
 
 OPEN_MAX = 512
 OPEN_PER_USER_MAX = OPEN_MAX // 2
@@ -88,7 +88,7 @@ class Inside:
         else:
             answer = await self._reaching.ask(node, asked)
         if answer.talk is None:
-            raise _refused(node.name, answer)
+            raise refused(node.name, answer)
         return Response(
             answer.status, headers=answer.headers, talk=self._counted(call.user.name, answer.talk)
         )
@@ -181,9 +181,3 @@ def _require_https(request: Request, what: str) -> None:
     """What the other ways into the server carry are requests and answers."""
     if not request.source or request.source.startswith(SOCKET):
         raise errors.BadRequest(f"to {what} a pod, ask over HTTPS: the connection becomes a WebSocket")
-
-
-def _refused(node: str, answer: Response) -> errors.ApiError:
-    """The agent's own words, as an error of the API."""
-    said = answer.body.decode(errors="replace").strip() or f"status {answer.status}"
-    return errors.from_status({"message": f"node {node}: {said}"}, answer.status)

@@ -4,7 +4,7 @@ from allot.api import Request, Response
 
 from ..requests.call import Call
 from .hollow import logs_of
-from .reaching import Reaching, container_of, is_hollow
+from .reaching import Reaching, container_of, is_hollow, refused
 
 _PASSED_ON = (
     "follow",
@@ -32,5 +32,7 @@ class Logs:
         query = {name: call.request.query[name] for name in _PASSED_ON if name in call.request.query}
         path = f"/containerLogs/{target.namespace}/{target.name}/{container}"
         answer = await self._reaching.ask(node, Request("GET", path, query))
+        if answer.status != 200:
+            raise refused(node.name, answer)
         # Headers such as the length belong to the agent's connection, not to ours.
         return Response(answer.status, answer.body, answer.content_type, stream=answer.stream)

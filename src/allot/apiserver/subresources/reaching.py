@@ -87,6 +87,12 @@ def hollow_pod(pod: str, node: str, so: str) -> errors.BadRequest:
     return errors.BadRequest(f"pod {pod} is on {node}, a hollow node, where nothing really runs: {so}")
 
 
+def refused(node: str, answer: Response) -> errors.ApiError:
+    """The agent's own words, as an error of the API."""
+    said = answer.body.decode(errors="replace").strip() or f"status {answer.status}"
+    return errors.from_status({"message": f"node {node}: {said}"}, answer.status)
+
+
 def container_of(pod: Fields, asked: str) -> str:
     """The container that is meant. Raises BadRequest."""
     spec = pod.get("spec") or {}
