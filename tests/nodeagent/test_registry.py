@@ -13,7 +13,7 @@ import pytest
 from allot.nodeagent import registry_loop
 from allot.nodeagent.drivers import BadPlugin, Drivers, Instance, introduced
 from allot.nodeagent.registry_loop import Registry
-from allot.wire import UnixSockets, dra, health, registration
+from allot.wire import UnixSockets, classic, dra, health, registration
 
 from .plugins import DRIVER, V1, V1BETA1, Plugin, until
 
@@ -161,6 +161,17 @@ def test_the_first_version_of_the_plugins_own_list_is_spoken():
 def test_a_plugin_without_an_endpoint_serves_at_the_registration_socket():
     info = registration.PluginInfo(registration.DRA_PLUGIN, DRIVER, "", (V1,))
     assert introduced("/run/x.sock", info).endpoint == "/run/x.sock"
+
+
+@pytest.mark.parametrize("type", [registration.DRA_PLUGIN, classic.RESOURCE_PLUGIN])
+@pytest.mark.parametrize(
+    "name", ["=gpu.example.com", "a,spec.driver!=b", "../../etc", "gpu.example.com\n", "a" * 3_000_000]
+)
+def test_a_name_that_no_claim_can_have_is_refused_in_few_words(type, name):
+    """Its slices would be asked for by that name: `spec.driver==gpu.example.com` is another driver's."""
+    with pytest.raises(BadPlugin, match="has a name that no claim can have") as refused:
+        introduced("/s", registration.PluginInfo(type, name, "", (V1,)))
+    assert len(str(refused.value)) < 300
 
 
 def test_health_is_followed_in_the_newest_version_that_both_know():

@@ -15,6 +15,7 @@ What it promises
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from allot.api import names
 from allot.wire import capacity, classic, dra, health, registration
 
 
@@ -44,6 +45,11 @@ def introduced(socket: str, info: registration.PluginInfo) -> Instance:
         raise BadPlugin(f"no handler registered for plugin type: {info.type} at socket {socket}")
     if not info.name:
         raise BadPlugin(f"the DRA driver at socket {socket} does not say its name")
+    if names.subdomain(info.name.lower()):
+        # No claim can name it, and selectors and logs would have to bear what it is.
+        raise BadPlugin(
+            f"the DRA driver at socket {socket} has a name that no claim can have: {info.name[:80]!r}"
+        )
     tells = capacity.VERSION in info.supported_versions
     if info.type == classic.RESOURCE_PLUGIN:
         return Instance(socket, info.name, info.endpoint or socket, None, tells_capacity=tells)

@@ -33,6 +33,8 @@ OPTIONS_S: Final = 10.0
 LIST_S: Final = 0.2
 """Between two lists of a plugin that are heeded; of those in between the last one is."""
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 30.0
+_SHOWN_MAX = 400
+"""Of a name that cannot be one: more than any that can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ class PluginLoop:
                 f'Supported version is ["{deviceplugin.VERSION}"]'
             )
         if not podresources.is_extended_resource(asked.resource_name):
-            _refuse(f'the ResourceName "{asked.resource_name}" is invalid')
+            _refuse(f'the ResourceName "{asked.resource_name[:_SHOWN_MAX]}" is invalid')
         if asked.endpoint != PurePosixPath(asked.endpoint).name:
             _refuse(f'the endpoint "{asked.endpoint}" is not the name of a socket in {self._directory}')
         if self._group is None:
@@ -130,7 +132,7 @@ class PluginLoop:
                 f"{list(info.supported_versions)}"
             )
         if not podresources.is_extended_resource(info.name):
-            raise BadPlugin(f'the ResourceName "{info.name}" is invalid')
+            raise BadPlugin(f'the ResourceName "{info.name[:_SHOWN_MAX]}" is invalid')
         return info.endpoint or socket
 
     # -- what it says ---------------------------------------------------------------------------
