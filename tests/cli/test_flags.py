@@ -156,12 +156,12 @@ def test_a_way_of_scoring_can_be_given_in_flags():
     scheduler_command.arguments(parser)
     shape = ["--scoring-shape", "0=0,70=10"]
     given = ["--scoring-resource", "example.com/gpu=5", "--scoring-resource", "cpu", RATIO, *shape]
-    wanted = scheduler_command._scoring(parser.parse_args(given))
+    wanted = scheduler_command.scoring_of(parser.parse_args(given))
     assert wanted == Scoring(
         Strategy.REQUESTED_TO_CAPACITY_RATIO,
         (("example.com/gpu", 5.0), ("cpu", 1.0)),
         ((0.0, 0.0), (70.0, 10.0)),
     )
-    assert scheduler_command._scoring(parser.parse_args([])) == Scoring()
-    packed = scheduler_command._scoring(parser.parse_args(["--packed"]))
+    assert scheduler_command.scoring_of(parser.parse_args([])) == Scoring()
+    packed = scheduler_command.scoring_of(parser.parse_args(["--packed"]))
     assert packed == Scoring(Strategy.MOST_ALLOCATED)

@@ -33,6 +33,10 @@ class StreamFailed(OSError):
     """The runtime could not do it. The message is the runtime's."""
 
 
+_LISTENS_S = 0.3
+"""From taking streams until containerd listens to the container, on a busy machine."""
+
+
 class _Connection:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
@@ -96,8 +100,8 @@ async def attachment(url: str, streams: Streams, input_url: Callable[[], Awaitab
     """Until the container ends, or somebody leaves it. Raises StreamFailed, and OSError.
 
     Of one connection containerd passes the input on before it listens to what the container answers, and what
-    is answered at once would be lost. So the input has a connection of its own, which is asked for when
-    the other one is heard: by then that listens."""
+    is answered at once would be lost. So the input has a connection of its own, which is asked for a moment
+    after the other one was taken: containerd takes streams before it listens, and does not say when."""
     async with _connected(url, _COMMANDS) as connection:
         sides = _opened(connection, streams)
         sending = []
@@ -117,6 +121,7 @@ async def _type(
 ) -> None:
     for one in sides.ending:
         await heard.taken(one)
+    await asyncio.sleep(_LISTENS_S)
     try:
         async with _connected(await url(), _COMMANDS) as connection:
             connection.open(streamtype="error")
