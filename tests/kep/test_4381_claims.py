@@ -199,6 +199,14 @@ def test_capacity_that_shrinks_takes_nothing_away_and_gives_nothing_more(api):
     assert allocate(api, "b", allocation(result(1, 2))).code == 200
 
 
+def test_of_an_instance_that_is_no_longer_there_nothing_is_taken(api):
+    """D6: a scheduler whose caches are old may still know it."""
+    protected(api, "a")
+    api.patch(f"{CAPACITIES}/n1-frob", {"instances": []})
+    refused = allocate(api, "a", allocation(result(1, 1)))
+    assert refused.code == 409 and "c0 of" in refused.body["message"]
+
+
 def test_an_instance_counts_once_however_many_objects_have_it(api):
     """4381-CAP-11, 4381-CAP-05: the first by name counts."""
     api.made(CAPACITIES, capacity("n1-frob-2", instances=[counter(count=100), counter("c1", 5)]))

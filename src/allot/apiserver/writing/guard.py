@@ -94,15 +94,24 @@ class Guards:
         record = holds.read(stored)
         if not wanted:
             return _written(holds.release(record, uid))
-        held = holds.hold(record, uid, wanted, self._of(pool).stock(pool))
+        stock = self._of(pool).stock(pool)
+        if numeric.limits.node_of(pool[1]) is not None:  # D6: what is not there has nothing to take
+            for result in wanted:
+                if result.device not in stock.devices:
+                    raise _refused(name, f"instance {result.device} of {pool[0]} is not in {pool[1]}")
+        held = holds.hold(record, uid, wanted, stock)
         if isinstance(held, holds.Refusal):
-            raise errors.Conflict(
-                f'Operation cannot be fulfilled on resourceclaims.resource.k8s.io "{name}": {held.text}',
-                group="resource.k8s.io",
-                kind="resourceclaims",
-                name=name,
-            )
+            raise _refused(name, held.text)
         return _written(held)
+
+
+def _refused(claim: str, why: str) -> errors.Conflict:
+    return errors.Conflict(
+        f'Operation cannot be fulfilled on resourceclaims.resource.k8s.io "{claim}": {why}',
+        group="resource.k8s.io",
+        kind="resourceclaims",
+        name=claim,
+    )
 
 
 def _written(record: holds.Record) -> bytes | None:
