@@ -125,6 +125,9 @@ class Stories:
     async def log(self, name: str, container: str = "main") -> str:
         return await self.world.log(name, container=container)
 
+    async def first_words(self, name: str, container: str = "main") -> str:
+        return await self.world.first_words(name, container=container)
+
     async def status(self, claim: str) -> dict[str, Any]:
         return dict((await self.claims.get(claim, NS)).fields.get("status") or {})
 

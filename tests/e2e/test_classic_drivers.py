@@ -71,7 +71,7 @@ def test_a_driver_without_the_kit_works():
             for name in ("a", "b"):
                 await it.pods.create(using(name, script="echo number $PLAIN_NUMBER; sleep 300"))
                 await it.until_phase("Running", name)
-            assert {await it.log(name) for name in ("a", "b")} == {"number 0\n", "number 1\n"}
+            assert {await it.first_words(name) for name in ("a", "b")} == {"number 0\n", "number 1\n"}
             await it.pods.create(using("c"))
             await asyncio.sleep(1)
             assert (await it.world.status("c"))["phase"] == "Pending"
@@ -134,7 +134,7 @@ def test_all_combinations_of_life_and_mode_work(mode, whose):
             await it.pods.create(using(name, claim, "echo level $admin_level; sleep 300"))
         for name in ("a", "b"):
             await it.until_phase("Running", name)
-            assert await it.log(name) == "level gold\n"
+            assert await it.first_words(name) == "level gold\n"
         for name in ("a", "b"):
             await it.pods.delete(name, NS)
             await it.until_gone(name)

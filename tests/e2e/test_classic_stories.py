@@ -100,7 +100,7 @@ def test_two_containers_share_a_part_of_a_gpu():
         driver, _ = await with_gpus(it, "gpu-1")
         await it.apply("gpu-memory-pod.yaml")
         await it.until_phase("Running", "device-consumer")
-        seen = {await it.log("device-consumer", one) for one in ("workload", "monitor")}
+        seen = {await it.first_words("device-consumer", one) for one in ("workload", "monitor")}
         assert seen == {f"gpu-0 has {2 * GI}\n"}
         claim = await it.claims.get("device-consumer-gpu", NS)
         status = claim.fields["status"]
@@ -176,9 +176,9 @@ def test_what_is_optional_is_had_where_it_is_free_and_else_the_pod_runs_without(
         for name in ("first", "second"):
             await it.pods.create(gpu_pod(name, "soft"))
             await it.until_phase("Running", name)
-        assert await it.log("first") == f"{8 * GI}\n"
+        assert await it.first_words("first") == f"{8 * GI}\n"
         assert (await it.pods.get("first", NS)).fields["spec"]["nodeName"] == "gpu-1"
-        assert await it.log("second") == "0\n"
+        assert await it.first_words("second") == "0\n"
 
     tell(story)
 
@@ -197,7 +197,7 @@ def test_what_only_an_administrator_may_say_is_run_for_every_allocation_and_refu
         script = f"cat {noted}; sleep 300"
         await it.pods.create(gpu_pod("a", "small", script))
         await it.until_phase("Running", "a")
-        assert await it.log("a") == f"{NS}/a-gpu {GI}\n"
+        assert await it.first_words("a") == f"{NS}/a-gpu {GI}\n"
         wanted = it.world.client.resource("gpu.example.com", "v1", "gpurequirements")
         sneaky = {
             "apiVersion": "gpu.example.com/v1",
@@ -333,7 +333,7 @@ def test_an_accelerator_is_free_again_after_its_node_went_down():
         await it.nodes.delete("w1")  # and an administrator says so
         await it.kubectl("delete", "pod", "first", "--force", "--grace-period=0")
         await it.until_phase("Running", "second")
-        assert await it.log("second") == "acc-0\n"
+        assert await it.first_words("second") == "acc-0\n"
         (link,) = enclosure.links().values()
         assert link is not None and link.node == "w2"
 

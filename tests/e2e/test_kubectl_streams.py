@@ -177,6 +177,11 @@ def test_a_port_of_the_pod_is_reached(kubectl):
         process.stdout.close()
 
 
+def heed_interrupts():
+    """Also where whoever runs the tests in the background does not."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
 def test_a_client_that_leaves_leaves_no_process_on_the_node(kubectl, how):
     process = subprocess.Popen(
@@ -184,12 +189,16 @@ def test_a_client_that_leaves_leaves_no_process_on_the_node(kubectl, how):
         env=kubectl.environment,
         stdout=subprocess.PIPE,
         text=True,
+        preexec_fn=heed_interrupts,
     )
-    assert process.stdout.readline() == "begun\n"
-    assert left()
-    process.send_signal(how)
-    process.wait(60)
-    process.stdout.close()
+    try:
+        assert process.stdout.readline() == "begun\n"
+        assert left()
+        process.send_signal(how)
+        process.wait(60)
+    finally:
+        process.kill()
+        process.communicate()
     until(lambda: not left())
 
 

@@ -207,6 +207,18 @@ class World:
             return answer.body.decode()
         return b"".join([piece async for piece in answer.stream]).decode()
 
+    async def first_words(self, name: str = "p", **options: Any) -> str:
+        """A container that runs may not have come to them yet."""
+        said = ""
+
+        async def is_so() -> bool:
+            nonlocal said
+            said = await self.log(name, **options)
+            return bool(said)
+
+        await until(is_so)
+        return said
+
     async def listed(self) -> list[str]:
         found = [one for one in (await self.prepared.list()).objects if one.name == NODE]
         return [claim["name"] for one in found for claim in one.fields["status"].get("claims") or ()]

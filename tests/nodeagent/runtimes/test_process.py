@@ -23,7 +23,7 @@ from allot.nodeagent.runtimes import (
     Profile,
     SandboxSpec,
 )
-from allot.nodeagent.runtimes.process.shepherd import processes, records
+from allot.nodeagent.runtimes.process.shepherd import logs, processes, records
 from allot.wire import cdi
 
 from ..plugins import until
@@ -221,6 +221,41 @@ def test_long_lines_are_cut_and_their_pieces_marked():
         assert printed(over)[-1] == "stdout F end", "a last line without an end is a line"
 
     tell(play)
+
+
+def test_what_was_printed_is_in_the_log_when_the_end_is_seen_whoever_holds_the_pipe():
+    """Its last words too, which end no line."""
+
+    async def play(runtime: ProcessRuntime, root: Path) -> None:
+        go = root / "go"
+        text = f"while test ! -e {go}; do sleep 0.05; done; echo first; printf last"
+        started = await runtime.start(script(text))
+        held = os.open(f"/proc/{pid_of(started)}/fd/1", os.O_WRONLY)
+        try:
+            go.touch()
+            assert printed(await end_of(runtime, started)) == ["stdout F first", "stdout F last"]
+        finally:
+            os.close(held)
+
+    tell(play)
+
+
+@pytest.mark.parametrize("is_held", [False, True], ids=["closed", "held"])
+def test_what_nobody_had_time_to_read_is_in_the_log_at_the_end(tmp_path, is_held):
+    """As on a machine that is so busy that the shepherd comes to it late."""
+    log = logs.Log(tmp_path, 10 * 1024 * 1024, 2)
+    read, write = os.pipe()
+    pipe = logs.Pipe(read, "stdout", log)
+    os.write(write, b"a\n" * 30_000 + b"rest")
+    if not is_held:
+        os.close(write)
+    pipe.finish()
+    lines = (tmp_path / logs.LOG).read_bytes().splitlines()
+    assert len(lines) == 30_001 and lines[-1].endswith(b" stdout F rest")
+    pipe.close()
+    log.close()
+    if is_held:
+        os.close(write)
 
 
 def test_logs_are_rotated_and_the_oldest_go():

@@ -158,7 +158,12 @@ class Container:
             os._exit(0)
 
     def record(self) -> int:
-        """The exit code. Raises OSError: there is no room (HERD4). A directory that is gone needs none."""
+        """The exit code. Whoever sees the end sees all that was printed.
+
+        Raises OSError: there is no room (HERD4). A directory that is gone needs none.
+        """
+        for pipe in self.pipes:
+            pipe.finish()
         with contextlib.suppress(OSError):
             (self.directory / "root").rmdir()
         with contextlib.suppress(FileNotFoundError):

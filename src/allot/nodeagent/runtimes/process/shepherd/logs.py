@@ -8,6 +8,7 @@ from pathlib import Path
 LOG = "output.log"
 LINE_MAX = 16 * 1024
 _READ = 64 * 1024
+_LAST_READS = 16  # of one whose other end somebody still holds
 
 
 class Log:
@@ -72,17 +73,33 @@ class Pipe:
 
     def read(self) -> bool:
         """False when it has come to its end."""
+        data = self._arrived()
+        if data:
+            self._hand_on(data)
+        elif data is not None:
+            self._end_line()
+        return data != b""
+
+    def finish(self) -> None:
+        """Read what is there, although somebody may hold the other end: its container has ended. Whoever does
+        not stop printing is not heard out."""
+        for _ in range(_LAST_READS):
+            data = self._arrived()
+            if not data:
+                break
+            self._hand_on(data)
+        self._end_line()
+
+    def _arrived(self) -> bytes | None:
+        """Nothing at its end; None: nothing yet."""
         try:
-            data = os.read(self.number, _READ)
+            return os.read(self.number, _READ)
         except BlockingIOError:
-            return True
+            return None
         except OSError:  # a terminal that nobody holds any more
-            data = b""
-        if not data:
-            if self._rest:
-                self._log.write(self.stream, [(self._rest, True)])
-                self._rest = b""
-            return False
+            return b""
+
+    def _hand_on(self, data: bytes) -> None:
         for other in tuple(self._attached):
             try:
                 os.write(other, data)
@@ -96,7 +113,11 @@ class Pipe:
             self._rest = self._rest[cut:]
         if found:
             self._log.write(self.stream, found)
-        return True
+
+    def _end_line(self) -> None:
+        if self._rest:
+            self._log.write(self.stream, [(self._rest, True)])
+            self._rest = b""
 
     def close(self) -> None:
         for other in tuple(self._attached):
