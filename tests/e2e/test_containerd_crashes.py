@@ -73,6 +73,7 @@ def test_after_a_reboot_the_pod_runs_again_with_its_device(machine):
     here.start_agent()
     here.apply()
     here.until(here.is_running, "it runs")
+    here.until(here.has_left_its_mark, "its command has begun")
     for process in (here.agent, here.driver):
         _kill(process)
     here.daemon.crash()

@@ -132,6 +132,10 @@ class Machine:
         ready = 'jsonpath={.status.conditions[?(@.type=="Ready")].status}'
         return self.kubectl("get", "pod", "p", "-o", ready) == "True"
 
+    def has_left_its_mark(self) -> bool:
+        """A container that runs may not have come to it yet."""
+        return self.marks.exists() and bool(self.marks.read_text())
+
     def is_gone(self) -> bool:
         return not self.kubectl("get", "pods", "--ignore-not-found", "-o", "name")
 
@@ -208,6 +212,7 @@ def live_and_die(here: Machine, when: str, what: str, victim: str) -> None:
     try:
         here.apply()
         here.until(here.is_running, "it runs")
+        here.until(here.has_left_its_mark, "its command has begun")
         here.until(lambda: bool(here.kubectl("delete", "pod", "p", "--wait=false")), "deleted")
         here.until(here.is_gone, "it is gone")
         assert here.done.exists(), f"nobody came to {when} {what}"

@@ -46,7 +46,7 @@ def test_turned_off_running_pods_run_and_a_container_that_restarts_comes_up_with
         async with here.agent(heeds_classic=False):
             await until(lambda: len(plugin.statuses) == 2)
             assert (await here.state())["containerID"] == first["containerID"]
-            assert await here.log() == "has a\n"
+            assert await here.first_words() == "has a\n"
             (here.folder / stop).touch()
 
             async def is_restarted() -> bool:
@@ -54,7 +54,7 @@ def test_turned_off_running_pods_run_and_a_container_that_restarts_comes_up_with
                 return bool(now.get("restartCount") == 1 and "running" in now["state"])
 
             await until(is_restarted)
-            assert await here.log() == "has \n"
+            assert await here.first_words() == "has \n"
             assert len(plugin.asked) == 1
             await here.pods.delete("p", NS, grace_period_s=1)
             await here.until_gone()

@@ -95,14 +95,7 @@ def asking(name: str, namespace: str = NS, **limits: int) -> dict[str, Any]:
 async def running(here: World, name: str) -> str:
     """The devices of a pod that runs, which its record names too."""
     await here.until_phase("Running", name)
-    given = ""
-
-    async def has_said() -> bool:
-        nonlocal given
-        given = (await here.log(name)).strip()
-        return bool(given)
-
-    await until(has_said)
+    given = (await here.first_words(name)).strip()
     (container,) = (await here.pods.get(name, NS)).fields["spec"]["containers"]
     counts = [one["count"] for every in container["allocatedComputeResources"].values() for one in every]
     assert sum(counts) == len(given.split(","))

@@ -89,7 +89,7 @@ def test_two_pods_have_different_devices_and_a_third_waits_for_one_of_them():
             for name in ("p", "q"):
                 await pod(here, f"echo $GPUS; {WAIT}", name)
                 await here.until_phase("Running", name)
-            assert {await here.log("p"), await here.log("q")} == {"a\n", "b\n"}
+            assert {await here.first_words("p"), await here.first_words("q")} == {"a\n", "b\n"}
             await pod(here, "echo $GPUS", "r")
             first = await here.log("p")
             await here.pods.delete("p", NS, grace_period_s=1)
@@ -129,7 +129,7 @@ def test_a_device_that_the_plugin_says_is_unhealthy_is_given_to_nobody():
             await until_counted(here, 2, 1)
             await pod(here, f"echo $GPUS; {WAIT}")
             await here.until_phase("Running")
-            assert await here.log() == "b\n"
+            assert await here.first_words() == "b\n"
             status = (await here.state())["allocatedResourcesStatus"]
             assert status == [{"name": GPU, "resources": [{"resourceID": "b", "health": "Healthy"}]}]
             gpu.devices["b"] = False
@@ -294,7 +294,7 @@ def test_after_an_agent_began_anew_pods_keep_their_devices_and_plugins_register_
                 await until_counted(here, 2, 2)
                 await pod(here, f"echo $GPUS; {WAIT}", "q")
                 await here.until_phase("Running", "q")
-                assert (await here.log("p"), await here.log("q")) == ("a\n", "b\n")
+                assert (await here.first_words("p"), await here.first_words("q")) == ("a\n", "b\n")
                 assert again.asked == ["allocate b"]
                 assert (await here.status())["phase"] == "Running"
 
