@@ -11,6 +11,8 @@ from allot.sim.lots import Lots
 from allot.sim.recording import Seen
 
 DRIVER, FINALIZER = "frob.example.com", "numeric.dra.k8s.io/delete-protection"
+SHOWN = {"D6"}
+"""Promises that histories here break."""
 WORLD = Scope(seconds=900, pods=5, real_scheduler=True, agents=0.0, classic=0.0, numeric=1.0)
 
 
