@@ -14,7 +14,6 @@ from allot.sim.checkers import all_checkers, judge
 from allot.sim.recording import FOLLOWED, Seen
 from sim.test_classic_checkers import SHOWN as OF_CLASSIC
 from sim.test_compute_checker import SHOWN as OF_COMPUTE
-from sim.test_numeric import SHOWN as OF_NUMERIC
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
 SELECTOR = 'device.attributes["gpu.example.com"].model == "large"'
