@@ -14,6 +14,7 @@ from allot.sim.checkers import all_checkers, judge
 from allot.sim.recording import FOLLOWED, Seen
 from sim.test_classic_checkers import SHOWN as OF_CLASSIC
 from sim.test_compute_checker import SHOWN as OF_COMPUTE
+from sim.test_numeric import SHOWN as OF_NUMERIC
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
 SELECTOR = 'device.attributes["gpu.example.com"].model == "large"'
@@ -512,9 +513,7 @@ def test_every_checker_follows_what_is_recorded():
 
 def test_what_a_checker_says_begins_with_a_promise_that_some_history_breaks():
     """Whoever adds a checker adds a history that it finds."""
-    shown = (
-        {name for name, _ in BROKEN} | OF_CLASSIC | OF_COMPUTE | {"D6"}
-    )  # of which test_numeric has histories
+    shown = {name for name, _ in BROKEN} | OF_CLASSIC | OF_COMPUTE | OF_NUMERIC
     documented = {
         name
         for checker in all_checkers(real_scheduler=True)
