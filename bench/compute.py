@@ -39,6 +39,8 @@ RAW = "example.com/gpu"
 WANTED = 0.8
 EVERY_S = 1.0
 """Between two class changes."""
+DEVICES_FOR_CHANGES = 128
+"""Of each node: a fast machine must not run out of them while classes change."""
 
 
 class Silent:
@@ -150,7 +152,7 @@ def along(
 
 def changes(nodes: int, seconds: float) -> dict[str, Any]:
     """Of four classes one a second is changed, or deleted and created: at times the one that pods ask for."""
-    world = World(nodes=nodes, classes=4, devices=32)
+    world = World(nodes=nodes, classes=4, devices=DEVICES_FOR_CHANGES)
     world.place("class-0")
 
     def run(has_changes: bool) -> tuple[float, float, float]:

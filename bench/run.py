@@ -37,6 +37,7 @@ BENCHMARKS = {
     "containers": ["containers.py"],
     "cri": ["cri.py"],
     "autoscaler": ["autoscaler.py"],
+    "compute": ["compute.py"],
     "idle": ["idle.py"],
     "write-cycle": ["write_cycle.py"],
     "deciding": ["deciding.py"],
