@@ -153,16 +153,17 @@ def _closed(claim: ClaimInfo, pod: PodInfo) -> str:
 
 
 def _kept_in_vain(claims: PodClaims, pod: PodInfo) -> tuple[ClaimInfo, ...]:
-    """Classic claims that the pod has reserved while it cannot have another: somebody may hold that one
-    and wait for these. A driver reserves what it allocates, so nobody else would take them back."""
+    """Classic claims that the pod has reserved while it cannot have another, or them: somebody may hold that
+    one and wait for these, or wait until one that is being deleted is gone. A driver reserves what it
+    allocates, so nobody else would take them back."""
     if not claims.blocked and not any(one.is_closed_to(pod.uid) for one in claims.allocated):
         return ()
-    return _kept(claims.allocated, pod)
+    return _kept((*claims.allocated, *claims.unusable), pod)
 
 
 def _kept(claims: Iterable[ClaimInfo | Missing], pod: PodInfo) -> tuple[ClaimInfo, ...]:
-    found = (one for one in claims if isinstance(one, ClaimInfo))
-    return tuple([one for one in found if one.is_classic and one.is_reserved_for(pod.uid)])
+    found = (one.claim if isinstance(one, Missing) else one for one in claims)
+    return tuple([one for one in found if one and one.is_classic and one.is_reserved_for(pod.uid)])
 
 
 def _key(claim: ClaimInfo) -> Key:

@@ -28,6 +28,7 @@ class PodClaims:
     classic: tuple[ClaimInfo, ...] = ()  # their drivers allocate them once a node is chosen
     numeric: tuple[ClaimInfo, ...] = ()  # of the classic shape, and the scheduler allocates them
     blocked: str = ""  # why the pod cannot be tried: a claim of it cannot be used yet
+    unusable: tuple[ClaimInfo, ...] = ()  # those that are there, of the claims that block it
     earlier: ClaimInfo | None = None  # it has devices for the extended resources since an earlier attempt
     leftover: ClaimInfo | None = None  # what such an attempt left half made: it goes first
 
@@ -45,6 +46,7 @@ class Missing:
     """A claim that cannot be used yet."""
 
     why: str
+    claim: ClaimInfo | None = None  # it is there, and cannot be used all the same
 
 
 def claims_in(state: CycleState) -> PodClaims:
@@ -89,15 +91,19 @@ def _usable(pod: PodInfo, key: Key, snapshot: Snapshot, is_generated: bool) -> C
     if claim is None:
         why = "cannot be read" if key in snapshot.unreadable else "not found"
         return Missing(f'resourceclaim "{key.name}" {why}')
+    why = _hindrance(pod, claim, snapshot, is_generated)
+    return Missing(f'resourceclaim "{key.name}" {why}', claim) if why else claim
+
+
+def _hindrance(pod: PodInfo, claim: ClaimInfo, snapshot: Snapshot, is_generated: bool) -> str:
+    """Why the pod cannot use a claim that is there."""
     if claim.is_deleting:
-        return Missing(f'resourceclaim "{key.name}" is being deleted')
+        return "is being deleted"
     if is_generated and not claim.is_controlled_by(pod.uid):  # C4
-        return Missing(f'resourceclaim "{key.name}" was not created for this pod')
+        return "was not created for this pod"
     if owner := other_owner(claim.view, pod.uid):
-        return Missing(f'resourceclaim "{key.name}" was made for pod "{owner}" and is used by it alone')
-    if claim.is_classic and (why := _unready(claim, snapshot)):
-        return Missing(f'resourceclaim "{key.name}" {why}')
-    return claim
+        return f'was made for pod "{owner}" and is used by it alone'
+    return _unready(claim, snapshot) if claim.is_classic else ""
 
 
 def _unready(claim: ClaimInfo, snapshot: Snapshot) -> str:
@@ -121,10 +127,12 @@ def _sorted(pod: PodInfo, snapshot: Snapshot) -> PodClaims:
     pending: list[ClaimInfo] = []
     classic: list[ClaimInfo] = []
     numeric: list[ClaimInfo] = []
+    unusable: list[ClaimInfo] = []
     blocked = ""
     for claim in resolve(pod, snapshot):
         if isinstance(claim, Missing):
             blocked = blocked or claim.why
+            unusable += [claim.claim] if claim.claim is not None else []
         elif claim.allocation is not None:
             allocated.append(claim)
         elif snapshot.ledger.hold(claim.uid) is not None:
@@ -133,4 +141,6 @@ def _sorted(pod: PodInfo, snapshot: Snapshot) -> PodClaims:
             pending.append(claim)
         else:
             (numeric if snapshot.is_numeric(claim) else classic).append(claim)
-    return PodClaims(tuple(allocated), tuple(pending), tuple(classic), tuple(numeric), blocked)
+    return PodClaims(
+        tuple(allocated), tuple(pending), tuple(classic), tuple(numeric), blocked, tuple(unusable)
+    )
