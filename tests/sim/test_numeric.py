@@ -87,5 +87,12 @@ def test_allocations_without_a_finalizer_or_changed_or_left_are_seen():
     assert told == ["C11: nobody uses claim a, and it keeps what it has"]
     kept = History().capacity(4).claim("a", 1, allocationMode="Immediate")
     assert kept.claim("a", 1, users=[], allocationMode="Immediate").wrong() == []
-    told = kept.claim("a", None, allocationMode="Immediate").wrong()
+    told = kept.claim("a", None, allocationMode="Immediate", finalizers=[]).wrong()
     assert told == ["C11: immediate claim a was given back, and nobody deleted it"]
+
+
+def test_a_claim_that_is_protected_and_has_nothing_is_seen_at_rest():
+    """4381-ALC-14."""
+    half_done = History().capacity(4).claim("a", None)
+    assert half_done.wrong() == ["C11: claim a is protected, and has nothing"]
+    assert half_done.claim("a", 1).wrong() == []

@@ -1,5 +1,7 @@
 """A claim's way back: reservations go, devices return, the finalizer, and the claim itself."""
 
+from dataclasses import replace
+
 from allot.api import Object, errors, resource
 from allot.client import Resource, member_of
 from allot.informers import Again, Informer, Key
@@ -7,7 +9,7 @@ from allot.informers import Again, Informer, Key
 from ..controller import World
 from . import releasing
 from .consumers import Consumers, is_pod
-from .memory import Gone
+from .memory import Gone, HalfDone
 from .released import Releases
 from .releasing import OwnerStanding, ReleasePlan, Verdict
 from .views import Pod, claim_of, pod_of
@@ -17,6 +19,10 @@ WAIT_FOR_NODE_S = 300.0
 
 CACHE_BEHIND_S = 30.0
 """The server knows a pod that the cache does not. It may end before the cache ever hears of it."""
+
+HALF_DONE_S = 30.0
+"""For so long a claim that is protected and has nothing is left to the scheduler, whose next write gives it
+something. One that is slower than this finds it changed, and begins anew."""
 
 
 class ClaimLoop:
@@ -34,6 +40,8 @@ class ClaimLoop:
         self._claims = claims
         self._releases = releases
         self._gone = gone
+        self._half_done = HalfDone()
+        self._clock = world.clock
         self._client = world.client
         self._write: Resource = world.client.of(resource.RESOURCE_CLAIM)
         self._ask_pods: Resource = world.client.resource("", "v1", "pods")
@@ -47,7 +55,10 @@ class ClaimLoop:
         leaving, is_behind = await self._leaving(view)
         if resource.shape.is_classic(view):
             self._consumers.leave(key, view.status.reserved_for)
-        plan = releasing.plan(claim, leaving)
+        plan, wait_s = releasing.plan(claim, leaving), 0.0
+        if releasing.is_half_done(view):
+            wait_s = HALF_DONE_S - self._half_done.for_s(claim, self._clock.monotonic_s())
+            plan = replace(plan, unprotects=wait_s <= 0)
         if plan.lets_go and not await self._releases.released(view, leaving.values()):
             return Again(WAIT_FOR_NODE_S)
         try:
@@ -57,6 +68,8 @@ class ClaimLoop:
                 is_behind |= await self._delete_if_unneeded(claim)
         except errors.NotFound:
             return None  # somebody deleted it, which is where this was going
+        if wait_s > 0:
+            return Again(wait_s)
         return Again(CACHE_BEHIND_S) if is_behind else None
 
     def forget(self, key: Key) -> None:
@@ -71,7 +84,7 @@ class ClaimLoop:
         listened: a new claim is looked at for that, once.
         """
         view = claim_of(claim)
-        if view.metadata.deletion_timestamp or releasing.is_idle(view):
+        if view.metadata.deletion_timestamp or releasing.is_idle(view) or releasing.is_half_done(view):
             return False
         if view.status.reserved_for:
             namespace = claim.namespace

@@ -10,6 +10,7 @@ from allot.api import Object
 
 GONE_MAX = 5000
 UNANSWERED_MAX = 5000
+HALF_DONE_MAX = 5000
 DOUBTFUL_S = 60.0
 FORGOTTEN_S = 3600.0
 
@@ -87,3 +88,18 @@ class Unanswered:
     def take(self, pod_uid: str, entry: str) -> str | None:
         """The name to try again, so that a claim that was made after all is found and not made twice."""
         return self._names.pop((pod_uid, entry), None)
+
+
+class HalfDone:
+    """Claims that look as if somebody were about to do the next write, and since when each looks so. Whoever
+    does it writes the claim: one that has not changed for long was left like that."""
+
+    def __init__(self) -> None:
+        self._since_s: OrderedDict[tuple[str, str], float] = OrderedDict()  # by uid and version
+
+    def for_s(self, claim: Object, now_s: float) -> float:
+        """How long it is known to be as it is."""
+        since_s = self._since_s.setdefault((claim.uid, claim.resource_version), now_s)
+        while len(self._since_s) > HALF_DONE_MAX:
+            self._since_s.popitem(last=False)
+        return now_s - since_s

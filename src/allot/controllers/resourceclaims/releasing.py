@@ -79,6 +79,17 @@ def is_idle(claim: resource.ResourceClaim) -> bool:
     return not is_kept or claim.status.deallocation_requested
 
 
+def is_half_done(claim: resource.ResourceClaim) -> bool:
+    """Whether a numeric claim is protected and has nothing: the scheduler is about to allocate it, or died
+    before it did. While it is, nobody else allocates it, whatever its class says by now."""
+    return (
+        claim.status.allocation is None
+        and not claim.metadata.deletion_timestamp
+        and resource.shape.is_numeric(claim)
+        and resource.lifecycle.is_protected(claim)
+    )
+
+
 def _entries_without(claim: Object, gone: Collection[str]) -> list[dict[str, Any]]:
     """Of status.reservedFor, with what is not known here by name."""
     return [one for one in claim.fields["status"]["reservedFor"] if one.get("uid") not in gone]

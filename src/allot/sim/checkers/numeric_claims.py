@@ -3,8 +3,8 @@
 D6   No allocation takes more of an instance than it has at the moment it is written; capacity that shrinks
      takes nothing from anybody.
 C8   It is allocated by the scheduler, with its finalizer before and for as long, and never changed in place.
-C11  Once things are quiet, what nobody uses has been given back, whether its class is there or not; an
-     immediate one when it is deleted.
+C11  Once things are quiet, what nobody uses has been given back, whether its class is there or not, and what
+     has nothing is not protected; an immediate one when it is deleted.
 P2   Nobody waits for ever for what is there.
 """
 
@@ -89,6 +89,8 @@ class NumericClaims:
                 yield f"C11: nobody uses claim {name_of(claim)}, and it keeps what it has"
             elif is_leaving(claim) and not reserved(claim):
                 yield f"C11: claim {name_of(claim)} is to go, and nobody uses it"
+            elif allocation(claim) is None and FINALIZER in _finalizers(claim):
+                yield f"C11: claim {name_of(claim)} is protected, and has nothing"
         for pod in self._now.all("pods"):
             node = "" if node_of(pod) or is_finished(pod) or is_leaving(pod) else self._fitting(pod)
             if node:
