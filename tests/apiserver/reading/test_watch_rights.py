@@ -3,6 +3,7 @@
 import asyncio
 import json
 import ssl
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,8 @@ from allot.api import Action, Request, Response, User, errors
 from allot.apiserver import ApiServer, ServingOptions, identities, serve
 from allot.apiserver.reading import listoptions, watching
 from allot.apiserver.reading.listoptions import read_watch_options
+from allot.apiserver.reading.rights import WatchRights
+from allot.apiserver.security.authorizer import Authorizer
 from allot.apiserver.serving import listener
 from allot.store import MemoryStore
 
@@ -121,26 +124,55 @@ def test_a_watch_as_somebody_else_ends_with_the_right_to_act_as_them():
     asyncio.run(story())
 
 
-def test_rights_that_no_role_gives_are_asked_about_now_and_then(monkeypatch):
+def test_a_node_stops_watching_what_none_of_its_pods_uses_any_more(monkeypatch):
+    """No role gives the right, so none that changes says that it is gone: it is asked about now and then."""
     monkeypatch.setattr(watching, "_LOOK_AGAIN_S", 0.0)
+    node = User("system:node:n1", ("system:nodes", "system:authenticated"))
+    pods = "/api/v1/namespaces/default/pods"
+    spec = {
+        "nodeName": "n1",
+        "containers": [{"name": "c", "image": "i"}],
+        "volumes": [{"name": "v", "configMap": {"name": "settings"}}],
+    }
 
     async def story():
         api = ApiServer(MemoryStore())
         await api.start()
-        await with_rights(api)
-        response = await ask(api, "GET", MAPS, user=EVE, watch="true")
+        created = await ask(api, "POST", pods, {"metadata": {"name": "reader"}, "spec": spec})
+        assert created.status == 201
+        await until(lambda: api.authorizer.authorize(node, replace(WATCH, name="settings")).allowed)
+        response = await ask(
+            api, "GET", MAPS, user=node, watch="true", fieldSelector="metadata.name=settings"
+        )
+        assert response.status == 200
         reader = asyncio.create_task(read_to_the_end(response))
         await until(lambda: len(api.laggards) == 1)
-        plain = api.authorizer.authorize
-        monkeypatch.setattr(
-            api.authorizer,
-            "authorize",
-            lambda user, action: plain(User("nobody") if user == EVE else user, action),
-        )
+        await asyncio.sleep(0)
+        assert not reader.done()
+        await ask(api, "DELETE", f"{pods}/reader", gracePeriodSeconds="0")
         await asyncio.wait_for(reader, 20)
         await api.close()
 
     asyncio.run(story())
+
+
+def test_the_rights_of_those_who_are_no_nodes_are_asked_about_when_a_role_changes_and_not_before():
+    authorizer = Counting()
+    rights = WatchRights(authorizer, [(EVE, WATCH)])
+    authorizer.policy.observe("roles", "default", "reader", role())
+    assert not rights.look_again()
+    asked = authorizer.asked
+
+    assert not rights.look_again()
+    assert authorizer.asked == asked == 1
+
+
+class Counting(Authorizer):
+    asked = 0
+
+    def authorize(self, user, action):
+        self.asked += 1
+        return super().authorize(user, action)
 
 
 def test_a_watch_lives_an_hour_at_most():
