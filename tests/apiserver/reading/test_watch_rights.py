@@ -3,7 +3,6 @@
 import asyncio
 import json
 import ssl
-from dataclasses import replace
 
 import pytest
 
@@ -140,7 +139,13 @@ def test_a_node_stops_watching_what_none_of_its_pods_uses_any_more(monkeypatch):
         await api.start()
         created = await ask(api, "POST", pods, {"metadata": {"name": "reader"}, "spec": spec})
         assert created.status == 201
-        await until(lambda: api.authorizer.authorize(node, replace(WATCH, name="settings")).allowed)
+        await until(
+            lambda: (
+                api.authorizer.authorize(
+                    node, Action("watch", "", "configmaps", "", "default", "settings", "v1")
+                ).allowed
+            )
+        )
         response = await ask(
             api, "GET", MAPS, user=node, watch="true", fieldSelector="metadata.name=settings"
         )
