@@ -182,6 +182,24 @@ def test_a_definition_takes_its_objects_along(api):
     assert api("GET", WIDGETS).body["items"] == []
 
 
+def test_a_definition_that_goes_ends_the_watches_of_its_kind(api):
+    """Who watches would else wait for ever, and never hear of the kind when it is defined anew."""
+    define(api)
+
+    async def story():
+        query = {"watch": "true", "timeoutSeconds": "30"}
+        watching = asyncio.ensure_future(api.ask("GET", WIDGETS, query=query))
+        await asyncio.sleep(0.1)
+        await api.ask("DELETE", f"{CRDS}/widgets.example.com")
+        async with asyncio.timeout(10):
+            told = (await watching).body
+        assert told[-1]["type"] == "ERROR" and told[-1]["object"]["code"] == 410
+        again = await api.ask("GET", WIDGETS, query=query)
+        assert again.status == 404
+
+    api.run(story())
+
+
 def test_definitions_that_make_no_sense_are_refused(api):
     def refused(change):
         definition = copy.deepcopy(DEFINITION)

@@ -4,6 +4,7 @@ import asyncio
 import random
 
 from allot.api import Object
+from allot.apiserver import identities
 from allot.autoscaler.following import Following
 from allot.base import Metrics, RandomIds, SystemClock
 from allot.informers import Informers, Telemetry
@@ -45,6 +46,58 @@ def test_a_view_stays_as_it_is_until_the_next_one_and_has_the_parameters_of_clai
                     return "b" in following.view(clock.now()).nodes
 
                 await here.until(seen, "the new node in the next view")
+            finally:
+                watching.cancel()
+                await asyncio.wait([watching])
+                following.end()
+
+    tell(story, started=False)
+
+
+def test_it_reads_parameters_by_rights_of_its_own_and_for_as_long_as_classes_name_them(monkeypatch):
+    """4381-PAR-18: those of the scheduler do not help it. Its rights come later, and its watch goes with the
+    class."""
+    monkeypatch.setattr("allot.scheduler.parameter_watches.RETRY_S", 0.1)
+
+    async def story(here: Cluster) -> None:
+        frob = await Numeric(here).furnish({"a": 4})
+        await frob.claim("c", 2)
+        clock, rng, metrics = SystemClock(), random.Random(1), Metrics()
+        client = here.server.client(identities.AUTOSCALER)
+        async with Informers(client, rng, pace=QUICK, metrics=metrics) as informers:
+            plugins = deciding_plugins(RandomIds(rng), Settings())
+            telemetry = Telemetry(Metrics(), clock)
+            following = Following(client, informers, plugins, here.gates, clock, telemetry)
+            watching = asyncio.ensure_future(following.run())
+
+            async def found(what: type, words: str = "") -> None:
+                async def so() -> bool:
+                    parameters = following.view(clock.now()).snapshot.parameters
+                    one = parameters.find(KIND, NS, "c")
+                    return isinstance(one, what) and words in str(one)
+
+                await here.until(so, words or "the parameters")
+
+            def followed() -> int:
+                lines = metrics.text().splitlines()
+                return int(next(one.split()[1] for one in lines if one.startswith("allot_informers ")))
+
+            try:
+                await following.begin()
+                without = followed()
+                refused = f'User "{identities.AUTOSCALER.name}" cannot list resource "claimparameters"'
+                await found(str, refused)
+                await frob.allow("claimparameters", user=identities.AUTOSCALER.name)
+                await found(Object)
+                assert followed() == without + 1
+                await frob.classes.delete("frob")
+                await found(str)
+
+                async def ended() -> bool:
+                    following.view(clock.now())
+                    return followed() == without
+
+                await here.until(ended, "its watch ended")
             finally:
                 watching.cancel()
                 await asyncio.wait([watching])

@@ -2,6 +2,7 @@
 processes."""
 
 import asyncio
+import traceback
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import pytest
 import yaml
 
 from allot.api import numeric as api
+from allot.apiserver import ApiServer
+from allot.cel import Template
 from allot.driver import Ground, Node, NumericDriver, Offering, Places, numeric, offering
 from allot.driver.numeric_driver import Telling
 from allot.drivers import frobnicator
@@ -130,7 +133,29 @@ def watched(monkeypatch):
     return opened
 
 
-def test_the_frobnicators_of_the_specification_from_yaml_to_containers(watched):
+@pytest.fixture
+def readers(monkeypatch):
+    """Who asked for the vendor's objects, and from which of our packages templates were expanded."""
+    users: set[str] = set()
+    packages: set[str] = set()
+    handle, expand = ApiServer.handle, Template.expand
+
+    async def overheard(self: ApiServer, request: Any, user: Any) -> Any:
+        if GROUP in request.path and request.method == "GET":
+            users.add(user.name)
+        return await handle(self, request, user)
+
+    def noted(self: Template, object: Any) -> Any:
+        files = [Path(one.filename).parts for one in traceback.extract_stack()]
+        packages.update(parts[parts.index("allot") + 1] for parts in files if "allot" in parts[:-1])
+        return expand(self, object)
+
+    monkeypatch.setattr(ApiServer, "handle", overheard)
+    monkeypatch.setattr(Template, "expand", noted)
+    return users, packages
+
+
+def test_the_frobnicators_of_the_specification_from_yaml_to_containers(watched, readers):
     """4381-GEN-01, 4381-GEN-02, 4381-GEN-11, 4381-TPL-05, 4381-VND-05, 4381-NOD-01, 4381-NOD-07,
     4381-MOD-13, 4381-TST-02: published, allocated, bound, prepared, seen by a container, given back.
 
@@ -145,6 +170,8 @@ def test_the_frobnicators_of_the_specification_from_yaml_to_containers(watched):
 
     4381-PUB-24, 4381-GATE-10, 4381-NOD-11, 4381-GATE-08: with the gate off on the node it is not even asked,
     and what is allocated is prepared all the same.
+
+    4381-PAR-01: server, agent, claim controller and driver neither read parameters nor expand templates.
 
     4381-NOD-09: a pod without a reservation is refused. 4381-FAIL-05, 4381-FAIL-09: capacity stays while the
     agent is away, and goes with the Node."""
@@ -176,6 +203,14 @@ def test_the_frobnicators_of_the_specification_from_yaml_to_containers(watched):
         await until_shown(here)
 
     tell(play, within_s=180)
+    users, packages = readers
+    sweepers = {
+        "system:kube-controller-manager",
+        "system:serviceaccount:kube-system:generic-garbage-collector",
+    }
+    assert users - sweepers == {"system:kube-scheduler"}  # they look after owners, of whatever kind
+    assert "scheduler" in packages
+    assert not packages & {"apiserver", "controllers", "nodeagent", "node", "driver", "drivers"}
 
 
 async def shrunk_meanwhile(here: World, work: Offering) -> None:

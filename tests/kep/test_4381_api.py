@@ -9,11 +9,13 @@ from allot.api import Gates, Request, User, numeric
 from allot.apiserver import Options, identities
 from allot.store import MemoryStore
 from allot.testing import api_server
+from api.classic.objects import claim
 from api.numeric.objects import DRIVER, capacity, class_, counter, entry
 from api.resource.test_served import Answer, Api
 
 CLASSES = "/v1alpha1/resourceclasses"
 CAPACITIES = "/v1alpha1/noderesourcecapacities"
+CLAIMS = "/v1alpha1/namespaces/default/resourceclaims"
 NODE = User("system:node:n1", groups=("system:nodes", "system:authenticated"))
 
 
@@ -145,6 +147,28 @@ def test_the_scheduler_reads_capacity_and_no_kind_that_nobody_granted(allot_serv
     assert any("noderesourcecapacities" in rule.get("resources", ()) for rule in granted)
     assert all("*" not in rule.get("resources", ()) for rule in granted)
     assert all("*" not in rule.get("apiGroups", ()) for rule in granted)
+
+
+def test_the_autoscaler_reads_and_writes_nothing_of_it(api, allot_server):
+    """4381-SEC-11: neither capacity nor classes nor claims nor their status."""
+    api.made(CLASSES, class_())
+    api.made(CAPACITIES, capacity())
+    api.made(f"{CLAIMS}", claim("frob", "c"))
+    for path in (CLASSES, CAPACITIES, CLAIMS, CLAIMS.replace("resourceclaims", "podschedulings")):
+        assert api("GET", path, user=identities.AUTOSCALER).code == 200
+    for path, body in (
+        (CLASSES, class_("new")),
+        (CAPACITIES, capacity("new")),
+        (CLAIMS, claim("frob", "new")),
+    ):
+        assert api("POST", path, body, user=identities.AUTOSCALER).code == 403
+    for path in (f"{CLASSES}/frob", f"{CAPACITIES}/n1-frob", f"{CLAIMS}/c"):
+        assert api.patch(path, {"metadata": {"labels": {"a": "b"}}}, user=identities.AUTOSCALER).code == 403
+        assert api("DELETE", path, user=identities.AUTOSCALER).code == 403
+    status = {"status": {"deallocationRequested": True}}
+    for version in ("v1", "v1alpha1"):
+        path = f"/{version}/namespaces/default/resourceclaims/c/status"
+        assert api.patch(path, status, user=identities.AUTOSCALER).code == 403
 
 
 def test_off_it_is_not_served_and_on_again_nothing_is_lost():

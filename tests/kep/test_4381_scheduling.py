@@ -114,6 +114,44 @@ async def test_what_is_stored_is_whole_and_outlives_class_and_parameters(here):
 
 
 @once
+async def test_nobody_is_told_of_other_peoples_claims(here):
+    """4381-SEC-12: what others hold shows in numbers alone, in conditions and in events."""
+    place = here.here
+    await place.client.resource("", "v1", "namespaces", namespaced=False).create(
+        {"metadata": {"name": "tenant"}}
+    )
+    body = {
+        "apiVersion": f"{VENDOR}/v1alpha1",
+        "kind": "ClaimParameters",
+        "spec": {"numberOfFrobnicators": 4},
+    }
+    await here.parameters.create({**body, "metadata": {"name": "theirs"}}, "tenant")
+    reference = {"apiGroup": VENDOR, "kind": "ClaimParameters", "name": "theirs"}
+    spec = {"resourceClassName": "frob", "parametersRef": reference}
+    await here.claims.create({"metadata": {"name": "theirs"}, "spec": spec}, "tenant")
+    entries = [{"name": "theirs", "resourceClaimName": "theirs"}]
+    containers = [{"name": "main", "image": "busybox"}]
+    pods = place.resource("pods")
+    made = {"metadata": {"name": "theirs"}, "spec": {"containers": containers, "resourceClaims": entries}}
+    theirs = await pods.create(made, "tenant")
+
+    async def bound():
+        return (await pods.get("theirs", "tenant")).fields["spec"].get("nodeName")
+
+    await place.until(bound, "theirs bound")
+    await here.asks("mine", 3)
+    text = await here.waits("mine", "needs 3 free of a counter", "has 2")
+    events = place.client.resource("", "v1", "events")
+
+    async def told():
+        return [one for one in (await events.list(NS)).objects if one.fields["reason"] == "FailedScheduling"]
+
+    said = [text, *(one.fields["message"] for one in await place.until(told, "the event"))]
+    for word in ("theirs", "tenant", theirs.uid):
+        assert not any(word in one for one in said)
+
+
+@once
 async def test_what_is_not_shareable_is_one_pods_at_a_time(here):
     """4381-SCH-05, 4381-ERR-11, 4381-CLS-07."""
     await here.claim("c", 1)

@@ -76,7 +76,12 @@ class Numeric:
 
         await self.here.until(served, "the vendor's kind served")
 
-    async def allow(self, *plurals: str, verbs: tuple[str, ...] = ("get", "list", "watch")) -> None:
+    async def allow(
+        self,
+        *plurals: str,
+        verbs: tuple[str, ...] = ("get", "list", "watch"),
+        user: str = "system:kube-scheduler",
+    ) -> None:
         """What a driver's deployment brings: the scheduler may read the vendor's kind."""
         group, name = "rbac.authorization.k8s.io", f"frob-{'-'.join(plurals)}"
         rules = [{"apiGroups": [VENDOR], "resources": [*plurals] or ["*"], "verbs": [*verbs]}]
@@ -84,10 +89,10 @@ class Numeric:
         await client.resource(group, "v1", "clusterroles", namespaced=False).create(
             {"metadata": {"name": name}, "rules": rules}
         )
-        user = {"kind": "User", "apiGroup": group, "name": "system:kube-scheduler"}
+        subject = {"kind": "User", "apiGroup": group, "name": user}
         role = {"kind": "ClusterRole", "apiGroup": group, "name": name}
         await client.resource(group, "v1", "clusterrolebindings", namespaced=False).create(
-            {"metadata": {"name": name}, "subjects": [user], "roleRef": role}
+            {"metadata": {"name": name}, "subjects": [subject], "roleRef": role}
         )
 
     async def allow_core(self) -> None:

@@ -15,6 +15,10 @@ from typing import NamedTuple
 
 import pytest
 
+from allot.api import Gates
+from allot.api.gates import GATES
+from allot.numeric import load_models
+
 SRC = Path(__file__).parents[2] / "src"
 
 MAP = """
@@ -116,6 +120,27 @@ def test_imports_follow_the_map():
 def test_packages_are_entered_by_the_front_door():
     windows = [i for i in imports() if i.target.count(".") > 1]
     assert not windows, "\n".join(map(str, windows))
+
+
+WITHOUT_MODELS = ("apiserver", "controllers", "scheduler", "planning", "autoscaler", "node", "nodeagent")
+
+
+def test_components_have_no_word_of_a_particular_model():
+    """4381-MOD-07: scheduler, claim controller, agent and server ask the registry; the types and gates of a
+    model stand in its own module, in the table of gates, and in the kit for drivers."""
+    models = load_models(Gates(), pytest.fail, [])
+    groups = {type.api_version.partition("/")[0] for type in models.parameter_types}
+    gates = {one for one in GATES if one.startswith("DRANumericModel")}
+    assert len(groups) == len(gates) == 3
+    words = groups | gates | {group.partition(".")[0].upper() for group in groups}
+    strays = [
+        f"{path.relative_to(SRC)}: {word}"
+        for package in WITHOUT_MODELS
+        for path in (SRC / "allot" / package).rglob("*.py")
+        for word in words
+        if re.search(rf"\b{re.escape(word)}\b", path.read_text())
+    ]
+    assert not strays
 
 
 INSIDE_THE_SERVER = """

@@ -57,18 +57,22 @@ class Definitions:
             if change.type != "DELETED" and change.object.metadata.deletion_timestamp:
                 self._end(change.object, None)
             return
-        if change.type == "DELETED":
-            self._registry.remove(group, plural)
-            return
-        kind = custom.kind_of(definition)
+        kind = custom.kind_of(definition) if change.type != "DELETED" else None
         if kind is None or self._clashes(kind):
-            self._registry.remove(group, plural)
+            self._withdraw(group, plural)
             return
         if change.object.metadata.deletion_timestamp:
             kind = replace(kind, verbs=tuple(verb for verb in kind.verbs if verb != "create"))
             self._end(change.object, kind)
         self._registry.add(kind)
         if change.previous is not None and _versions(change.previous) != _versions(change.object):
+            self._caches.reload(kind)
+
+    def _withdraw(self, group: str, plural: str) -> None:
+        """Whoever watches starts over, and learns that there is nothing to watch any more."""
+        kind = self._registry.kind(group, plural)
+        if kind is not None:
+            self._registry.remove(group, plural)
             self._caches.reload(kind)
 
     def _clashes(self, kind: Kind) -> bool:

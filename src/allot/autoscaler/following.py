@@ -55,7 +55,14 @@ class Following:
         self._mirror = Mirror(self.snapshot, self, waiting=self._get)
         self._cycle = Cycle(plugins)
         self._box: deque[News | KindTold] = deque()
-        self._parameters = ParameterWatches(client, informers, clock, telemetry, self._put, self._listener)
+        self._parameters = ParameterWatches(
+            client,
+            informers,
+            clock,
+            telemetry,
+            self._put,
+            lambda what, change: self._put(News(what, change, of_parameters=True)),
+        )
         self.stirred = asyncio.Event()
         self._waiting: dict[str, PodInfo] = {}
         self._objects: dict[ResourceId, dict[str, Object]] = {NODES: {}, SLICES: {}}

@@ -6,7 +6,7 @@ preference, and all of them show the same objects.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -26,6 +26,7 @@ class Served:
     what: ResourceId
     kind: str
     verbs: frozenset[str]
+    versions: frozenset[str] = frozenset()  # all in which it is served
 
     def can(self, *verbs: str) -> bool:
         return self.verbs.issuperset(verbs)
@@ -57,6 +58,7 @@ async def discover(client: Client) -> Catalogue:
 def _group(group: Mapping[str, Any], away: list[str]) -> list[Served]:
     name = (group.get("metadata") or {}).get("name") or ""
     found: dict[str, Served] = {}
+    versions: dict[str, set[str]] = {}
     for version in group.get("versions") or ():
         if version.get("freshness") == "Stale":
             away.append(f"{name}/{version['version']}")
@@ -64,4 +66,5 @@ def _group(group: Mapping[str, Any], away: list[str]) -> list[Served]:
             plural, kind = resource["resource"], (resource.get("responseKind") or {}).get("kind") or ""
             what = ResourceId(name, version["version"], plural, resource.get("scope") == "Namespaced")
             found.setdefault(plural, Served(what, kind, frozenset(resource.get("verbs") or ())))
-    return list(found.values())
+            versions.setdefault(plural, set()).add(version["version"])
+    return [replace(one, versions=frozenset(versions[plural])) for plural, one in found.items()]

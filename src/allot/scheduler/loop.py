@@ -170,7 +170,7 @@ class Scheduler:
             self._clock,
             dependencies.telemetry,
             self._put,
-            self._listener,
+            lambda what, change: self._put(News(what, change, of_parameters=True)),
         )
         self._woken = asyncio.Event()
         self._awaiting = Awaiting(dependencies.client)

@@ -53,6 +53,7 @@ OPTIONAL = (*CLASSIC, COMPUTE_CLASSES)
 class News(NamedTuple):
     what: ResourceId
     change: Change
+    of_parameters: bool = False  # heard because classes name the kind, whatever else it may be followed for
 
 
 # -- what came of it ------------------------------------------------------------------------------
@@ -144,7 +145,7 @@ class Mirror:
         self._waiting = waiting
 
     def hear(self, news: News) -> Heard:
-        source, change = SOURCES.get(news.what) or _parameters(news.what), news.change
+        source, change = _parameters(news.what) if news.of_parameters else SOURCES[news.what], news.change
         is_gone = isinstance(change, Deleted)
         try:
             happened = source.drop(self, change.object) if is_gone else source.put(self, change)

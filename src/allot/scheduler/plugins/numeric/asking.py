@@ -90,7 +90,7 @@ class Asking:
         return Asked(claim, known, object, entry.shareable, want, parameters, own)
 
     def _expand(self, template: str, object: Object, snapshot: Snapshot) -> Expanded | str:
-        key = template, object.uid, object.resource_version
+        key = template, object.api_version, object.uid, object.resource_version
         known = self._expanded.get(key)
         if known is None:
             known = self._expanded[key] = self._expanded_anew(template, object, snapshot)
