@@ -8,14 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from allot.api import errors
-from allot.apiserver import ServingOptions
+from allot.api import Gates, errors, numeric
+from allot.apiserver import Options, ServingOptions
 from allot.client import Client, HttpsTransport, kubeconfig
 from allot.cluster import ClusterOptions, cluster, way_to_nodes
 from allot.fleet import fleet
 from allot.nodeagent import ProcessRuntime
+from allot.wire import capacity
 from e2e.process import allot
-from nodeagent.plugins import until
+from nodeagent.plugins import V1, until
+from nodeagent.test_capacity import Telling
 
 NS = "default"
 
@@ -147,3 +149,24 @@ def test_a_data_directory_that_is_too_deep_for_sockets_is_named_in_one_line(tmp_
     assert said.startswith(
         f"allot up: the path of the socket {deep}/data/agents/0/pod-resources/kubelet.sock has"
     )
+
+
+def test_agents_heed_the_gates_of_their_cluster():
+    """4381-PUB-24, 4381-GATE-10: a driver that would tell what it has is not asked."""
+
+    async def story(folder: Path) -> None:
+        gates = Options(gates=Gates({numeric.limits.GATE: False}))
+        serving = ServingOptions(folder / "data", "memory", server=gates, way_to_nodes=way_to_nodes)
+        made = ClusterOptions(serving, fleet("edge", 1), agents=1)
+        async with cluster(made) as running:
+            (node,) = running.agents
+            driver = Telling(node.root, driver="frob.example.com", versions=(V1, capacity.VERSION), has=[])
+            try:
+                await driver.start()
+                await until(lambda: bool(driver.statuses))
+                await asyncio.sleep(0.5)
+                assert driver.asked == 0
+            finally:
+                await driver.stop()
+
+    tell(story)

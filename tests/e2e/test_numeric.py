@@ -195,10 +195,10 @@ def test_the_frobnicators_of_the_specification_from_yaml_to_containers(watched, 
             await apply(here, *asked("kept", 2, allocationMode="Immediate"))
             await here.until_phase("Succeeded", "kept")
             assert "/v1beta1" in (await status(here, "kept"))["allocation"]["resourceHandle"]
+        assert await shown(here) == [4], "as the agent has left it"
         watched.clear()
         await gate_off(here)
         assert watched == []
-        assert await shown(here) == [4], "as the agent has left it"
         await here.nodes.delete(NODE)
         await until_shown(here)
 

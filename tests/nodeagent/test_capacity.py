@@ -233,16 +233,27 @@ class World:
         self.nodes = admin.resource("", "v1", "nodes", namespaced=False)
 
     @asynccontextmanager
-    async def agent(self, patience_s: float = PATIENCE_S) -> AsyncIterator[CapacityLoop]:
+    async def agent(
+        self, patience_s: float = PATIENCE_S, *, publishes: bool = True
+    ) -> AsyncIterator[CapacityLoop]:
         """As much of one as concerns capacity."""
         client, clock, metrics = self.server.client(identities.node(NODE)), SystemClock(), Metrics()
         loops: list[CapacityLoop] = []
         registry = Registry(UnixSockets(), self.root / "plugins_registry", lambda driver: loops[0].look())
         known = await self.nodes.get(NODE)
         async with Informers(client, random.Random(1)) as informers:
+            telemetry = Telemetry(metrics, clock)
             loops.append(
                 CapacityLoop(
-                    NODE, client, registry, clock, Telemetry(metrics, clock), self._complain, 0.05, patience_s
+                    NODE,
+                    client,
+                    registry,
+                    clock,
+                    telemetry,
+                    self._complain,
+                    0.05,
+                    patience_s,
+                    publishes=publishes,
                 )
             )
             tasks = [
@@ -510,3 +521,27 @@ def test_while_the_server_does_not_serve_the_kind_drivers_are_heard_all_the_same
         assert here.complaints == []
 
     tell(play, DRANumericParameters=False)
+
+
+def test_with_the_gate_off_nobody_is_asked_and_what_was_published_goes_after_a_while():
+    """4381-PUB-24, 4381-GATE-10, 4381-GATE-12: nobody stands for it any more, so it would be wrong for ever;
+    on again it is there again. Capacity of other nodes stays."""
+
+    async def play(here: World) -> None:
+        foreign = {"nodeName": "other", "driverName": "foreign.example.com"}
+        await here.objects.create({"metadata": {"name": "foreign"}, "instances": [], **foreign})
+        async with here.agent():
+            driver = await here.driver(instance())
+            await here.until_shown(frob=[8], foreign=[])
+        driver.asked = 0
+        async with here.agent(publishes=False) as off:
+            await until(lambda: DRIVER in off._registry.sources())
+            await asyncio.sleep(0.3)
+            assert await here.shown() == {DRIVER: [8], "foreign.example.com": []}
+        async with here.agent(patience_s=0.3, publishes=False):
+            await here.until_shown(foreign=[])
+            assert driver.asked == 0
+        async with here.agent():
+            await here.until_shown(frob=[8], foreign=[])
+
+    tell(play)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from allot import controllers, driver
-from allot.api import errors
+from allot.api import classic, errors, numeric
 from allot.apiserver import identities, security
 from allot.client import Client, Credential
 from allot.drivers import finding, sim
@@ -125,8 +125,7 @@ class Agents:
                 authority.ca.certificate,
                 is_sharing=True,
             )
-            settings = Settings(node.name, node.root, (node.cdi_dir,), renewing=self._renewing)
-            agent = Agent(settings, process)
+            agent = Agent(self._settings(node), process)
             registered = asyncio.Event()
             working = asyncio.create_task(agent.run(registered.set), name=f"agent of {node.name}")
             stack.push_async_callback(_ended, working)
@@ -134,6 +133,17 @@ class Agents:
             await self._drivers(node, drivers(node), stack)
             ready()
             await working
+
+    def _settings(self, node: AgentNode) -> Settings:
+        gates = self._process.gates
+        return Settings(
+            node.name,
+            node.root,
+            (node.cdi_dir,),
+            renewing=self._renewing,
+            heeds_classic=gates[classic.limits.GATE],
+            publishes_capacity=gates[numeric.limits.GATE],
+        )
 
     def _of_fleet(self, node: AgentNode) -> Sequence[driver.Driver]:
         return sim.drivers(self._fleet.name, node.name)

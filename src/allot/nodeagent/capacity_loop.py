@@ -6,12 +6,13 @@
 Every driver of the node is asked, whatever claims it takes; of two instances in a rolling update the newest
 (DRIVER5). One that has no such stream is not asked again until it registers anew. While a stream is broken
 what was published stays; when a driver has been away for long it goes, and so does what an earlier agent has
-left of drivers that are not there.
+left of drivers that are not there. With the feature's gate off no driver is heard: nobody stands for what was
+published before, and it goes in the same way.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -61,12 +62,15 @@ class CapacityLoop:
         complain: Complain,
         look_s: float = LOOK_S,
         patience_s: float = PATIENCE_S,
+        *,
+        publishes: bool = True,
     ) -> None:
         """`complain` is told of the Node what cannot be published; what a driver had goes when it has been
-        away for `patience_s`."""
+        away for `patience_s`. Unless it `publishes`, all of them count as away."""
         self._node, self._complain = node, complain
         self._objects = client.of(numeric.NODE_RESOURCE_CAPACITY)
         self._registry, self._clock, self._look_s = registry, clock, look_s
+        self._publishes = publishes
         self._loop = Reconciler("capacity", self._publish, clock, telemetry, limits=LIMITS)
         self._following: dict[str, tuple[Instance, asyncio.Task[None]]] = {}
         self._mute: dict[str, Instance] = {}  # drivers without a stream
@@ -106,7 +110,7 @@ class CapacityLoop:
 
     def _look(self, group: asyncio.TaskGroup) -> None:
         """Each driver is followed through the instance that is its source."""
-        sources = self._registry.sources()
+        sources = self._sources()
         for driver, (instance, task) in tuple(self._following.items()):
             if _which(sources.get(driver)) != _which(instance):
                 task.cancel()
@@ -115,6 +119,9 @@ class CapacityLoop:
             if driver not in self._following and not self._is_mute(instance):
                 work = self._follow(instance)
                 self._following[driver] = instance, group.create_task(work, name=f"capacity of {driver}")
+
+    def _sources(self) -> Mapping[str, Instance]:
+        return self._registry.sources() if self._publishes else {}
 
     def _is_mute(self, instance: Instance) -> bool:
         return _which(self._mute.get(instance.driver)) == _which(instance)
@@ -154,12 +161,13 @@ class CapacityLoop:
 
     def _wipe(self, shown: Informer) -> None:
         """What is shown of drivers that have been away for long, whoever published it."""
-        now_s, sources = self._clock.monotonic_s(), self._registry.sources()
+        now_s, sources = self._clock.monotonic_s(), self._sources()
         for driver in {_driver(one) for one in _by_node(shown)[self._node]}:
             is_there = driver in sources and not self._is_mute(sources[driver])
             self._wiping.note(driver, is_there, now_s)
         for driver in self._wiping.due(now_s):
-            log.warning("driver %s is gone: its capacity is deleted", driver)
+            why = "is gone" if self._publishes else "is not asked, since a gate is off"
+            log.warning("driver %s %s: its capacity is deleted", driver, why)
             self._said[driver] = None
             self._wiping.done(driver)
             self._loop.add(driver)

@@ -150,6 +150,7 @@ class Agent:
             process.telemetry,
             self._complain,
             looking.drivers_s,
+            publishes=settings.publishes_capacity,
         )
         using = Using(process.runtime, process.burden, clock)
         self._answering = Answering(self._pod_of, self._machine, process.runtime, using, clock)
@@ -246,11 +247,10 @@ class Agent:
                         name, lambda: heard.node(name), self._nodes(), informers, self._complain
                     )
                 )
-                if self._settings.publishes_capacity:
-                    is_sharing = self._process.is_sharing
-                    group.create_task(
-                        self._capacity.run(informers, lambda: heard.node(name), is_sharing=is_sharing)
-                    )
+                is_sharing = self._process.is_sharing
+                group.create_task(
+                    self._capacity.run(informers, lambda: heard.node(name), is_sharing=is_sharing)
+                )
                 await lead(heard, leases, pods, ready)
         finally:
             for informer in heard.informers:
