@@ -2,11 +2,14 @@
 
 import logging
 import socket
+import subprocess
+import sys
 import threading
 import time
 
 import pytest
 
+from allot.base import FileLock
 from allot.cli.main import main
 from e2e.process import ServerProcess, allot
 
@@ -41,6 +44,31 @@ def test_a_port_that_is_taken_is_one_line(tmp_path):
     assert done.returncode == 1
     where = f"cannot listen on 127.0.0.1 port {port}"
     assert done.stderr == f"allot apiserver: {where}: Address already in use (port 0 picks a free one)\n"
+
+
+@pytest.mark.parametrize("kept", ["server.lock", "allot.db.lock"])
+@pytest.mark.parametrize("command", ["apiserver", "up --nodes=0", "up --nodes=0 --one-process"])
+def test_a_start_waits_a_moment_for_a_former_server_that_is_still_ending(tmp_path, command, kept):
+    """Right after kill -9 none came up, now and then: whoever was killed keeps its locks until the kernel is
+    done with its last write."""
+    folder = tmp_path / "d"
+    folder.mkdir(mode=0o700)
+    former = FileLock(folder / kept)
+    words = [*command.split(), "--data-dir", str(folder), "--port", "0"]
+    with (tmp_path / "log").open("w") as log:
+        starting = subprocess.Popen(
+            [sys.executable, "-m", "allot.cli", *words], stdout=subprocess.PIPE, stderr=log, text=True
+        )
+    try:
+        while "waiting for its end" not in (tmp_path / "log").read_text():
+            assert starting.poll() is None, (tmp_path / "log").read_text()
+            time.sleep(0.01)
+        former.release()
+        assert starting.stdout.readline() == "ready\n", (tmp_path / "log").read_text()
+    finally:
+        starting.terminate()
+        starting.wait(30)
+        starting.stdout.close()
 
 
 @pytest.mark.parametrize("command", ["apiserver", "up"])
@@ -108,7 +136,9 @@ def test_a_second_server_on_the_same_data_is_refused_and_touches_nothing(tmp_pat
         assert done.returncode == 1
         pid = server.process.pid
         expected = f"{folder} is in use by process {pid} (--data-dir names another)"
-        assert done.stderr == f"allot apiserver: {expected}\n"
+        told, refused = done.stderr.splitlines()
+        assert told.endswith(f"{expected}: waiting for its end")
+        assert refused == f"allot apiserver: {expected}"
         assert {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in owned(folder)} == before
     finally:
         assert server.stop() == 0

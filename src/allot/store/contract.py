@@ -116,6 +116,10 @@ class Unavailable(StoreError):
         self.soon = soon
 
 
+class InUse(Unavailable):
+    """Another process has what one at a time may have; the message says which."""
+
+
 class OutcomeUnknown(StoreError):
     """Done or not, nobody knows: read before writing again."""
 

@@ -13,9 +13,12 @@ first writes it there, the others take it.
 import asyncio
 import errno
 import gc
+import logging
 import socket
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import TypeVar
 
 from allot.api import Request, User, errors
 from allot.base import (
@@ -26,7 +29,7 @@ from allot.base import (
     return_small_blocks,
     write_file,
 )
-from allot.store import Compare, Put, Store, Unavailable, open_store, sealed_store
+from allot.store import Compare, InUse, Put, Store, Unavailable, open_store, sealed_store
 
 from ..assembly import ApiServer
 from ..audit import Answered, Auditor, open_audit
@@ -56,9 +59,16 @@ SOCKET_NAME = "api.sock"
 LOCK_NAME = "server.lock"
 START_PATIENCE_S = 15.0
 _START_PAUSE_S = 0.5
+FORMER_PATIENCE_S = 3.0
+"""For the one before: killed, it keeps what it holds until the kernel is done with its last write."""
+_FORMER_PAUSE_S = 0.05
 _AUTHORITY_KEY = "/system/authority"
 _SECRET = (f"{ROOT}core/secrets/", _AUTHORITY_KEY)
 """What is encrypted where a key is given."""
+
+Held = TypeVar("Held")
+
+log = logging.getLogger(__name__)
 
 
 class Serving:
@@ -108,11 +118,11 @@ async def serve(options: ServingOptions) -> Serving:
     return_large_blocks()  # a burst of large requests is over, and so is what it took
     data_dir = private_directory(options.data_dir)
     async with AsyncExitStack() as held:
-        held.callback(_occupied(data_dir).release)
+        held.callback((await _after_the_former(lambda: _occupied(data_dir))).release)
         audit = _opened_audit(options)
         if audit is not None:
             held.push_async_callback(asyncio.to_thread, audit.close)
-        store = open_store(options.store, data_dir)
+        store = await _after_the_former(lambda: open_store(options.store, data_dir))
         held.push_async_callback(store.close)
         await _until_it_answers(store)
         store = await _sealed(store, options.encryption)
@@ -175,13 +185,28 @@ async def _until_it_answers(store: Store) -> None:
         await asyncio.sleep(_START_PAUSE_S)
 
 
+async def _after_the_former(take: Callable[[], Held]) -> Held:
+    """What one server at a time has, once the one before has had a moment to end. Raises InUse."""
+    loop = asyncio.get_running_loop()
+    end_s, is_told = loop.time() + FORMER_PATIENCE_S, False
+    while True:
+        try:
+            return take()
+        except InUse as taken:
+            if loop.time() >= end_s:
+                raise
+            if not is_told:
+                log.warning("%s: waiting for its end", taken)
+            is_told = True
+        await asyncio.sleep(_FORMER_PAUSE_S)
+
+
 def _occupied(data_dir: Path) -> FileLock:
     """Whatever the store is, keys, socket and kubeconfig are there: a second server would take them over."""
     try:
         return FileLock(data_dir / LOCK_NAME)
     except HeldByAnother as taken:
-        text = f"{data_dir} is in use by process {taken.holder} (--data-dir names another)"
-        raise OSError(errno.EBUSY, text) from None
+        raise InUse(f"{data_dir} is in use by process {taken.holder} (--data-dir names another)") from None
 
 
 async def _listen(listener: Listener, local: SocketListener, options: ServingOptions) -> None:

@@ -37,7 +37,7 @@ from typing import NamedTuple
 
 from allot.base import FileLock, HeldByAnother, os_reason
 
-from ..contract import Unavailable
+from ..contract import InUse, Unavailable
 
 PLACES = 1 << 16  # writes one transaction can hold
 ROWS_PER_STATEMENT = 250
@@ -275,7 +275,7 @@ def _lock(path: Path) -> FileLock:
     try:
         return FileLock(Path(f"{path}.lock"))
     except HeldByAnother as taken:
-        raise Unavailable(f"{path} is in use by process {taken.holder}") from None
+        raise InUse(f"{path} is in use by process {taken.holder}") from None
 
 
 def _place(path: str) -> tuple[int, int]:
