@@ -2,6 +2,7 @@
 
 import os
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,39 @@ def test_more_than_there_is_cannot_be_had_and_leaves_nothing(devices, tmp_path):
     assert not (tmp_path / "files/a").exists()
 
 
+@needs_root
+def test_what_is_let_go_keeps_its_file_and_what_was_written(devices, tmp_path):
+    one = devices.attach("a", MIB)
+    with open(one.path, "r+b", buffering=0) as block:
+        block.write(b"x" * 512)
+        os.fsync(block)
+    devices.let_go("a")
+    assert not has_file(Path(one.path), tmp_path / "files/a")
+    with open(devices.attach("a", MIB).path, "rb") as block:
+        assert block.read(512) == b"x" * 512
+
+
+@needs_root
+def test_a_device_whose_file_was_removed_is_let_go_and_nobody_elses(devices, tmp_path, caplog, monkeypatch):
+    """LOOP3: of a data directory that was deleted, and with it everybody who knew of the device."""
+    monkeypatch.setattr(attaching, "_OURS", b"of this test:")  # a cluster that starts meanwhile is not first
+    orphan, kept = devices.attach("a", MIB), devices.attach("b", MIB)
+    (tmp_path / "foreign").write_bytes(b"0" * MIB)
+    done = ["losetup", "--find", "--show", str(tmp_path / "foreign")]
+    foreign = subprocess.run(done, check=True, capture_output=True, text=True).stdout.strip()
+    try:
+        (tmp_path / "foreign").unlink()
+        (tmp_path / "files/a").unlink()
+        loop.LoopDevices(tmp_path / "elsewhere").sweep()
+        assert not has_file(Path(orphan.path), tmp_path / "files/a")
+        assert has_file(Path(kept.path), tmp_path / "files/b")
+        assert has_file(Path(foreign), tmp_path / "foreign")
+        told = [one.getMessage() for one in caplog.records if str(tmp_path) in one.getMessage()]
+        assert told == [f"{orphan.path} is let go: its file {tmp_path / 'files/a'} was removed"]
+    finally:
+        subprocess.run(["losetup", "--detach", foreign], check=True)
+
+
 def test_without_a_way_to_loop_devices_the_reason_is_told(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(attaching, "CONTROL", tmp_path / "loop-control")
     assert main(["driver", "loop", "--node", "n", "--root", str(tmp_path)]) == 1
@@ -114,6 +148,9 @@ class Pretended:
 
     def detach(self, name):
         self.files.pop(name, None)
+
+    def sweep(self):
+        pass
 
 
 def loops(world, volumes):

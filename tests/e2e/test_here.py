@@ -189,6 +189,62 @@ def test_after_everything_was_killed_the_pod_has_its_disk_again_and_nothing_of_i
 
 
 @needs_root
+@pytest.mark.parametrize("deletes_pod", [False, True])
+def test_a_cluster_that_ends_in_order_lets_go_of_the_disk_and_has_it_again(folder, deletes_pod):
+    """The loop device of a claim stayed attached, and once the data directory was gone nobody knew of it."""
+    up = Up(folder / "data", "--here")
+    try:
+        kubectl = Kubectl(binary("kubectl"), up.kubeconfig)
+        text = "head -c 12 $LOOP_DEVICE_DISK; echo it is mine >$LOOP_DEVICE_DISK; sync; exec sleep 600"
+        pod = SCRATCH.replace("restartPolicy: Never", "restartPolicy: Always")
+        pod = f"{pod[: pod.index('    command')]}    command: [sh, -c, '{text}']\n"
+        kubectl("apply", "-f", "-", stdin=f"{pod}    resources: {{claims: [{{name: disk}}]}}\n")
+        files = folder / "data/agents/here/plugins/loop.allot.dev/files"
+        until(lambda: phase(kubectl, "writer") == "Running", "it runs")
+        until(
+            lambda: any(b"it is mine" in one.read_bytes()[:12] for one in files.iterdir()), "it has written"
+        )
+        assert str(files) in _backing_files()
+
+        assert up.stop() == 0
+        assert str(files) not in _backing_files()
+        assert not [*folder.glob("data/agents/here/cdi/*loop*")], (
+            "no CDI spec names a device that is not there"
+        )
+        if not deletes_pod:
+            return
+
+        up.start()
+        until(lambda: "it is mine" in kubectl("logs", "writer"), "it has its disk again, with what it wrote")
+        kubectl("delete", "pod", "writer", "--grace-period=1")
+        until(lambda: not [*files.iterdir()], "the file is gone with the claim")
+        assert up.stop() == 0
+        assert str(files) not in _backing_files()
+    finally:
+        up.kill()
+
+
+@needs_root
+def test_a_disk_whose_data_directory_was_deleted_after_a_kill_is_let_go_by_the_next_cluster(folder):
+    up = Up(folder / "data", "--here")
+    kubectl = Kubectl(binary("kubectl"), up.kubeconfig)
+    pod = SCRATCH.replace("echo it is mine >$LOOP_DEVICE_DISK && wc -c <$LOOP_DEVICE_DISK", "exec sleep 600")
+    kubectl("apply", "-f", "-", stdin=pod)
+    until(lambda: phase(kubectl, "writer") == "Running", "it runs")
+    files = folder / "data/agents/here/plugins/loop.allot.dev/files"
+    up.kill()
+    for path in folder.glob("data/agents/containers/*/*/*/started.json"):
+        os.kill(json.loads(path.read_text())["pid"], signal.SIGKILL)
+    assert str(files) in _backing_files()
+    until(lambda: is_removed(folder / "data"), "nobody writes there any more")
+    other = Up(folder / "other", "--here")
+    try:
+        until(lambda: str(files) not in _backing_files(), "the orphan is let go")
+    finally:
+        other.stop()
+
+
+@needs_root
 def test_a_container_with_a_core_of_its_own_cannot_leave_it(folder):
     up = Up(folder / "data", "--here")
     try:
@@ -196,6 +252,11 @@ def test_a_container_with_a_core_of_its_own_cannot_leave_it(folder):
         assert first == then == given
     finally:
         up.stop()
+
+
+def is_removed(path: Path) -> bool:
+    shutil.rmtree(path, ignore_errors=True)
+    return not path.exists()
 
 
 def cores_of_worker(kubectl: Kubectl) -> tuple[str, str, str]:

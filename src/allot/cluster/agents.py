@@ -6,6 +6,7 @@ them. Pods on them are processes of this machine, which end with the cluster. `p
 
 import asyncio
 import contextlib
+import logging
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
@@ -24,6 +25,8 @@ from allot.wire import UnixSockets
 
 from .near import Server
 from .places import PROCESSES, AgentNode, Containers, agent_here, agent_node, agents_root, own_name
+
+log = logging.getLogger(__name__)
 
 Drivers = Callable[[AgentNode], Sequence[driver.Driver]]
 
@@ -87,7 +90,18 @@ class Agents:
                         await event.wait()
                     ready()
             finally:
-                await _end_all(runtime)
+                if await _end_all(runtime) and machine is not None:
+                    await self._put_away(machine)
+
+    async def _put_away(self, machine: Machine) -> None:
+        """Nothing of this machine stays taken by a cluster that is down: its data directory may go next."""
+        node = agent_here(self._data_dir, machine.name, self._containers)
+        for one in machine.devices.found:
+            places = driver.Places(one.driver.name, node.root, node.cdi_dir)
+            try:
+                await driver.put_away(one.driver, places)
+            except (driver.BadState, OSError) as wrong:
+                log.warning("%s keeps what it has of this machine: %s", one.driver.name, wrong)
 
     async def _offer(self, machine: Machine) -> None:
         """Classes for its devices: made once, and the administrator's from then on. The same actor offers
@@ -184,13 +198,14 @@ async def _ended(working: "asyncio.Task[None]") -> None:
     await asyncio.wait((working,))
 
 
-async def _end_all(runtime: Runtime) -> None:
-    """By their records: what an earlier process began is among them."""
+async def _end_all(runtime: Runtime) -> bool:
+    """By their records: what an earlier process began is among them. Whether nothing runs any more."""
     for number, patience_s in ((signal.SIGTERM, GRACE_S), (signal.SIGKILL, GRACE_S)):
         for attempt in await runtime.attempts():
             if attempt.runs:
                 await runtime.signal(attempt, number)
         for _ in range(round(patience_s / 0.05)):
             if not any(attempt.runs for attempt in await runtime.attempts()):
-                return
+                return True
             await asyncio.sleep(0.05)
+    return False

@@ -6,7 +6,7 @@
     configs        opaque configuration, decoded into the author's classes
     plugin         prepare and unprepare as a kubelet asks for them: repeated, crashed, together
     operations     what both kinds of calls have in common: to their end, alone, counted
-    state          what was prepared, on disk
+    state          what was prepared, on disk; putting_away: when a machine ends its work in order
     injecting      CDI specs for what was prepared; metadata: what programs may read of it
     publishing     which slices the API should show; publish_loop keeps it so
     status_loop    `status.devices` of claims
@@ -48,6 +48,7 @@ from .node_plugin import NodePlugin, Serving, serving
 from .numeric import Instance, Reserved
 from .numeric_driver import Ground, NumericDriver, Offering, offering
 from .places import Places
+from .putting_away import put_away
 from .state import BadState, Entry, Held
 
 __all__ = [
@@ -98,6 +99,7 @@ __all__ = [
     "numeric",
     "offering",
     "plugged",
+    "put_away",
     "run",
     "running",
     "serving",

@@ -65,6 +65,8 @@ class Driver:
     unprepare: Unprepare = nothing
     configs: tuple[type[Config], ...] = ()
     health: Reports | None = None
+    put_away: Unprepare = nothing
+    """Let go of what is the machine's, and keep what is the claim's: no container runs (`putting_away`)."""
 
     def __post_init__(self) -> None:
         check_name(self.name)

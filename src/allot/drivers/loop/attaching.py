@@ -4,21 +4,28 @@ LOOP1  A file has one loop device at most, however often it is attached: what is
        file itself, not by a name that may have changed.
 LOOP2  The room of a file is taken when it is made: a claim that is ready has what it asked for, also when the
        disk fills up later.
+LOOP3  A device that was attached here and whose file is gone is nobody's, whoever removed the file: it is let
+       go, and that is told.
 """
 
 import ctypes
 import errno
 import fcntl
+import logging
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from .making import Attached
+from .making import DRIVER, Attached
+
+log = logging.getLogger(__name__)
 
 CONTROL, SYSTEM = Path("/dev/loop-control"), Path("/sys/block")
 _GET_FREE, _CONFIGURE, _CLEAR, _STATUS = 0x4C82, 0x4C0A, 0x4C01, 0x4C05
+_OURS: Final = f"{DRIVER}:".encode()  # how the names begin that devices have from here
+_GONE: Final = " (deleted)"
 _TRIES: Final = 20  # somebody else may take the device that is free
 GIB: Final = 2**30
 
@@ -74,21 +81,27 @@ class LoopDevices:
 
     def detach(self, name: str) -> None:
         """The device first: a file that is gone could not be found behind it any more. Raises OSError."""
-        path = self._directory / name
+        self.let_go(name)
+        (self._directory / name).unlink(missing_ok=True)
+
+    def let_go(self, name: str) -> None:
+        """Raises OSError."""
         try:
-            known = os.stat(path)
+            known = os.stat(self._directory / name)
         except FileNotFoundError:
             return
         for device in _behind(known):
-            handle = os.open(device, os.O_RDWR | os.O_CLOEXEC)
-            try:
-                fcntl.ioctl(handle, _CLEAR)
-            except OSError as refused:
-                if refused.errno != errno.ENXIO:  # it was cleared meanwhile
-                    raise
-            finally:
-                os.close(handle)
-        path.unlink(missing_ok=True)
+            _clear(device)
+
+    def sweep(self) -> None:
+        """LOOP3. Of any directory: a data directory that was removed has no driver any more."""
+        for device, file, info in _attached():
+            if file.endswith(_GONE) and info.file_name.startswith(_OURS):
+                log.warning("%s is let go: its file %s was removed", device, file.removesuffix(_GONE))
+                try:
+                    _clear(device)
+                except OSError as refused:
+                    log.warning("%s stays: %s", device, refused.strerror)
 
 
 def room(directory: Path) -> int:
@@ -113,9 +126,17 @@ def _reserve(file: int, path: Path, size: int) -> None:
 
 def _behind(file: os.stat_result) -> Iterator[Path]:
     """The devices whose file this is."""
+    for device, _, info in _attached():
+        if (info.device, info.inode) == (file.st_dev, file.st_ino):
+            yield device
+
+
+def _attached() -> Iterator[tuple[Path, str, _Info]]:
+    """All devices that have a file, with its path as the kernel says it."""
     for system in sorted(SYSTEM.glob("loop*/loop/backing_file")):
         device = Path("/dev", system.parts[-3])
         try:
+            file = system.read_text().removesuffix("\n")
             handle = os.open(device, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             continue
@@ -126,8 +147,19 @@ def _behind(file: os.stat_result) -> Iterator[Path]:
             continue
         finally:
             os.close(handle)
-        if (info.device, info.inode) == (file.st_dev, file.st_ino):
-            yield device
+        yield device, file, info
+
+
+def _clear(device: Path) -> None:
+    """At once, or when the last one who has it open closes it."""
+    handle = os.open(device, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        fcntl.ioctl(handle, _CLEAR)
+    except OSError as refused:
+        if refused.errno != errno.ENXIO:  # it was cleared meanwhile
+            raise
+    finally:
+        os.close(handle)
 
 
 def _configure(file: int, path: Path) -> Path:
@@ -136,7 +168,7 @@ def _configure(file: int, path: Path) -> Path:
         for _ in range(_TRIES):
             device = Path(f"/dev/loop{fcntl.ioctl(control, _GET_FREE)}")
             config = _Config(file=file)
-            config.info.file_name = bytes(path)[-63:]
+            config.info.file_name = (_OURS + path.name.encode())[:63]
             if _is_block(device) and _configured(device, config):
                 return device
     finally:

@@ -47,11 +47,17 @@ class Volumes(Protocol):
     def detach(self, name: str) -> None:
         """Neither device nor file is left. Raises OSError."""
 
+    def let_go(self, name: str) -> None:
+        """The device is free again; the file stays, and can be attached again. Raises OSError."""
+
+    def sweep(self) -> None:
+        """No device is left whose file was removed behind our back."""
+
 
 def driver(volumes: Volumes, size: int) -> Driver:
     """With room for so many bytes."""
     one = _Loop(volumes, size)
-    return Driver(DRIVER, one.pools, one.prepare, one.unprepare)
+    return Driver(DRIVER, one.pools, one.prepare, one.unprepare, put_away=one.put_away)
 
 
 class _Loop:
@@ -59,6 +65,7 @@ class _Loop:
         self._volumes, self._size = volumes, size
 
     def pools(self, node: Node) -> list[Pool]:
+        self._volumes.sweep()
         whole = Quantity.parse(self._size)
         usual = USUAL if whole >= Quantity.parse(USUAL) else str(self._size)
         storage = Capacity(str(self._size), default=usual, min=SMALLEST, step=SMALLEST)
@@ -70,6 +77,10 @@ class _Loop:
     def unprepare(self, entry: Entry) -> None:
         for held in entry.devices:
             self._volumes.detach(_name(entry.uid, held))
+
+    def put_away(self, entry: Entry) -> None:
+        for held in entry.devices:
+            self._volumes.let_go(_name(entry.uid, held))
 
     def _given(self, claim: Claim, one: Allocated) -> Edits:
         asked = one.consumed.get(STORAGE)
