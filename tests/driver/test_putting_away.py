@@ -1,4 +1,4 @@
-"""A machine that ends its work in order: what a driver holds for claims is let go, and had again when needed."""
+"""A machine that ends its work in order: what drivers hold for claims is let go, and had again if needed."""
 
 from allot.driver import Driver, put_away
 from allot.driver.state import boot_id
