@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from allot.api import Gates, Request, User, numeric
+from allot.api import Gates, Request, User, classic, numeric
 from allot.apiserver import Options, identities
 from allot.store import MemoryStore
 from allot.testing import api_server
@@ -29,7 +29,7 @@ def names(answer: Answer) -> list[str]:
 
 
 def test_capacity_is_served_with_every_verb(api):
-    """4381-CAP-01, 4381-CAP-02, 4381-CAP-08, 4381-TST-04: what is in `data` comes back exactly."""
+    """4381-CAP-01, 4381-CAP-08, 4381-TST-04: what is in `data` comes back exactly."""
     listed = {one["name"]: one for one in api("GET", "/v1alpha1").body["resources"]}
     found = listed["noderesourcecapacities"]
     assert found["verbs"] == [
@@ -65,6 +65,27 @@ def test_capacity_is_selected_by_node_and_by_driver(api):
     assert selected(f"driverName={DRIVER}") == ["n1-0", "n2-0"]
     assert selected(f"nodeName=n2,driverName={DRIVER}") == ["n2-0"]
     assert selected("nodeName=n3") == []
+
+
+def test_watches_select_by_node_and_by_driver_too(allot_server):
+    """4381-CAP-03, 4381-CAP-04."""
+
+    async def story():
+        client = allot_server.client()
+        objects = client.of(numeric.NODE_RESOURCE_CAPACITY)
+        for node in ("n1", "n2"):
+            for number, driver in enumerate((DRIVER, "other.example.com")):
+                await objects.create(capacity(f"{node}-{number}", node, driver))
+
+        async def seen(selector):
+            watch = objects.watch(initial_events=True, field_selector=selector, timeout_s=1)
+            return [one.object.name async for one in watch if one.type.name == "ADDED"]
+
+        assert await seen("nodeName=n1") == ["n1-0", "n1-1"]
+        assert await seen("driverName=other.example.com") == ["n1-1", "n2-1"]
+        assert await seen(f"nodeName=n2,driverName={DRIVER}") == ["n2-0"]
+
+    allot_server.run(story())
 
 
 def test_strict_clients_are_told_of_unknown_fields_but_not_of_what_is_in_data(api):
@@ -105,6 +126,29 @@ def test_the_field_of_a_class_survives_every_verb(api):
     assert answer.body["numericParameters"] == listed
 
 
+def test_the_field_is_watched_and_explained(allot_server):
+    """4381-CLS-16: what `kubectl explain resourceclass.numericParameters` shows, down to its fields."""
+
+    async def story():
+        client = allot_server.client()
+        classes = client.of(classic.RESOURCE_CLASS)
+        await classes.create(class_("frob", entry(shareable=True)))
+        watch = classes.watch(initial_events=True, timeout_s=1)
+        (told,) = [one.object.fields async for one in watch if one.type.name == "ADDED"]
+        assert told["numericParameters"] == [entry(shareable=True)]
+        answer = await client.send("GET", "/openapi/v3/apis/resource.k8s.io/v1alpha1", {})
+        return json.loads(answer.body)["components"]["schemas"]
+
+    schemas = allot_server.run(story())
+    listed = schemas["io.k8s.api.resource.v1alpha1.ResourceClass"]["properties"]["numericParameters"]
+    assert "the scheduler allocates claims" in listed["description"]
+    name = "io.k8s.api.resource.v1alpha1.NumericParameterType"
+    assert name in json.dumps(listed["items"])
+    described = schemas[name]["properties"]
+    assert set(described) == {"apiVersion", "kind", "celTemplate", "shareable"}
+    assert all(one["description"] for one in described.values())
+
+
 def test_a_class_that_is_wrong_is_refused_by_the_path(api):
     """4381-VAL-01."""
     answer = api("POST", CLASSES, class_("frob", entry(kind=""), entry(kind="B", celTemplate="")))
@@ -129,9 +173,37 @@ def test_a_node_writes_its_own_capacity_and_no_other(api):
     assert api("GET", CAPACITIES, user=NODE, fieldSelector="nodeName=n2").code == 403
     assert api("DELETE", f"{CAPACITIES}/n1-frob", user=NODE).code == 200
     assert api("POST", CLASSES, class_(), user=NODE).code == 403
+    api.made(CLASSES, class_())
+    api.made(CLAIMS, claim("frob", "c"))
+    for path in (f"{CLASSES}/frob", f"{CLAIMS}/c", f"{CLAIMS}/c/status"):
+        assert api.patch(path, {"metadata": {"labels": {"a": "b"}}}, user=NODE).code == 403
+    assert api("POST", CLAIMS, claim("frob", "d"), user=NODE).code == 403
+    assert api("DELETE", f"{CLAIMS}/c", user=NODE).code == 403
+    talk = {"metadata": {"name": "p"}, "spec": {}}
+    assert api("POST", CLAIMS.replace("resourceclaims", "podschedulings"), talk, user=NODE).code == 403
     alice = User("alice", groups=("system:authenticated",))
     assert api("POST", CAPACITIES, capacity("a"), user=alice).code == 403
-    assert api("POST", CLASSES, class_(), user=alice).code == 403
+    assert api("POST", CLASSES, class_("b"), user=alice).code == 403
+
+
+@pytest.mark.parametrize("role", ["admin", "edit", "view"])
+def test_the_roles_of_a_namespace_give_no_right_to_it(api, allot_server, role):
+    """4381-SEC-04: not even bound in the whole cluster."""
+    bindings = allot_server.client().resource(
+        "rbac.authorization.k8s.io", "v1", "clusterrolebindings", namespaced=False
+    )
+    group = "rbac.authorization.k8s.io"
+    subject = {"kind": "User", "apiGroup": group, "name": "bob"}
+    granted = {"kind": "ClusterRole", "apiGroup": group, "name": role}
+    allot_server.run(bindings.create({"metadata": {"name": "b"}, "subjects": [subject], "roleRef": granted}))
+    bob = User("bob", groups=("system:authenticated",))
+    api.made(CLASSES, class_())
+    api.made(CAPACITIES, capacity())
+    assert api("POST", CAPACITIES, capacity("a"), user=bob).code == 403
+    assert api("POST", CLASSES, class_("b"), user=bob).code == 403
+    for path in (f"{CLASSES}/frob", f"{CAPACITIES}/n1-frob"):
+        assert api.patch(path, {"metadata": {"labels": {"a": "b"}}}, user=bob).code == 403
+        assert api("DELETE", path, user=bob).code == 403
 
 
 def test_the_scheduler_reads_capacity_and_no_kind_that_nobody_granted(allot_server):

@@ -144,6 +144,20 @@ def test_users_are_one_unless_it_is_shareable_and_32_at_most(api):
     assert allocate(api, given=allocation(shareable=True), reserved=many[:32]).code == 200
 
 
+def test_a_claim_that_is_being_deleted_gets_no_further_user_and_no_allocation(api):
+    """4381-VAL-10: whoever uses it already stays."""
+    protected(api)
+    assert allocate(api, given=allocation(shareable=True)).code == 200
+    protected(api, "idle")
+    for name in ("c", "idle"):
+        assert api("DELETE", f"{CLAIMS}/{name}").code == 200
+    both = [consumer(), consumer("u2", "other")]
+    assert api.patch(f"{CLAIMS}/c/status", {"status": {"reservedFor": both}}).code == 422
+    assert api("GET", f"{CLAIMS}/c").body["status"]["reservedFor"] == [consumer()]
+    assert allocate(api, "idle", allocation(result(1, 9))).code == 422
+    assert api.patch(f"{CLAIMS}/idle/status", {"status": {"reservedFor": both[:1]}}).code == 422
+
+
 def test_a_handle_may_be_large_but_not_larger(api):
     """4381-ALC-09, 4381-SCL-06."""
     protected(api)
@@ -184,6 +198,28 @@ def test_no_unit_is_given_twice(api):
     assert allocate(api, "c", allocation(result(1, 3))).code == 409
     api.patch(f"{CLAIMS}/a/status", {"status": {"allocation": None, "reservedFor": None}})
     assert allocate(api, "c", allocation(result(1, 3))).code == 200
+
+
+def test_an_instance_is_taken_in_parts(api):
+    """4381-MOD-15: a slot has one holder, and nobody speaks of slots that it does not take. Who says nothing
+    at all is refused: nobody could tell what it takes."""
+    group = "partition.dra.config.k8s.io"
+    data = {"slots": 4, "profiles": {"half": {"slots": 2}}}
+    instance = {"id": "c0", "apiVersion": f"{group}/v1", "kind": "Capacity", "data": data}
+    api.patch(f"{CAPACITIES}/n1-frob", {"instances": [instance]})
+
+    def slots(number, *taken):
+        return {**result(1, number), "consumedCapacity": {f"{group}/slot{one}": "1" for one in taken}}
+
+    for name in ("a", "b", "c", "d"):
+        protected(api, name)
+    assert allocate(api, "a", allocation(slots(1, 0, 1))).code == 200
+    assert allocate(api, "b", allocation(slots(2, 1, 2))).code == 409
+    assert allocate(api, "b", allocation(slots(2, 2))).code == 200
+    assert allocate(api, "c", allocation(slots(3))).code == 409
+    assert allocate(api, "c", allocation(slots(3, 4))).code == 409
+    assert allocate(api, "c", allocation(slots(3, 3))).code == 200
+    assert allocate(api, "d", allocation(slots(4, 0))).code == 409
 
 
 def test_capacity_that_shrinks_takes_nothing_away_and_gives_nothing_more(api):

@@ -12,6 +12,7 @@ from allot.apiserver import identities
 from allot.cel import Template
 from allot.client import InProcessTransport
 from allot.scheduler import Settings
+from allot.scheduler.parameter_watches import RETRY_S as LOOKS_EVERY_S
 from api.numeric.objects import GROUP
 from scheduler.classic_driver import Driver
 from scheduler.cluster import NS, pod, tell
@@ -413,6 +414,11 @@ def test_a_right_to_watch_is_missed_by_name_too():
         await here.waits("p", 'User "system:kube-scheduler" cannot watch resource "claimparameters"')
 
     tell(told)
+
+
+def test_a_right_that_comes_later_is_noticed_within_half_a_minute():
+    """4381-PAR-07: by the time between two looks; that it is noticed at all, others tell."""
+    assert LOOKS_EVERY_S <= 30
 
 
 def test_a_pod_waits_for_the_first_list():

@@ -82,7 +82,7 @@ async def test_pods_share_an_instance_until_it_is_used_up_and_wait_for_what_is_m
 
 @once
 async def test_what_is_stored_is_whole_and_outlives_class_and_parameters(here):
-    """4381-ALC-05, 4381-ALC-08, 4381-ALC-10, 4381-ALC-11, 4381-CLS-08, 4381-CLS-12, 4381-SCH-04, 4381-SCH-17,
+    """4381-ALC-05, 4381-ALC-08, 4381-ALC-10, 4381-CLS-12, 4381-SCH-04, 4381-SCH-17,
     4381-DEA-08, 4381-GEN-08, 4381-GEN-09, 4381-PAR-15."""
     configs = here.here.client.resource("", "v1", "configmaps")
     await configs.create({"metadata": {"name": "fast"}, "data": {"speed": "9"}}, NS)
@@ -153,7 +153,7 @@ async def test_nobody_is_told_of_other_peoples_claims(here):
 
 @once
 async def test_what_is_not_shareable_is_one_pods_at_a_time(here):
-    """4381-SCH-05, 4381-ERR-11, 4381-CLS-07."""
+    """4381-SCH-05, 4381-ERR-11."""
     await here.claim("c", 1)
     await here.pod("p", "c")
     await here.here.bound("p")
@@ -217,7 +217,7 @@ async def test_generated_claims_come_and_go_with_their_pod(here):
 
 @once
 async def test_capacity_that_changes_counts_for_the_next_decision(here):
-    """4381-CAP-14, 4381-CNT-08, 4381-CNT-09, 4381-CNT-10, 4381-CAP-15, 4381-MOD-09, 4381-BCT-17."""
+    """4381-CAP-14, 4381-CNT-08, 4381-CNT-09, 4381-CAP-15, 4381-MOD-09, 4381-BCT-17."""
     await here.asks("p", 3)
     await here.here.bound("p")
     held = (await here.status("p"))["allocation"]
@@ -251,8 +251,8 @@ async def test_an_instance_that_goes_and_returns_is_still_taken(here):
 
 @once
 async def test_several_objects_and_types_and_versions_on_a_node(here):
-    """4381-CAP-05, 4381-CAP-06, 4381-CAP-07, 4381-CAP-10, 4381-CAP-11, 4381-MOD-04, 4381-MOD-10, 4381-MOD-11,
-    4381-CLS-13, 4381-SKEW-06: what cannot be read, or is of another driver or node, is left alone."""
+    """4381-CAP-05, 4381-CAP-07, 4381-MOD-04, 4381-MOD-10, 4381-MOD-11, 4381-CLS-13: what cannot be read, or is of
+    another driver or node, is left alone."""
     odd = {"id": "odd", "apiVersion": "nobody.example.com/v1", "kind": "Odd", "data": {}}
     await here.put_capacity("b-2", "b", [instance("c1", 6, "v1alpha1"), odd, instance("bad", -1)])
     await here.publish("b", 100, driver="other.example.com")
@@ -321,7 +321,7 @@ async def test_pods_are_told_what_is_wrong_with_class_and_parameters(here):
 
 @once
 async def test_changed_parameters_count_for_waiting_pods_and_not_for_those_that_have_theirs(here):
-    """4381-PAR-19, 4381-TPL-19, 4381-ALC-11, 4381-PAR-02."""
+    """4381-PAR-19, 4381-TPL-19, 4381-ALC-11."""
     await here.asks("p", 9)
     await here.waits("p", "needs 9")
     known = await here.parameters.get("p", NS)

@@ -492,8 +492,8 @@ def test_types_that_nobody_here_knows_are_published_and_a_downgraded_driver_repl
 
 
 def test_a_node_publishes_for_itself_alone():
-    """4381-SEC-02, 4381-PUB-19: the server refuses the rest. 4381-NOD-12, 4381-SEC-03, 4381-SEC-05: it writes
-    no claim, of whomever; one that lies attracts pods, and that is all."""
+    """4381-SEC-02, 4381-PUB-19: the server refuses the rest. 4381-NOD-12, 4381-SEC-05: it writes no claim,
+    of whomever; one that lies attracts pods, and that is all."""
 
     async def play(here: World) -> None:
         objects = here.server.client(identities.node(NODE)).of(numeric.NODE_RESOURCE_CAPACITY)
@@ -507,6 +507,17 @@ def test_a_node_publishes_for_itself_alone():
                 .of(numeric.NODE_RESOURCE_CAPACITY)
                 .delete(made.name)
             )
+        claim = {"metadata": {"name": "c"}, "spec": {"resourceClassName": "frob"}}
+        api = "resource.k8s.io"
+        await here.server.client().resource(api, "v1alpha1", "resourceclaims").create(claim, "default")
+        for version in ("v1", "v1alpha1"):
+            claims = here.server.client(identities.node(NODE)).resource(api, version, "resourceclaims")
+            with pytest.raises(errors.Forbidden):
+                await claims.patch("c", {"metadata": {"labels": {"a": "b"}}}, "default")
+            with pytest.raises(errors.Forbidden):
+                await claims.patch("c", {"status": {"driverName": "x"}}, "default", subresource="status")
+            with pytest.raises(errors.Forbidden):
+                await claims.delete("c", "default")
 
     tell(play)
 

@@ -6,7 +6,8 @@ which has become another model's is not mistaken for what it was.
 
 What a model promises
     MODEL1  Its values depend on what it is handed, and on nothing else.
-    MODEL2  Every choice it offers takes at most what is free, and names that the instance has.
+    MODEL2  Every choice it offers takes at most what is free, of names that the instance has, and says so of
+            one of them at least: of nothing, if that is what it takes.
     MODEL3  If it offers no choice, there is none; `lacking` then says what the nearest miss lacks.
     MODEL4  Of the allocation of a choice `taken` says what the choice takes.
 

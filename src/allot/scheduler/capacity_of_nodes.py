@@ -67,6 +67,20 @@ class CapacityOfNodes:
         self._list(read.node, (*self._names(read.node), name))
         return read
 
+    def twice(self, name: str) -> Iterator[tuple[str, str]]:
+        """Instances of an object that another one of the node and driver has as well, and which one counts
+        (CAPACITY2)."""
+        own = self._objects.get(name)
+        if own is None:
+            return
+        ids = {instance.id for instance in own.instances}
+        for other in self._names(own.node):
+            known = self._objects.get(other)
+            if other != name and known is not None and known.driver == own.driver:
+                for instance in known.instances:
+                    if instance.id in ids:
+                        yield instance.id, min(name, other)
+
     def drop(self, name: str) -> None:
         known = self._objects.get(name)
         if known is not None:

@@ -355,6 +355,9 @@ def _put_capacity(mirror: Mirror, change: Change) -> Heard:
     for one in read.unreadable:
         text = "instance %s of driver %s on node %s is not used: %s"
         log.warning(text, one.id, read.driver, read.node, one.why)
+    for id, counts in mirror.snapshot.capacity.twice(change.object.name):
+        text = "instance %s of driver %s on node %s is published twice: as %s has it, it counts"
+        log.warning(text, id, read.driver, read.node, counts)
     return CAPACITY_CHANGED
 
 

@@ -119,7 +119,7 @@ def test_a_class_is_read_as_it_was_written():
     ],
 )
 def test_capacity_is_of_a_node_and_a_driver(changed, expected):
-    """4381-VAL-04, 4381-VAL-05, 4381-VAL-07, 4381-CAP-12."""
+    """4381-VAL-04, 4381-VAL-05, 4381-VAL-07, 4381-CAP-02, 4381-CAP-12."""
     assert causes({**capacity(), **changed}, CAPACITY) == expected
 
 

@@ -29,6 +29,8 @@ How much there is
     does (`allocation.capacity`: what was not requested takes the policy's default, or
     all). One that is silent about a capacity could be counted as nothing or as all of
     it; it is refused instead. Names may carry the driver's domain or leave it out.
+    Instances of numeric models are taken in parts: a share names the slots or zones that
+    it takes, at least one, and takes nothing of the others.
 
     A device of which nobody here knows how much there is (the instance of a numeric model that this server
     does not have) is shared without being measured: what is held whole is held once, and that is all.
@@ -119,7 +121,8 @@ def hold(
         holder = Holder(claim=claim, share_id=result.share_id, capacity=result.consumed_capacity)
         after = _with(before, holder, offer)
         totals = offer.capacity if offer is not None else after.capacity
-        if text := _taken(before, after, result) or _overfull(after, result, totals):
+        in_parts = offer is not None and offer.in_parts
+        if text := _taken(before, after, result) or _overfull(after, result, totals, in_parts=in_parts):
             return Refusal(text)
         devices[result.device] = after
     counters = _totals(others.counters, stock.counters)
@@ -212,7 +215,11 @@ def _taken(before: HeldDevice | None, after: HeldDevice, result: DeviceRequestAl
 
 
 def _overfull(
-    device: HeldDevice, result: DeviceRequestAllocationResult, totals: Mapping[str, Amount]
+    device: HeldDevice,
+    result: DeviceRequestAllocationResult,
+    totals: Mapping[str, Amount],
+    *,
+    in_parts: bool = False,
 ) -> str | None:
     """HOLD2, for shares of one device."""
     consumed = result.consumed_capacity
@@ -233,7 +240,7 @@ def _overfull(
             )
             if taken.nano > _nano(total):
                 return f"the shares of device {name} need {taken} of {key}, which has {total}"
-        elif device.shared and result.share_id is not None:
+        elif device.shared and result.share_id is not None and not (in_parts and named):
             return f"share {result.share_id} of device {name} does not say how much it consumes of {key}"
     return None
 

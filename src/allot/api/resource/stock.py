@@ -28,6 +28,7 @@ class Offer(View, frozen=True):
     counters: Mapping[str, Mapping[str, Amount]] = {}
     groups: Mapping[str, tuple[str, ...]] = {}
     unmeasured: bool = False  # it is shared, and nobody here knows how much there is of it
+    in_parts: bool = False  # a share names what it takes, and takes nothing of the rest
 
 
 class Stock(View, frozen=True):

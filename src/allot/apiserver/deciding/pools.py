@@ -192,7 +192,7 @@ def _instance_offers(
     read, unreadable = read_instances(listed, models)
     for instance in read:
         amounts = {name: str(Quantity.of(amount)) for name, amount in instance.amounts.items()}
-        found[instance.id] = offers.Offer(shared=True, capacity=amounts)
+        found[instance.id] = offers.Offer(shared=True, capacity=amounts, in_parts=True)
     known = {*found, *(one.id for one in unreadable)}
     for one in listed:
         if one.id not in known and models.for_capacity(TypeId(one.api_version, one.kind)) is None:

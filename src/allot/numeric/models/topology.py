@@ -104,7 +104,7 @@ class Topology:
 
 def _spread(required: int, free: Mapping[str, int]) -> dict[str, int]:
     """From the fewest zones: the largest are emptied first, and the last one is the tightest that will do."""
-    takes: dict[str, int] = {}
+    takes: dict[str, int] = {min(free): 0} if not required else {}
     left, zones = required, sorted(free.items(), key=lambda one: (-one[1], one[0]))
     while left:
         tightest = [(count, zone) for zone, count in zones if count >= left]
