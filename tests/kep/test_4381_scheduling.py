@@ -251,8 +251,8 @@ async def test_an_instance_that_goes_and_returns_is_still_taken(here):
 
 @once
 async def test_several_objects_and_types_and_versions_on_a_node(here):
-    """4381-CAP-05, 4381-CAP-07, 4381-MOD-04, 4381-MOD-10, 4381-MOD-11, 4381-CLS-13: what cannot be read, or is of
-    another driver or node, is left alone."""
+    """4381-CAP-05, 4381-CAP-07, 4381-MOD-04, 4381-MOD-10, 4381-MOD-11, 4381-CLS-13: what cannot be read, or
+    is of another driver or node, is left alone."""
     odd = {"id": "odd", "apiVersion": "nobody.example.com/v1", "kind": "Odd", "data": {}}
     await here.put_capacity("b-2", "b", [instance("c1", 6, "v1alpha1"), odd, instance("bad", -1)])
     await here.publish("b", 100, driver="other.example.com")
