@@ -38,6 +38,7 @@ BENCHMARKS = {
     "cri": ["cri.py"],
     "autoscaler": ["autoscaler.py"],
     "compute": ["compute.py"],
+    "record": ["record.py"],
     "idle": ["idle.py"],
     "write-cycle": ["write_cycle.py"],
     "deciding": ["deciding.py"],

@@ -21,7 +21,7 @@ from allot.numeric import Registry
 from allot.numeric.models import COUNTER
 from allot.scheduler.parameters import NOT_READ_YET, ParameterKind, Standing
 from allot.scheduler.pod import PodInfo
-from allot.scheduler.prospects import Prospects
+from allot.scheduler.prospects import LeftOff, Prospects
 from allot.scheduler.snapshot import Snapshot
 from allot.scheduler.talk import Talk
 
@@ -86,6 +86,8 @@ DEEDS: Mapping[str, st.SearchStrategy[tuple[Any, ...]]] = {
     "returned": st.tuples(CLAIMS),
     "evict": st.tuples(PODS, MINUTES),
     "spare": st.tuples(PODS),
+    "leave_off": st.tuples(PODS, NODES, MINUTES),
+    "resume": st.tuples(PODS, MINUTES),
     "put_budget": st.tuples(CLAIMS, st.integers(0, 1)),
     "drop_budget": st.tuples(CLAIMS),
 }
@@ -179,6 +181,10 @@ def do(snapshot: Snapshot, deed: Deed) -> None:
             prospects.evict([known(who)], NOW + timedelta(minutes=minute))
         case "spare", (who,):
             prospects.spare([f"uid-of-{who}"])
+        case "leave_off", (who, name, minute):
+            prospects.leave_off(f"uid-of-{who}", LeftOff(name, 1, NOW + timedelta(minutes=minute)))
+        case "resume", (who, minute):
+            prospects.resumed(f"uid-of-{who}", NOW + timedelta(minutes=minute))
         case "put_budget", (name, allowed):
             prospects.budgets.set(key(name), budget(name, allowed))
         case "drop_budget", (name,):
@@ -339,7 +345,7 @@ def _shares_of(part: str, name: str) -> Share:
 SNAPSHOT = sorted(
     name for name, value in vars(Snapshot(Features())).items() if not isinstance(value, bool | int | Features)
 )
-PROSPECTS = sorted(vars(Prospects()))
+PROSPECTS = sorted(name for name, value in vars(Prospects()).items() if not isinstance(value, int))
 
 
 @pytest.mark.parametrize(

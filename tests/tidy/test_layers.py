@@ -37,6 +37,7 @@ MAP = """
     controllers : base api client informers allocation quota
     scheduler   : base api client informers allocation numeric
     planning    : base api cel quota client informers allocation scheduler
+    replay      : base api client informers allocation scheduler planning
     node        : base api client informers
     nodeagent   : base api client informers wire node
     driver      : base api client informers allocation wire numeric

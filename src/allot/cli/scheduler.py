@@ -9,13 +9,14 @@ give one device away twice. Our API server does, so there they may run side by s
 import argparse
 import sys
 
-from allot import scheduler
+from allot import replay, scheduler
 from allot.allocation import LEAST_WASTE, POLICIES
 from allot.apiserver import identities
 from allot.informers import Telemetry
 
-from . import component, flags
+from . import component, flags, recording
 from .component import Running
+from .wording import plain
 
 LEASE = "kube-scheduler"
 
@@ -35,6 +36,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="that this scheduler works under (default: %(default)s)",
     )
     deciding(parser)
+    recording.arguments(parser, "--record")
     parser.add_argument(
         "--binding-timeout",
         type=flags.seconds,
@@ -87,9 +89,22 @@ def run(options: argparse.Namespace) -> int:
         print(f"allot scheduler: {wrong}", file=sys.stderr)
         return 2
 
+    try:
+        writing = recording.begun(options) if options.record else None
+    except (replay.BadRecord, OSError) as wrong:
+        print(f"allot scheduler: --record: {plain(wrong)}", file=sys.stderr)
+        return 2
+
     async def work(on: Running) -> None:
         dependencies = scheduler.Dependencies(
-            on.client, on.informers, on.clock, on.ids, on.metrics, Telemetry(on.metrics, on.clock), on.gates
+            on.client,
+            on.informers,
+            on.clock,
+            on.ids,
+            on.metrics,
+            Telemetry(on.metrics, on.clock),
+            on.gates,
+            recorder=replay.Keeper(writing.put, on.clock) if writing is not None else scheduler.UNRECORDED,
         )
         pods = on.informers.use(scheduler.PODS)
         on.pages["/metrics/resources"] = lambda: scheduler.resource_page(pods.cache)
@@ -98,7 +113,11 @@ def run(options: argparse.Namespace) -> int:
         finally:
             on.informers.leave(pods)
 
-    return component.run("scheduler", options.lease, identities.SCHEDULER, options, work)
+    try:
+        return component.run("scheduler", options.lease, identities.SCHEDULER, options, work)
+    finally:
+        if writing is not None:
+            writing.close()
 
 
 def settings_of(options: argparse.Namespace) -> scheduler.Settings:

@@ -12,7 +12,7 @@ telling     the answer for people
 
 from . import future, manifests, telling
 from .changes import Apply, BadChange, Change, parse
-from .dump import BadDump, Dump, load, save, take, written
+from .dump import BadDump, Dump, load, save, scrubbed, take, written
 from .fictional import PASSING, Imagined, free_names, imagined
 from .future import Cluster, belongs_to_node, comes_back, is_waiting
 from .manifests import BadManifest
@@ -39,6 +39,7 @@ __all__ = [
     "manifests",
     "parse",
     "save",
+    "scrubbed",
     "take",
     "telling",
     "unbound",

@@ -130,7 +130,12 @@ _METADATA = (
     "ownerReferences",
     "finalizers",
 )
-_ANNOTATIONS = ("resource.kubernetes.io/", "autoscaling.k8s.io/", "kubernetes.io/config.mirror")
+_ANNOTATIONS = (
+    "resource.kubernetes.io/",
+    "compute.allot.dev/",
+    "autoscaling.k8s.io/",
+    "kubernetes.io/config.mirror",
+)
 _POD_SPEC = (
     "nodeName",
     "nodeSelector",
@@ -203,11 +208,21 @@ def _pod(pod: Fields) -> Fields:
 
 def _node(node: Fields) -> Fields:
     status = {name: one for name, one in (node.get("status") or {}).items() if name not in _NODE_STATUS_LESS}
+    if status.get("conditions"):
+        status["conditions"] = [_only(one, ("type", "status")) for one in status["conditions"]]
     return {**node, "status": status}
 
 
 def _claim(claim: Fields) -> Fields:
-    status = {name: one for name, one in (claim.get("status") or {}).items() if name != "devices"}
+    status = dict(claim.get("status") or {})
+    if status.get("devices"):  # of what drivers report, whether devices can be used decides
+        status["devices"] = [
+            {
+                **_only(one, ("driver", "pool", "device", "shareID")),
+                "conditions": [_only(told, ("type", "status")) for told in one.get("conditions") or ()],
+            }
+            for one in status["devices"]
+        ]
     allocation = status.get("allocation")
     if isinstance(allocation, dict) and "resourceHandle" in allocation:
         status["allocation"] = {**allocation, "resourceHandle": ""}

@@ -77,6 +77,10 @@ class Board:
     def looked_at(self) -> int:
         return len(self._ranks) + len(self._rejections)
 
+    def rank(self, name: str) -> Rank | None:
+        """How good a node is that fits."""
+        return self._ranks.get(name)
+
     def takes(self, name: str) -> bool:
         return name in self._ranks
 

@@ -133,14 +133,19 @@ class Cycle:
 
     def fitting(self, pod: PodInfo, now: datetime, snapshot: Snapshot) -> Sequence[str]:
         """The nodes that would take the pod, best first; what its board knows already costs nothing."""
+        board = self.judged(pod, now, snapshot)
+        return [] if isinstance(board, Rejection) else [rank.node for rank in board.order]
+
+    def judged(self, pod: PodInfo, now: datetime, snapshot: Snapshot) -> Board | Rejection:
+        """What every node says to the pod, or why it cannot even be asked."""
         state = CycleState(pod, now)
         signature = self.sign(state, snapshot)
         if isinstance(signature, Rejection):
-            return ()
+            return signature
         board = self._board(state, signature, snapshot)
         for _ in board.refresh(snapshot, self._watch):
             pass
-        return [rank.node for rank in board.order]
+        return board
 
     def _try(self, state: CycleState, board: Board, name: str, snapshot: Snapshot) -> Placed | None:
         node = snapshot.node(name)
@@ -171,7 +176,7 @@ class Cycle:
         ]
         if not undecided:
             return None
-        closer = CycleState(state.pod, state.now, state.read, thorough=True)
+        closer = CycleState(state.pod, state.now, state.read, thorough=True, seed=state.seed)
         checks, _ = self.checks(closer, snapshot)
         for name in islice(undecided, UNDECIDED_MAX):
             node = snapshot.node(name)

@@ -119,6 +119,7 @@ class CycleState:
     read: dict[str, Any] = field(default_factory=dict)  # of the pod
     made: dict[str, Any] = field(default_factory=dict)  # for its signature: kept for the pods to come
     thorough: bool = False  # take more time for what is hard to decide
+    seed: int = 0  # of whatever is left to chance: with the same seed it turns out the same
     classes: dict[str, int] = field(default_factory=dict)
     """Part of its signature, named by whoever signs: the classes and extended resources, by name, that
     checks and ratings are made from, each with its revision (`Classes.revision`)."""

@@ -10,6 +10,7 @@ writes of the last.
 
 import asyncio
 import logging
+import random
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from dataclasses import dataclass
@@ -58,6 +59,7 @@ from .parameter_watches import KindTold, ParameterWatches
 from .parameters import kinds_of
 from .pod import PodInfo
 from .queue import Queue, Queued
+from .recording import UNRECORDED, Recorder
 from .rights import readable
 from .settings import Settings
 from .snapshot import snapshot_for
@@ -108,6 +110,7 @@ class Dependencies:
     gates: Gates
     aside: DoAside = asyncio.to_thread
     """Does what takes long somewhere else; the simulator does it on the spot."""
+    recorder: Recorder = UNRECORDED
 
 
 async def run(
@@ -149,6 +152,9 @@ class Scheduler:
         self._client = dependencies.client
         self._aside = dependencies.aside
         self._informers = dependencies.informers
+        self._recorder = dependencies.recorder
+        self._recorder.begin(settings, dependencies.gates)
+        self._chance = random.Random(dependencies.ids.uid())
         self.snapshot = snapshot_for(dependencies.gates)
         asked = plugins.default(dependencies.ids, settings)
         watch = Stopwatch(self._clock.monotonic_s, plugin_times(dependencies.metrics))
@@ -237,7 +243,8 @@ class Scheduler:
             if queued is None:
                 await self._news(self.queue.next_moment_s() if is_free else None)
                 continue
-            state = CycleState(queued.pod, self._clock.now())
+            state = CycleState(queued.pod, self._clock.now(), seed=self._chance.getrandbits(32))
+            self._recorder.deciding(self.snapshot.prospects)
             kept = self.snapshot.prospects.nomination(queued.pod.uid)
             try:
                 outcome = await _in_turns(self.cycle.schedule_one(state, self.snapshot), self._aside)
@@ -246,6 +253,7 @@ class Scheduler:
             except Exception as bug:  # perhaps one that only this pod meets: the others go on
                 self._gave_up(state, bug)
                 continue
+            self._recorder.decided(state, outcome)
             self._metrics.decided(outcome, self._now_s() - queued.first_seen_s, queued.attempts)
             self._follow(outcome, queued, group)
             if isinstance(outcome, Unplaced):
@@ -254,6 +262,7 @@ class Scheduler:
 
     def _gave_up(self, state: CycleState, bug: Exception) -> None:
         log.error("pod %s could not be decided", state.pod.key, exc_info=bug)
+        self._recorder.decided(state, bug)
         self.cycle.unreserve(state, self.snapshot)
         self.queue.failed(state.pod.uid, None, frozenset(), self._now_s(), error=True)
         self._explainer.failed(state.pod, f"internal error: {bug!r}")
@@ -370,13 +379,16 @@ class Scheduler:
     def _hear(self, news: News | Report | RoomMade | KindTold, now_s: float) -> None:
         match news:
             case News():
+                self._recorder.learned(news)
                 self.intake.hear(news, now_s)
                 self._awaiting.hear(news.what, news.change)
                 if news.what == RESOURCE_CLASSES:
                     self._watch_parameters()
             case KindTold(kind, standing):
+                self._recorder.learned(news)
                 self.intake.parameters(kind, standing, now_s)
             case ClaimWritten(claim, instead_of):
+                self._recorder.learned(news)
                 if instead_of:
                     self.snapshot.rename_flight(instead_of, claim.uid)
                 self.intake.claim(claim, now_s)
@@ -435,6 +447,7 @@ class Scheduler:
 
     def _bound(self, placed: Placed) -> None:
         pod = placed.state.pod
+        self._recorder.ended(pod, is_bound=True)
         self._patient.discard(pod.uid)
         self.queue.remove(pod.uid, self._now_s())
         self._explainer.forget(pod.uid)
@@ -446,6 +459,7 @@ class Scheduler:
         """Whether the pod is still to be placed: after an error in a while, and at once where only
         what was decided on is not so any more."""
         pod = placed.state.pod
+        self._recorder.ended(pod, is_bound=False)
         self._patient.discard(pod.uid)
         self.cycle.unreserve(placed.state, self.snapshot)
         now = self.queue.get(pod.uid)

@@ -47,6 +47,7 @@ class Here:
         for one in claims:
             self.snapshot.put_claim(one)
         self.cycle = Cycle(plugins.default(RandomIds(random.Random(seed)), Settings()))
+        self.decided = 1000 * seed
 
     def node(self, name: str, labels: Mapping[str, str] | None = None, **more: Any) -> None:
         self.snapshot.put_node(node(name, labels=labels, **more))
@@ -59,7 +60,8 @@ class Here:
         self.snapshot.put_talk(Talk.of(scheduling("p", list(nodes), selected, said, owner=owner)))
 
     def decide(self, wanted: PodInfo) -> Outcome:
-        asking = self.cycle.schedule_one(CycleState(wanted, NOW), self.snapshot)
+        self.decided += 1
+        asking = self.cycle.schedule_one(CycleState(wanted, NOW, seed=self.decided), self.snapshot)
         while True:
             try:
                 work = next(asking)

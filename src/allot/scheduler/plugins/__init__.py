@@ -1,6 +1,5 @@
 """The plugins, in the order in which they are asked: cheap ones first, eviction last."""
 
-import random
 from collections.abc import Mapping, Sequence
 
 from allot.base import Ids
@@ -30,7 +29,6 @@ def default(ids: Ids, settings: Settings) -> tuple[Plugin, ...]:
 
 def deciding(ids: Ids, settings: Settings) -> tuple[Plugin, ...]:
     """Those that decide where a pod goes as things are: nobody is evicted for it."""
-    chance = random.Random(ids.uid())
     return (
         SchedulingGates(),
         InterPodAffinity(),
@@ -42,9 +40,9 @@ def deciding(ids: Ids, settings: Settings) -> tuple[Plugin, ...]:
         NodeResourcesFit(settings.scoring),
         NodeResourcesBalancedAllocation(settings.scoring),
         ComputeResources(),
-        ResourceClaims(chance, binding_timeout_s=settings.binding_timeout_s),
+        ResourceClaims(binding_timeout_s=settings.binding_timeout_s),
         NumericResources(ids),
-        ClassicResources(chance),
+        ClassicResources(),
         DynamicResources(ids, settings.policy),
         DeviceFit(),
     )

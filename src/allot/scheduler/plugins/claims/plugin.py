@@ -39,11 +39,7 @@ class ResourceClaims:
         }
     )
 
-    def __init__(
-        self, chance: random.Random | None = None, *, binding_timeout_s: float = BINDING_TIMEOUT_S
-    ) -> None:
-        """By `chance` it picks one of several claims that are in the way (POSTF-04)."""
-        self._chance = chance or random.Random()
+    def __init__(self, *, binding_timeout_s: float = BINDING_TIMEOUT_S) -> None:
         self._binding_timeout_s = binding_timeout_s
 
     def pre_enqueue(self, pod: PodInfo, snapshot: Snapshot) -> str | None:
@@ -108,7 +104,7 @@ class ResourceClaims:
             and self._is_in_the_way(claim, state.now, snapshot)
         ]
         if movable:
-            return Deallocate(self._chance.choice(movable))
+            return Deallocate(random.Random(state.seed).choice(movable))  # by chance (POSTF-04)
         left = _kept(claims.allocated, state.pod)  # it has no place: others may use them meanwhile (UNRSV-01)
         return LeaveClaims(left) if left else None
 

@@ -32,10 +32,6 @@ class ClassicResources:
         }
     )
 
-    def __init__(self, chance: random.Random) -> None:
-        """By `chance` it picks the nodes that drivers are asked about, where there are many (O-11)."""
-        self._chance = chance
-
     # -- where the classes let it go ------------------------------------------------------------
 
     def sign(self, state: CycleState, snapshot: Snapshot) -> Hashable | Rejection:
@@ -85,7 +81,8 @@ class ClassicResources:
         if ask is None:  # what was said before, when there was something to be allocated
             talk = snapshot.talk_of(state.pod) if claims_in(state).allocated else None
             return (EndTalk(talk),) if talk is not None else ()
-        offered = self._some([one.node for one in state.fitting if one.node != node.name], ask)
+        fitting = [one.node for one in state.fitting if one.node != node.name]
+        offered = _some(fitting, ask, state.seed)
         told = ask.told(state.pod, best=node.name, offered=offered)
         _, deed = step(state_of(ask.talk, state.pod.uid), told)
         if not isinstance(deed, Choose):  # a simulation asks without a veto (P6)
@@ -110,17 +107,11 @@ class ClassicResources:
         open_to_question = [name for name, why in rejections if why.unanswered]
         if not open_to_question and not any(why.plugin == NAME for _, why in rejections):
             return None
-        told = ask.told(state.pod, offered=self._some(open_to_question, ask))
+        told = ask.told(state.pod, offered=_some(open_to_question, ask, state.seed))
         _, deed = step(state_of(ask.talk, state.pod.uid), told)
         if isinstance(deed, Ask):
             return AskDrivers(deed.nodes, ask.talk)
         return AwaitDrivers() if open_to_question else None
-
-    def _some(self, names: Sequence[str], ask: ClassicAsk) -> tuple[str, ...]:
-        """Of the nodes that nobody refuses: every one gets its turn (PSCHED-07)."""
-        said = refusals(ask.talk, ask.wants)
-        left = [name for name in names if name not in said]
-        return tuple(left if len(left) < NODES_MAX else self._chance.sample(left, NODES_MAX))
 
     # -- why ------------------------------------------------------------------------------------
 
@@ -136,6 +127,14 @@ class ClassicResources:
         named: Callable[[str], str],
     ) -> Mapping[str, Explanation]:
         return {}
+
+
+def _some(names: Sequence[str], ask: ClassicAsk, seed: int) -> tuple[str, ...]:
+    """Of the nodes that nobody refuses, where there are many by chance (O-11): every one gets its turn
+    (PSCHED-07)."""
+    said = refusals(ask.talk, ask.wants)
+    left = [name for name in names if name not in said]
+    return tuple(left if len(left) < NODES_MAX else random.Random(seed).sample(left, NODES_MAX))
 
 
 def _suits(resource_class: classic.ResourceClass, node: NodeInfo) -> bool:

@@ -2,13 +2,11 @@
 
 from bisect import bisect_left
 from collections.abc import Generator, Hashable, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
 
 from ...budgets import Budgets
 from ...framework import Checks, CycleState, Event, Plugin, Rejection
 from ...node import NodeInfo
-from ...pod import PodInfo
+from ...prospects import LeftOff, Prospects
 from ...snapshot import Snapshot
 from ...writes import Preempt, SearchOn
 from ..devices import DynamicResources
@@ -19,17 +17,6 @@ NAME = "DefaultPreemption"
 KEPT = Rejection(NAME, "node(s) are kept for a pod of higher priority")
 CHECKS_MAX = 500
 NODES_AT_ONCE = 32
-GOES_ON_WITHIN = timedelta(minutes=1)
-"""A search that was left off longer ago begins anew."""
-
-
-@dataclass(frozen=True, slots=True)
-class _LeftOff:
-    """A search for one pod that found nothing and has not seen all nodes yet."""
-
-    at: str  # the node to look at next
-    nodes: int  # that are still to be looked at
-    when: datetime
 
 
 class DefaultPreemption:
@@ -44,8 +31,6 @@ class DefaultPreemption:
         """
         self._plugins = tuple(plugins)
         self._checks_max = checks_max
-        self._turn = 0
-        self._left_off: dict[str, _LeftOff] = {}  # by pod uid
 
     # -- room that is made stays for whom it is made ----------------------------------------------
 
@@ -71,8 +56,8 @@ class DefaultPreemption:
         may_evict = pod.may_preempt and lowest is not None and lowest < pod.priority
         if not may_evict and nominated is None:
             return None
-        left_off = self._resumed(pod, state.now)
-        nodes = _in_turn(rejections, nominated, left_off.at if left_off is not None else self._turn)
+        left_off = prospects.resumed(pod.uid, state.now)
+        nodes = _in_turn(rejections, nominated, left_off.at if left_off is not None else prospects.looked_at)
         if not may_evict:  # room that was made for it may still be on its way
             nodes = [name for name in nodes if name == nominated]
         devices = DynamicResources.name
@@ -81,12 +66,12 @@ class DefaultPreemption:
         budgets = None
         if may_evict:
             budgets = Budgets(dict(prospects.budgets.items()), prospects.charges(state.now))
-        found, seen = yield from self._search(trial, nodes, budgets, for_devices)
+        found, seen = yield from self._search(trial, nodes, budgets, for_devices, prospects)
         if found is None:
             snapshot.unnominate(pod.uid)  # the room that was to come does not come
             left = (left_off.nodes if left_off is not None else len(nodes)) - seen
             if seen < len(nodes) and left > 0:
-                self._left_off[pod.uid] = _LeftOff(nodes[seen], left, state.now)
+                prospects.leave_off(pod.uid, LeftOff(nodes[seen], left, state.now))
                 return SearchOn()
             return None
         if not found.victims and found.node == nominated:
@@ -96,7 +81,12 @@ class DefaultPreemption:
         return found
 
     def _search(
-        self, trial: Trial, nodes: Sequence[str], budgets: Budgets | None, for_devices: frozenset[str]
+        self,
+        trial: Trial,
+        nodes: Sequence[str],
+        budgets: Budgets | None,
+        for_devices: frozenset[str],
+        prospects: Prospects,
     ) -> Generator[None, None, tuple[Preempt | None, int]]:
         """The cheapest eviction, none at all where room is coming anyway; and how many nodes were seen.
 
@@ -111,7 +101,7 @@ class DefaultPreemption:
             if count % NODES_AT_ONCE == 0 or trial.asked > paused_at:
                 paused_at = trial.asked
                 yield
-            self._turn += 1
+            prospects.looked_at += 1
             if trial.prepare(name) and trial.fits(name):
                 return Preempt(name, ()), count
             if budgets is not None and (name not in for_devices or trial.may_free_devices(name)):
@@ -121,11 +111,6 @@ class DefaultPreemption:
         else:
             count = len(nodes)
         return (Preempt(best.node, best.victims) if best is not None else None), count
-
-    def _resumed(self, pod: PodInfo, now: datetime) -> _LeftOff | None:
-        """Where the search for this pod stopped, if that was a moment ago. It is asked about once."""
-        self._left_off = {uid: one for uid, one in self._left_off.items() if now - one.when <= GOES_ON_WITHIN}
-        return self._left_off.pop(pod.uid, None)
 
 
 def _in_turn(
