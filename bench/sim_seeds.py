@@ -2,14 +2,14 @@
 
     python bench/sim_seeds.py [--seeds 1-2000] [--jobs 2] [--scheduler real|simple]
                               [--agents SHARE] [--classic SHARE] [--compute SHARE] [--numeric SHARE]
-                              [--out FILE]
+                              [--autoscaler SHARE] [--out FILE]
 
 Every seed is a world of its own (`allot sim`): an hour and a quarter with fifty pods, all
 controllers in two copies, every kind of fault; with the real scheduler in three copies, and
 drivers that publish anew, unless a simple stand-in is asked for; in a share of the worlds one or two nodes
-have real agents and drivers, and in a share of them there are classic claims, compute resources or
-numeric claims. The record names the code tested, how often each fault struck, and every promise that was
-broken. Exit status 1 if one was, or if a fault never struck. Whoever interrupts it
+have real agents and drivers, and in a share of them there are classic claims, compute resources,
+numeric claims, or an autoscaler. The record names the code tested, how often each fault struck, and every
+promise that was broken. Exit status 1 if one was, or if a fault never struck. Whoever interrupts it
 has a record of the seeds that ran until then.
 """
 
@@ -26,6 +26,7 @@ from allot.cli.sim import seeds as read_seeds
 from allot.cli.sim import share
 from allot.sim import (
     SHARE_WITH_AGENTS,
+    SHARE_WITH_AUTOSCALER,
     SHARE_WITH_CLASSIC,
     SHARE_WITH_COMPUTE,
     SHARE_WITH_NUMERIC,
@@ -42,6 +43,7 @@ SHARES = {
     "classic": SHARE_WITH_CLASSIC,
     "compute": SHARE_WITH_COMPUTE,
     "numeric": SHARE_WITH_NUMERIC,
+    "autoscaler": SHARE_WITH_AUTOSCALER,
 }
 """Of the worlds, in which there is such a part."""
 RECORD = ROOT / "bench" / "results" / "sim-2000.json"

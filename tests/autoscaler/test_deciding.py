@@ -109,8 +109,25 @@ def test_patience_ends_and_a_template_that_lied_is_reported_and_not_relied_on():
     assert not decision.grow
     assert "not what its template promises" in next(iter(decision.growth.helpless.values()))
     assert not town.decide(10_000).grow and not town.late  # said once
-    town.template = replace(town.template, node={**town.template.node, "corrected": True})
+    labels = {"metadata": {**town.template.node["metadata"], "labels": {"edition": "2"}}}
+    town.template = replace(town.template, node={**town.template.node, **labels})
     assert town.decide().grow == {"g": 1}
+
+
+def test_a_promise_is_the_same_however_its_node_fares():
+    """Y4: a template that is learned anew with every word of its node would be taken for a corrected one."""
+    town = Town(kind="edge")
+    town.objects += asking(1, gpus=4)
+    assert town.decide().grow == {"g": 1}
+    town.node("g-0")
+    town.decide(10)
+    town.decide(400)
+    metadata = {**town.template.node["metadata"], "resourceVersion": "7", "annotations": {"a": "b"}}
+    taints = [{"key": LEAVING, "effect": "NoSchedule"}]
+    town.template = replace(
+        town.template, node={**town.template.node, "metadata": metadata, "spec": {"taints": taints}}
+    )
+    assert not town.decide(10_000).grow
 
 
 def test_a_node_that_never_comes_is_reported_and_asked_for_again_after_a_while():

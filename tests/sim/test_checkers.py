@@ -11,7 +11,8 @@ import pytest
 
 from allot.api import Object
 from allot.sim.checkers import all_checkers, judge
-from allot.sim.recording import FOLLOWED, Seen
+from allot.sim.recording import EVENTS, FOLLOWED, PROVIDER, Seen
+from sim.test_autoscaler_checkers import SHOWN as OF_AUTOSCALERS
 from sim.test_classic_checkers import SHOWN as OF_CLASSIC
 from sim.test_compute_checker import SHOWN as OF_COMPUTE
 from sim.test_numeric import SHOWN as OF_NUMERIC
@@ -506,17 +507,17 @@ def test_a_job_rests_between_two_attempts_and_not_for_ever(until_s, is_waiting):
 
 
 def test_every_checker_follows_what_is_recorded():
-    recorded = {one.plural for one in FOLLOWED}
-    for checker in all_checkers(real_scheduler=True):
+    recorded = {one.plural for one in (*FOLLOWED, EVENTS)} | {PROVIDER}
+    for checker in all_checkers(real_scheduler=True, late_autoscaler_s=()):
         assert set(checker.follows) <= recorded, type(checker).__name__
 
 
 def test_what_a_checker_says_begins_with_a_promise_that_some_history_breaks():
     """Whoever adds a checker adds a history that it finds."""
-    shown = {name for name, _ in BROKEN} | OF_CLASSIC | OF_COMPUTE | OF_NUMERIC
+    shown = {name for name, _ in BROKEN} | OF_CLASSIC | OF_COMPUTE | OF_NUMERIC | OF_AUTOSCALERS
     documented = {
         name
-        for checker in all_checkers(real_scheduler=True)
+        for checker in all_checkers(real_scheduler=True, late_autoscaler_s=())
         for name in re.findall(
             r"\b[A-Z]\d+\b", __import__(type(checker).__module__, fromlist=["_"]).__doc__ or ""
         )

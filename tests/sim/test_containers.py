@@ -7,7 +7,7 @@ import signal
 from allot.nodeagent import ContainerSpec, SandboxSpec
 from allot.sim.containers import KILLED, Containers, Lasts
 from allot.sim.loop import OWNER, VirtualClock, run
-from allot.sim.recording import Machines
+from allot.sim.recording import Notes
 
 SPEC = ContainerSpec(
     SandboxSpec("pod"), "main", 0, ("app",), env={"HOSTNAME": "p", "DEVICE_GPU_0": "d/p/gpu-0"}
@@ -15,7 +15,7 @@ SPEC = ContainerSpec(
 
 
 def made(lasts):
-    machines = Machines(lambda: 1)
+    machines = Notes(lambda: 1)
     clock = VirtualClock(asyncio.get_running_loop())
     return Containers("node", clock, lambda spec: lasts, machines), machines
 

@@ -25,7 +25,7 @@ from .extenders import (
     SessionLost,
     configured,
 )
-from .groups import LABEL, BadGroups, Configuration, Group, Origin, Template
+from .groups import LABEL, BadGroups, Configuration, Group, GroupEntry, Origin, Template
 from .groups import read as read_groups
 from .loop import Autoscaler, Dependencies, Options, Pace, run
 from .memory import Patience
@@ -47,6 +47,7 @@ __all__ = [
     "ExtenderFailed",
     "Filtered",
     "Group",
+    "GroupEntry",
     "Growth",
     "HollowProvider",
     "NewNode",

@@ -24,14 +24,12 @@ from allot.planning import belongs_to_node
 from allot.scheduler import Plugin, PodInfo, Simulation, Snapshot
 
 from .classic import Asked, ClassicGrowth, enlarged, needs_drivers, place_classic
-from .groups import Group
+from .groups import LEAVING, Group
 from .memory import Memory
 from .packing import Growth, grow, importance
 from .shrinking import DISABLED, shrink
 from .templates import group_of
 
-LEAVING = "autoscaler.allot.dev/leaving"
-"""The taint of a node on its way out."""
 NOBODY: Mapping[str, Asked] = {}
 
 

@@ -21,6 +21,8 @@ from allot.api import Fields, compute
 from allot.planning import Imagined, imagined
 
 LABEL: Final = "autoscaler.allot.dev/group"
+LEAVING: Final = "autoscaler.allot.dev/leaving"
+"""The taint of a node on its way out."""
 NODES_MAX: Final = 10_000
 
 

@@ -6,7 +6,8 @@
     telling   events on pods and nodes, a ConfigMap that shows how it stands, metrics
 
 What was learned of groups is kept in another ConfigMap, so that a group whose last node has gone can grow
-again after a restart. Nothing else has to survive one: sizes are absolute, and a node on its way out says so.
+again after a restart, and which templates promised too much in a third. Nothing else has to survive one:
+sizes are absolute, a young node is taken for what it will be, and a node on its way out says so.
 """
 
 import asyncio
@@ -22,13 +23,14 @@ from allot.api import Gates, Object, age, errors
 from allot.base import Clock, Ids, Metrics
 from allot.client import Client
 from allot.informers import NORMAL, WARNING, Election, Events, Informers, Telemetry, lead_forever
+from allot.planning import belongs_to_node
 from allot.scheduler import PodInfo, deciding_plugins
 from allot.scheduler import Settings as SchedulerSettings
 
 from .classic import Asked, unready
-from .deciding import LEAVING, Decider, Decision, Settings, View
+from .deciding import Decider, Decision, Settings, View
 from .following import Following
-from .groups import Configuration, Group, Origin, Template
+from .groups import LEAVING, Configuration, Group, Origin, Template
 from .memory import Late, Memory, Patience
 from .providers import Provider, ProviderFailed
 from .templates import group_of, groups_of
@@ -38,6 +40,7 @@ log = logging.getLogger(__name__)
 NAMESPACE: Final = "kube-system"
 STATUS: Final = "allot-autoscaler-status"
 TEMPLATES: Final = "allot-autoscaler-templates"
+BROKEN: Final = "allot-autoscaler-broken-templates"
 HELPLESS_MAX: Final = 20
 """Shown in the status; every pod has its event."""
 
@@ -106,6 +109,7 @@ class Autoscaler:
         )
         self._decider = Decider(options.settings, plugins)
         self._memory = Memory(options.patience)
+        self._untold: list[Late] = []
         self._events = Events(
             self._client,
             "allot-autoscaler",
@@ -127,8 +131,7 @@ class Autoscaler:
     async def run(self, ready: Callable[[], None]) -> None:
         beside = [asyncio.ensure_future(work) for work in (self._events.run(), self._following.run())]
         try:
-            self._memory.learned.update(await self._remembered())
-            await self._following.begin()
+            await self._begin()
             ready()
             while True:
                 await self._insist(self.once)
@@ -138,6 +141,19 @@ class Autoscaler:
             for task in beside:
                 task.cancel()
             self._following.end()
+
+    async def _begin(self) -> None:
+        """All is known then that there is to know before the first decision. It is asked for until then."""
+        while True:
+            try:
+                self._memory.learned.update(await self._remembered())
+                self._memory.broken.update(await self._data(BROKEN))
+                await self._following.begin()
+                return
+            except errors.ApiError as refused:
+                log.warning("the autoscaler cannot begin yet: %s", refused)
+                self._following.end()
+            await asyncio.sleep(self._options.pace.pause_s)
 
     async def _stirred(self) -> None:
         """Something has happened, or enough time has passed: what is late is late without any news."""
@@ -158,17 +174,29 @@ class Autoscaler:
         """One decision, and what follows from it."""
         now, now_s = self._clock.now(), self._clock.monotonic_s()
         view = self._following.view(now)
-        waits = await unready(self._extenders, [one.node for one in self._memory.arriving])
-        late = self._memory.observe(view.nodes.values(), view.slices, now_s, waits)
+        unsettled = self._memory.unsettled(view.nodes.values(), (pod.object for pod in view.waiting))
         groups = groups_of(
-            self._options.configuration.groups, view.nodes, view.slices, view.snapshot, self._memory.learned
+            self._options.configuration.groups,
+            view.nodes,
+            view.slices,
+            view.snapshot,
+            self._memory.learned,
+            unsettled,
         )
+        waits = await unready(self._extenders, [one.node for one in self._memory.arriving])
+        promises = {one.name: one.template for one in groups if one.template is not None}
+        expected = {
+            name: promises[group] for name in unsettled if (group := group_of(view.nodes[name])) in promises
+        }
+        self._untold += self._memory.observe(view.nodes.values(), view.slices, now_s, waits, expected)
+        if not self._options.dry_run:
+            await self._keep(BROKEN, self._memory.broken)  # before anybody is told (Y4)
+        while self._untold:
+            self._tell_late(self._untold.pop(0))
         self._learn(groups)
         begun = await self._decider.begin(view, self._memory, groups, now, now_s, self._extenders)
         decision = self._decider.decide(view, begun, now_s)
         self._decisions.observe(self._clock.monotonic_s() - now_s)
-        for one in late:
-            self._tell_late(one)
         self._helpless.set(len(decision.growth.helpless))
         if self._options.dry_run:
             self._log(decision)
@@ -232,6 +260,8 @@ class Autoscaler:
         entry = self._entries.get(group)
         if entry is None:
             return
+        if await self._is_used(node.name):
+            return
         try:
             await self._provider.remove(entry, node.name)
         except ProviderFailed as failed:
@@ -239,6 +269,13 @@ class Autoscaler:
             return
         log.info("node %s of group %s is removed", node.name, group)
         self._changes.add(1, group, "removed")
+
+    async def _is_used(self, node: str) -> bool:
+        """Asked once more (Y2): what was heard may be old, and so may be what a scheduler has heard."""
+        pods = self._client.resource("", "v1", "pods")
+        there = (await pods.list(field_selector=f"spec.nodeName={node}")).objects
+        found = [PodInfo.of(one) for one in there]
+        return any(not belongs_to_node(pod) and not pod.view.is_finished for pod in found)
 
     @property
     def _nodes(self) -> Any:
@@ -300,7 +337,7 @@ class Autoscaler:
 
     async def _keep(self, name: str, data: Mapping[str, str]) -> None:
         """As a ConfigMap, written where it differs from what was written last."""
-        if self._written.get(name) == data:
+        if self._written.get(name, {}) == data:
             return
         told = {"allot.dev/last-updated": age.timestamp(self._clock.now())}
         wanted = {
@@ -315,13 +352,16 @@ class Autoscaler:
             await self._maps.create(wanted, NAMESPACE)
         self._written[name] = dict(data)
 
-    async def _remembered(self) -> dict[str, Template]:
+    async def _data(self, name: str) -> dict[str, str]:
         try:
-            found = await self._maps.get(TEMPLATES, NAMESPACE)
+            found = await self._maps.get(name, NAMESPACE)
         except errors.NotFound:
             return {}
+        return dict(found.fields.get("data") or {})
+
+    async def _remembered(self) -> dict[str, Template]:
         learned = {}
-        for group, text in (found.fields.get("data") or {}).items():
+        for group, text in (await self._data(TEMPLATES)).items():
             try:
                 kept = msgspec.json.decode(text, type=_Kept)
             except msgspec.DecodeError as wrong:

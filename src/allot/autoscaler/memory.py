@@ -6,20 +6,21 @@
     late       patience is over: reported, and the group waits before it grows again
 
 What it promises
+    Y1  What was asked for by whoever led before counts as coming as well: a node that nobody here ordered,
+        and that lacks something, is on its way while it is young.
     Y4  A template that promised what a new node did not publish is reported, and not relied on again until
-        it is corrected.
+        it is corrected. Which ones these are outlives whoever leads (`broken`).
 """
 
-import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from allot.api import Object, core
+from allot.api import Object, age, core
 
 from .groups import Group, Template
-from .templates import group_of, lacks
+from .templates import group_of, lacks, promise
 
 
 class Arriving(NamedTuple):
@@ -27,6 +28,7 @@ class Arriving(NamedTuple):
     node: str
     since_s: float
     template: Template
+    is_ours: bool = True  # we asked for it, and may say what its template is worth
 
 
 class Asked(NamedTuple):
@@ -55,7 +57,7 @@ class Memory:
         self._asked: list[Asked] = []
         self._arriving: dict[str, Arriving] = {}  # by uid
         self._known: set[str] = set()  # nodes that were there before or have arrived, by uid
-        self._lied: dict[str, str] = {}  # fingerprints of templates, by group
+        self.broken: dict[str, str] = {}  # promises that were not kept, by group
         self._waits: dict[str, float] = {}  # groups that wait, until when
         self.learned: dict[str, Template] = dict(learned or {})
 
@@ -69,13 +71,15 @@ class Memory:
         slices: Sequence[Object],
         now_s: float,
         unready: Mapping[str, str] = {},
+        expected: Mapping[str, Template] = {},
     ) -> tuple[Late, ...]:
         """The nodes there are now; what is late is said once. `unready` are new ones, by name, for which a
-        driver cannot answer yet: they are not judged by what they have."""
+        driver cannot answer yet: they are not judged by what they have. `expected` is
+        what nodes, by name, may still become that somebody else asked for (`unsettled`)."""
         there = {node.uid: node for node in nodes if group_of(node)}
         for uid, node in there.items():
             if uid not in self._known and uid not in self._arriving:
-                self._came(node, now_s)
+                self._came(node, now_s, expected.get(node.name))
         self._known &= there.keys()
         self._arriving = {uid: one for uid, one in self._arriving.items() if uid in there}
         late = [*self._settled(there, slices, now_s, unready), *self._overdue(now_s)]
@@ -83,9 +87,12 @@ class Memory:
             self.wait(one.group, now_s)
         return tuple(late)
 
-    def _came(self, node: Object, now_s: float) -> None:
-        """The oldest order of its group is carried out. A node that nobody ordered is what it is."""
+    def _came(self, node: Object, now_s: float, expected: Template | None) -> None:
+        """The oldest order of its group is carried out. An old node that nobody ordered is what it is."""
         order = next((one for one in self._asked if one.group == group_of(node)), None)
+        if order is None and expected is not None:
+            self._arriving[node.uid] = Arriving(group_of(node), node.name, now_s, expected, is_ours=False)
+            return
         if order is None:
             self._known.add(node.uid)
             return
@@ -105,8 +112,10 @@ class Memory:
             elif now_s - one.since_s >= self._patience.arrival_s:
                 del self._arriving[uid]
                 self._known.add(uid)
+                if not one.is_ours:
+                    continue
                 if missing:
-                    self._lied[one.group] = fingerprint(one.template)
+                    self.broken[one.group] = promise(one.template)
                 yield Late(one.group, node, missing or (unready.get(node.name, "it does not become ready"),))
 
     def _overdue(self, now_s: float) -> Iterator[Late]:
@@ -127,20 +136,30 @@ class Memory:
     def arriving(self) -> tuple[Arriving, ...]:
         return tuple(self._arriving.values())
 
+    def unsettled(self, nodes: Iterable[Object], waiting: Iterable[Object]) -> set[str]:
+        """Nodes that may still become what their templates say, by name: those that were asked for, and such
+        as were made not long before the newest object that is heard of. (No clock but the server's is asked:
+        ours may be wrong.)"""
+        there = [node for node in nodes if group_of(node)]
+        made = {one.uid: _made(one) for one in (*there, *waiting)}
+        newest = max(made.values(), default=datetime.min.replace(tzinfo=UTC))
+        youth = timedelta(seconds=self._patience.arrival_s)
+        young = [one for one in there if one.uid not in self._known and newest - made[one.uid] < youth]
+        return {*(one.name for one in young), *(one.node for one in self._arriving.values())}
+
     def coming(self, group: str) -> int:
         """Nodes of a group that were asked for and are not there."""
         return sum(one.group == group for one in self._asked)
 
     def closed(self, group: Group, now_s: float) -> str:
         """Why a group is not to grow just now."""
-        if group.template is not None and self._lied.get(group.name) == fingerprint(group.template):
+        if group.template is not None and self.broken.get(group.name) == promise(group.template):
             return "a node of it was not what its template promises"
         if now_s < self._waits.get(group.name, now_s):
             return "a node of it is late, and it waits before it tries again"
         return ""
 
 
-def fingerprint(template: Template) -> str:
-    """Equal for templates that promise the same."""
-    looks = json.dumps([template.node, template.slices], sort_keys=True, default=str)
-    return hashlib.sha256(looks.encode()).hexdigest()
+def _made(one: Object) -> datetime:
+    found = age.moment(one.metadata.creation_timestamp or "")
+    return found if found is not None else datetime.min.replace(tzinfo=UTC)

@@ -7,9 +7,10 @@ Same hardware is expected to publish the same (AUTO-09). What a new node lacks o
 words; a name, an address or a serial number is nothing that was promised.
 """
 
+import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from allot.api import Fields, Object, Quantity, core
@@ -17,7 +18,7 @@ from allot.fleet import FLEET_LABEL, UnknownFleet, fleet
 from allot.planning import PASSING, belongs_to_node
 from allot.scheduler import NodeInfo, Snapshot
 
-from .groups import LABEL, Group, GroupEntry, Origin, Template, given
+from .groups import LABEL, LEAVING, Group, GroupEntry, Origin, Template, given
 
 TOLERANCE = 0.05
 """Of what a node has: kernels and agents keep a little more or less for themselves."""
@@ -73,10 +74,22 @@ def learned(node: Object, slices: Iterable[Object], info: NodeInfo | None) -> Te
     own = [one for one in slices if one.fields["spec"].get("nodeName") == node.name]
     if not node.view(core.Node).is_ready or not _are_complete(own):
         return None
+    return Template(_lasting(node, info), tuple(dict(one.fields) for one in own), Origin.LEARNED)
+
+
+def _lasting(node: Object, info: NodeInfo | None) -> Fields:
+    """What another node will have too: not how this one fares, nor that it is on its way out."""
     fields = node.fresh()
+    status = {name: value for name, value in fields["status"].items() if name not in _PASSING}
     if info is not None:
-        fields["status"] = {**fields["status"], "allocatable": _less_daemons(fields["status"], info)}
-    return Template(fields, tuple(dict(one.fields) for one in own), Origin.LEARNED)
+        status["allocatable"] = _less_daemons(status, info)
+    spec = fields.get("spec") or {}
+    taints = [one for one in spec.get("taints") or () if one["key"] != LEAVING]
+    metadata = {"name": node.name, "labels": fields["metadata"].get("labels") or {}}
+    return {**fields, "metadata": metadata, "spec": {**spec, "taints": taints}, "status": status}
+
+
+_PASSING = ("conditions", "addresses", "images", "volumesInUse", "volumesAttached")
 
 
 def _less_daemons(status: Mapping[str, Any], info: NodeInfo) -> dict[str, str]:
@@ -194,6 +207,22 @@ def _common_attributes(slices: Iterable[Mapping[str, Any]]) -> dict[str, dict[st
     return common
 
 
+def promise(template: Template) -> str:
+    """Equal for templates that promise the same, as `lacks` compares it."""
+    node, common = template.node, _common_attributes(template.slices)
+    labels = (node["metadata"].get("labels") or {}).items()
+    taints = (node.get("spec") or {}).get("taints") or ()
+    passing = (*PASSING, LEAVING)
+    said = [
+        (node.get("status") or {}).get("allocatable") or {},
+        {name: value for name, value in labels if name not in OWN_LABELS},
+        sorted((one["key"], one.get("effect", "")) for one in taints if not one["key"].startswith(passing)),
+        sorted(_kinds(template.slices, common).items()),
+        sorted(_compute_resources(node).items()),
+    ]
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
 # -- groups of a cluster --------------------------------------------------------------------------
 
 
@@ -207,17 +236,25 @@ def groups_of(
     slices: Sequence[Object],
     snapshot: Snapshot,
     remembered: Mapping[str, Template] = {},
+    unsettled: Collection[str] = (),
 ) -> list[Group]:
-    """The groups of a cluster as it is: their size, and what is known of their nodes."""
+    """The groups of a cluster as it is: their size, and what is known of their nodes. A node that is
+    `unsettled` teaches nothing while it lacks something that is known of its group."""
     found = []
     own: dict[str, list[Object]] = {}
     for one in slices:
         own.setdefault(one.fields["spec"].get("nodeName") or "", []).append(one)
     for entry in entries:
         members = [one for one in nodes.values() if group_of(one) == entry.name]
-        lessons = (learned(node, own.get(node.name, ()), snapshot.node(node.name)) for node in members)
+        known = remembered.get(entry.name)
+        teachers = (
+            node
+            for node in members
+            if known is None or node.name not in unsettled or not lacks(known, node, own.get(node.name, ()))
+        )
+        lessons = (learned(node, own.get(node.name, ()), snapshot.node(node.name)) for node in teachers)
         lesson = next((one for one in lessons if one is not None), None)
-        template = template_for(entry, nodes, slices, lesson or remembered.get(entry.name), snapshot)
+        template = template_for(entry, nodes, slices, lesson or known, snapshot)
         unsaid = f"nothing is published under the name {entry.source}" if entry.source else ""
         closed = unsaid if template is None else ""
         found.append(Group(entry.name, entry.price, len(members), entry.min, entry.max, template, closed))

@@ -11,6 +11,7 @@ from allot.sim import (
     HOUR_S,
     PODS,
     SHARE_WITH_AGENTS,
+    SHARE_WITH_AUTOSCALER,
     SHARE_WITH_CLASSIC,
     SHARE_WITH_COMPUTE,
     SHARE_WITH_NUMERIC,
@@ -87,6 +88,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="with --scheduler real: in so large a part of the worlds there are claims with numeric "
         "parameters, and capacity that shrinks (default: 0.5)",
     )
+    parser.add_argument(
+        "--autoscaler",
+        type=share,
+        default=SHARE_WITH_AUTOSCALER,
+        metavar="SHARE",
+        help="with --scheduler real: in so large a part of the worlds there is an autoscaler in two copies, "
+        "and a provider of nodes that is not to be relied on (default: 0.5)",
+    )
     parser.add_argument("--no-shrink", action="store_true", help="do not look for a shorter story")
     parser.add_argument("--story", action="store_true", help="tell everything that was done and went wrong")
     parser.add_argument("--verbose", action="store_true", help="show what the components log")
@@ -141,6 +150,7 @@ def run(options: argparse.Namespace) -> int:
         classic=options.classic,
         compute=options.compute,
         numeric=options.numeric,
+        autoscaler=options.autoscaler,
     )
     return _many(options, scope) if options.seeds else _one(options, scope)
 

@@ -16,7 +16,7 @@ from allot.nodeagent import Attempt, CannotStart, ContainerSpec, Executed, Repor
 
 from .card_plugins import VARIABLE
 from .faults import Fenced
-from .recording import Machines
+from .recording import Notes
 
 KILLED = 128 + signal.SIGKILL
 _KILL_S = 0.2
@@ -37,7 +37,7 @@ Wish = Callable[[ContainerSpec], Lasts]
 
 
 class Containers:
-    def __init__(self, node: str, clock: Clock, wish: Wish, machines: Machines) -> None:
+    def __init__(self, node: str, clock: Clock, wish: Wish, machines: Notes) -> None:
         self._node = node
         self._clock = clock
         self._wish = wish

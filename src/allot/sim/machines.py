@@ -8,7 +8,7 @@
 The agent is `allot.nodeagent`, the drivers are those of `allot.drivers.sim` with the kit
 around them, and where there are classic claims the node halves of their drivers (`classic_plugins`), each
 a component that can be killed at any step. What they do to the machine is noted
-(`recording.Machines`) for checkers.
+(`recording.Notes`) for checkers.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ from .faults import Faults
 from .loop import VirtualClock
 from .numeric_drivers import DRIVER as COUNTING
 from .numeric_drivers import Counters, Counting
-from .recording import Machines
+from .recording import Notes
 from .ways import NodeWay
 
 ROOT, CDI = Path("/var/lib/kubelet"), Path("/var/run/cdi")
@@ -62,7 +62,7 @@ class Machine:
         node: str,
         clock: VirtualClock,
         faults: Faults,
-        machines: Machines,
+        machines: Notes,
         wish: Wish,
         renewing: Renewing,
         luck: Luck,

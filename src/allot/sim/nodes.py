@@ -84,13 +84,27 @@ class Nodes:
             return
         self._up.add(node)
         self._silent.discard(node)
-        with contextlib.suppress(errors.Conflict):
-            made = things.node(node, [_ready(self._clock)])
-            if self._exports:
-                made["status"]["computeResources"] = exported()
-            await self._things.nodes.create(made)
+        made = things.node(node, [])
+        if self._exports:
+            made["status"]["computeResources"] = exported()
+        await self._register(made)
         await self.publish(node, DEVICES_PER_NODE)
-        for shared in things.sharing_slices(node) if self._shares else ():
+        if self._shares:
+            await self.share(node)
+
+    async def join_as(self, made: Fields) -> None:
+        """A node comes that somebody was asked for; it has published nothing yet."""
+        self._up.add(made["metadata"]["name"])
+        await self._register(made)
+
+    async def _register(self, made: Fields) -> None:
+        made["status"]["conditions"] = [_ready(self._clock)]
+        with contextlib.suppress(errors.Conflict):
+            await self._things.nodes.create(made)
+
+    async def share(self, node: str) -> None:
+        """It has devices in parts as well."""
+        for shared in things.sharing_slices(node):
             await _insist(self._things.resourceslices.create(shared))
 
     async def export(self, node: str, resources: list[dict[str, Any]]) -> None:

@@ -13,9 +13,10 @@ from allot.api import Object, errors
 from allot.client import Client, Propagation
 from allot.informers import owner_uids
 
-from . import classic_things, compute_things, numeric_things, things
+from . import classic_things, compute_things, group_things, numeric_things, things
 from .classic_things import ClassicThings
 from .compute_things import ComputeThings
+from .node_groups import NodeGroups
 from .nodes import Nodes
 from .numeric_things import NumericThings
 from .recording import Recorder, Seen
@@ -40,8 +41,11 @@ Deed = Callable[..., Awaitable[None]]
 
 
 class People:
-    def __init__(self, clients: Sequence[Client], record: Recorder, nodes: Nodes) -> None:
+    def __init__(
+        self, clients: Sequence[Client], record: Recorder, nodes: Nodes, groups: NodeGroups | None = None
+    ) -> None:
         """A client for each server there is."""
+        self._groups = groups
         self._ways = [Things(client) for client in clients]
         self._things = self._ways[0]
         self._classic = ClassicThings(clients[0])
@@ -96,6 +100,9 @@ class People:
             "create numeric claim": self._create_numeric_claim,
             "create numeric class": self._create_numeric_class,
             "publish capacity": self._publish_capacity,
+            "create large pod": self._create_large_pod,
+            "create surge": self._create_surge,
+            "lose group node": self._lose_group_node,
             "lose node": self._lose_node,
             "return node": self._return_node,
             "silence node": self._silence_node,
@@ -179,6 +186,17 @@ class People:
         self, name: str, replicas: int, claims: tuple[str, ...], strategy: str
     ) -> None:
         await self._things.deployments.create(things.deployment(name, replicas, claims, strategy), DEFAULT)
+
+    async def _create_large_pod(self, name: str, cpu: int, claims: tuple[str, ...]) -> None:
+        wanted = things.pod(name, claims)
+        wanted["spec"] = group_things.only_on_groups(wanted["spec"], cpu)
+        await self._things.pods.create(wanted, DEFAULT)
+
+    async def _create_surge(self, name: str, replicas: int, cpu: int, claims: tuple[str, ...]) -> None:
+        wanted = things.deployment(name, replicas, claims, "RollingUpdate")
+        template = wanted["spec"]["template"]
+        template["spec"] = group_things.only_on_groups(template["spec"], cpu)
+        await self._things.deployments.create(wanted, DEFAULT)
 
     async def _create_daemon_set(self, name: str, claims: tuple[str, ...]) -> None:
         await self._things.daemonsets.create(things.daemon_set(name, claims), DEFAULT)
@@ -467,6 +485,10 @@ class People:
 
     async def _lose_node(self, node: int) -> None:
         await self._nodes.lose(name_of(node))
+
+    async def _lose_group_node(self, lot: int) -> None:
+        if self._groups is not None:
+            await self._groups.vanish(lot)
 
     async def _return_node(self, node: int) -> None:
         await self._nodes.join(name_of(node))

@@ -7,9 +7,10 @@ reads them one by one and sees every state that any watcher could have seen.
 Those who live in the world and are not under test (people, kubelets) look at the same
 record to see how things stand, and may ask to be told.
 
-What happens on machines, which no API tells, is noted beside it (`Machines`): containers that begin and
-end, devices that drivers make ready and give back, power that goes. Each note bears the revision at
-which it happened, so that a checker sees what the API said at that moment.
+What happens on machines, which no API tells, is noted beside it (`Notes`): containers that begin and
+end, devices that drivers make ready and give back, power that goes; and so is what a provider of nodes is
+asked for. Each note bears the revision at which it happened, so that a checker sees what the API said at
+that moment.
 """
 
 import asyncio
@@ -71,36 +72,41 @@ FOLLOWED = (
     Followed("node.allot.dev", "v1alpha1", "preparedclaims", namespaced=False),
 )
 
-MACHINES = "machines"
-_RANKS = {"resourceclaims": 0, MACHINES: 2}
+EVENTS = Followed("", "v1", "events")
+"""Followed where somebody is judged by what was said."""
+
+MACHINES, PROVIDER = "machines", "provider"
+_RANKS = {"resourceclaims": 0, MACHINES: 2, PROVIDER: 2}
 
 Hear = Callable[[Seen], None]
 
 
-class Machines:
-    """What happens on machines, in order."""
+class Notes:
+    """What happens beside the API, in order: on machines, or with whoever has nodes to give."""
 
-    def __init__(self, revision: Callable[[], int]) -> None:
+    def __init__(self, revision: Callable[[], int], resource: str = MACHINES) -> None:
         self._revision = revision
+        self._resource = resource
         self.seen: list[Seen] = []
 
-    def note(self, node: str, what: str, **of: object) -> None:
-        fields = {"metadata": {"name": node}, **of}
+    def note(self, name: str, what: str, **of: object) -> None:
+        fields = {"metadata": {"name": name}, **of}
         note = Object(msgspec.json.encode(fields), fields=fields)
         now_s = asyncio.get_running_loop().time()
-        self.seen.append(Seen(self._revision(), MACHINES, what, note, now_s))
+        self.seen.append(Seen(self._revision(), self._resource, what, note, now_s))
 
 
 class Recorder:
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, followed: Sequence[Followed] = FOLLOWED) -> None:
         self._client = client
+        self._followed = followed
         self._seen: list[Seen] = []
         self._tasks: list[asyncio.Task[None]] = []
-        self._now: dict[str, dict[tuple[str, str], Object]] = {one.plural: {} for one in FOLLOWED}
+        self._now: dict[str, dict[tuple[str, str], Object]] = {one.plural: {} for one in followed}
         self._hearers: list[Hear] = []
 
     def start(self) -> None:
-        for followed in FOLLOWED:
+        for followed in self._followed:
             resource = self._client.resource(
                 followed.group, followed.version, followed.plural, namespaced=followed.namespaced
             )

@@ -13,6 +13,7 @@ from typing import Any
 from .faults import RATES
 from .lots import Lots
 from .machines import CALL_RATES, DEVICE_RATES
+from .node_groups import FAULTS as PROVIDER_FAULTS
 from .people import MISUSED
 from .step import Scope
 from .trouble import KINDS, OF_MACHINES
@@ -28,7 +29,9 @@ def faults_of(scope: Scope, seed: int | None = None) -> tuple[str, ...]:
     """What must strike in a run of many worlds, or in that of one seed: a single machine makes few calls."""
     if seed is not None:
         return (*FAULTS, *OF_MACHINES) if scope.agent_nodes(Lots(seed)) else FAULTS
-    return (*FAULTS, *MACHINE_FAULTS) if scope.real_scheduler and scope.agents > 0 else FAULTS
+    of_machines = MACHINE_FAULTS if scope.real_scheduler and scope.agents > 0 else ()
+    of_providers = PROVIDER_FAULTS if scope.real_scheduler and scope.autoscaler > 0 else ()
+    return (*FAULTS, *of_machines, *of_providers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from . import classic_script, compute_script, mishaps, numeric_pods, numeric_script
+from . import classic_script, compute_script, group_script, mishaps, numeric_pods, numeric_script
 from .classic_things import DRIVERS
 from .compute_things import RAW
 from .lots import Lots
 from .naming import components_of, driver_of
-from .step import CLASSIC_DRIVERS, FORGETFUL, PODS, Scope, Step
+from .step import AUTOSCALERS, CLASSIC_DRIVERS, FORGETFUL, PODS, Scope, Step
 from .things import CLASS, EXTENDED, PAIR, PART, PORT, SHARED, URGENT
 
 DEFAULT = "default"
@@ -27,6 +27,7 @@ OTHER_SCHEDULER = "other-scheduler"
 CLASSIC_PODS = 12
 COMPUTE_PODS = 24
 NUMERIC_PODS = 14
+LARGE_PODS = 6
 HARDS = (
     {"pods": 4, "count/resourceclaims.resource.k8s.io": 3, f"requests.{EXTENDED}": 4},
     {"pods": 3, f"{CLASS}.deviceclass.resource.k8s.io/devices": 3},
@@ -41,6 +42,7 @@ def write(lots: Lots, scope: Scope) -> list[Step]:
     lines += _classic_lines(scope.agent_nodes(lots)) if scope.has_classic(lots) else ()
     lines += _numeric_lines() if scope.has_numeric(lots) else ()
     lines += _compute_lines(scope.agent_nodes(lots)) if scope.has_compute(lots) else ()
+    lines += _autoscaler_lines() if scope.has_autoscaler(lots) else ()
     for line, draw in lines:
         steps += draw(lots.generator(f"line {line}"), line, scope)
     return sorted(steps, key=lambda step: (step.at_s, step.line))
@@ -111,6 +113,18 @@ def _numeric_lines() -> Iterator[tuple[str, Draw]]:
         yield f"numeric-{number}", numeric_pods.pods
     yield "counters", numeric_pods.capacity
     yield "numeric claims", numeric_pods.claims
+
+
+def _autoscaler_lines() -> Iterator[tuple[str, Draw]]:
+    for number in range(LARGE_PODS):
+        yield f"large-{number}", group_script.pods
+    for number in range(2):
+        yield f"surge-{number}", group_script.surges
+    yield "crowd", group_script.crowds
+    yield "groups", group_script.groups
+    yield "clocks of autoscalers", group_script.clocks
+    for component in AUTOSCALERS:
+        yield f"trouble {component}", mishaps.trouble
 
 
 # -- one line each ------------------------------------------------------------------------------

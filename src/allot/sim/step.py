@@ -13,8 +13,10 @@ SHARE_WITH_AGENTS = 0.5
 SHARE_WITH_CLASSIC = 0.5
 SHARE_WITH_COMPUTE = 0.5
 SHARE_WITH_NUMERIC = 0.5
+SHARE_WITH_AUTOSCALER = 0.5
 CLASSIC_DRIVERS = ("classic driver a", "classic driver b")
 FORGETFUL = "scheduler d"
+AUTOSCALERS = ("autoscaler a", "autoscaler b")
 
 
 def name_of(number: int) -> str:
@@ -75,6 +77,13 @@ class Scope:
 
     def has_numeric(self, lots: Lots) -> bool:
         return self.real_scheduler and lots.draw("numeric")[0] < self.numeric
+
+    autoscaler: float = SHARE_WITH_AUTOSCALER
+    """With the real scheduler, in so large a part of the worlds there is an autoscaler in two copies, and
+    a provider of nodes that is not to be relied on."""
+
+    def has_autoscaler(self, lots: Lots) -> bool:
+        return self.real_scheduler and lots.draw("autoscaler")[0] < self.autoscaler
 
     @property
     def components(self) -> tuple[str, ...]:

@@ -27,21 +27,25 @@ from allot.informers import Election, Informers, Pace
 
 from . import script
 from .agents import RENEWING, Agents, wishes
+from .autoscaling import autoscalers
 from .checkers import all_checkers, judge
 from .classic_drivers import drive
 from .classic_things import DRIVERS
 from .component import Component, Connect, Main
 from .faults import Faults
+from .group_things import BOASTER
+from .group_things import KINDS as GROUPS
 from .journal import Entry, Journal
 from .loop import VirtualClock, VirtualLoop
 from .loop import run as run_virtual
 from .lots import Lots
 from .machines import Machine
+from .node_groups import NodeGroups
 from .nodes import Nodes
 from .people import People
-from .recording import Machines, Recorder, Seen
+from .recording import EVENTS, FOLLOWED, PROVIDER, Notes, Recorder, Seen
 from .schedulers import schedulers
-from .step import CLASSIC_DRIVERS, Scope, Step
+from .step import AUTOSCALERS, CLASSIC_DRIVERS, Scope, Step
 from .together import Together
 from .trouble import KINDS, OF_MACHINES, Trouble
 from .unsteady import UnsteadyStore
@@ -51,6 +55,10 @@ AFTERWARDS_S = 30.0
 """How long faults go on after the last step of a script that was cut short."""
 
 SHARE_WITH_TWO_SERVERS = 0.25
+SHARE_WITH_BOASTERS = 0.5
+"""Of worlds with an autoscaler: one of its groups promises more than its nodes have."""
+STILL_S = 120.0
+"""At the end of the quiet time, when nobody asks for nodes any more."""
 _HEARD_S = 0.5
 _PACE = Pace(watch_s=1800)
 _HOUSEKEEPING_S = 10.0
@@ -115,6 +123,8 @@ class World:
         self._has_classic = scope.has_classic(self._lots)
         self._has_compute = scope.has_compute(self._lots)
         self._has_numeric = scope.has_numeric(self._lots)
+        self._has_autoscaler = scope.has_autoscaler(self._lots)
+        self._groups: NodeGroups | None = None
         self._together = Together.drawn(self._lots.draw("transactions")[0])
         self._connections = 0
         self._clocks: dict[str, VirtualClock] = {}
@@ -146,9 +156,11 @@ class World:
             await server.start()
         self._journal = Journal(loop.time)
         self._faults = Faults(self._lots, self._journal, self._compact, frozenset(self._cut.without_faults))
-        record = Recorder(self._client())
+        followed = (*FOLLOWED, EVENTS) if self._has_autoscaler else FOLLOWED
+        record = Recorder(self._client(), followed)
         record.start()
-        machines = Machines(lambda: self._store.now)
+        machines = Notes(lambda: self._store.now)
+        self._asked = Notes(lambda: self._store.now, PROVIDER)
         agents = self._agents(record, machines)
         with _Bugs() as bugs:
             shares = self._scope.real_scheduler
@@ -161,7 +173,9 @@ class World:
                 agents=agents,
                 exports=self._has_compute,
             )
-            people = People([self._client() for _ in self._servers], record, nodes)
+            if self._has_autoscaler:
+                self._groups = self._node_groups(nodes)
+            people = People([self._client() for _ in self._servers], record, nodes, self._groups)
             await people.furnish()
             agents.furnish(self._add)
             if self._has_classic:
@@ -171,9 +185,11 @@ class World:
             if self._has_numeric:
                 await people.furnish_numeric()
             await nodes.furnish()
+            if self._groups is not None:
+                await self._groups.furnish()
             played = await self._pass(people, nodes, agents)
             await nodes.stop()
-        history = await record.stop(machines.seen)
+        history = await record.stop([*machines.seen, *self._asked.seen])
         for server in self._servers:
             await server.close()
         checkers = all_checkers(
@@ -181,6 +197,7 @@ class World:
             until_s=loop.time(),
             whole_placements=self._scope.real_scheduler and self._together is Together.ALL,
             machines=bool(machines.seen),
+            late_autoscaler_s=self._late_s() if self._has_autoscaler else None,
         )
         wrong = [*judge(history, checkers), *self._failures(), *bugs.found]
         pods = sum(seen.resource == "pods" and seen.type == "ADDED" for seen in history)
@@ -212,13 +229,19 @@ class World:
             self._add(name, self._drive(name, driver))
         for name, main in given.items():
             self._add(name, main)
+        if self._groups is not None:
+            scaling = autoscalers(self._groups, self._asked, self._luck, self._clocks, _lease, _PACE)
+            for name, main in scaling.items():
+                self._add(name, main)
         for component in self._components.values():
             component.start()
         steps = self._steps()
         trouble = Trouble(self._loop, self._components, self._clocks, self._faults, nodes)
         await self._play(steps, people, trouble)
         self._faults.active = False
-        await asyncio.sleep(QUIET_S)
+        await asyncio.sleep(QUIET_S - STILL_S)
+        await self._let_nodes_be()
+        await asyncio.sleep(STILL_S)
         agents.left()
         for component in self._components.values():
             await component.stop()
@@ -235,6 +258,9 @@ class World:
             await asyncio.sleep(max(0.0, began_s + step.at_s - self._loop.time()))
             if step.deed in (*KINDS, *OF_MACHINES):
                 doing.append(asyncio.create_task(trouble.do(step), name=str(step)))
+            elif step.deed == "correct groups":
+                self._journal.note(step.line, str(step))
+                doing.append(asyncio.create_task(self._correct(), name=str(step)))
             else:
                 self._journal.note(step.line, str(step))
                 doing.append(asyncio.create_task(people.do(step), name=str(step)))
@@ -244,6 +270,32 @@ class World:
         if doing:
             await asyncio.gather(*doing)
 
+    # -- groups of nodes ------------------------------------------------------------------------
+
+    def _node_groups(self, nodes: Nodes) -> NodeGroups:
+        boasts = self._lots.draw("boasting")[0] < SHARE_WITH_BOASTERS
+        kinds = (*GROUPS, BOASTER) if boasts else GROUPS
+        return NodeGroups(nodes, self._lots, self._faults, self._asked, kinds, exports=self._has_compute)
+
+    async def _correct(self) -> None:
+        """Another groups' file: both copies begin anew with it."""
+        if self._groups is not None and self._groups.correct():
+            for name in AUTOSCALERS:
+                await self._components[name].kill()
+                self._components[name].start()
+
+    def _late_s(self) -> list[float]:
+        """When something struck after which an autoscaler sees late, or goes on where it was long ago."""
+        kinds = ("stale", "freeze", "forgotten", "jump")
+        whose = (*AUTOSCALERS, "every clock")
+        return [one.at_s for one in self._journal.entries if one.fault in kinds and one.actor in whose]
+
+    async def _let_nodes_be(self) -> None:
+        if self._groups is not None:
+            for name in AUTOSCALERS:
+                await self._components[name].stop()
+            await self._groups.still()
+
     # -- components -----------------------------------------------------------------------------
 
     def _add(self, name: str, main: Main, clock: VirtualClock | None = None) -> Component:
@@ -252,7 +304,7 @@ class World:
         self._components[name] = Component(name, main, self._connect, self._faults)
         return self._components[name]
 
-    def _agents(self, record: Recorder, machines: Machines) -> Agents:
+    def _agents(self, record: Recorder, machines: Notes) -> Agents:
         found = {
             node: Machine(
                 node,

@@ -30,6 +30,9 @@
     kept_claims      TALK6             who waits for a node keeps no classic claim from others
     talks            P5, P6            what schedulers and drivers say about a pod
     whole            WHOLE1            no half of a placement is ever seen
+    enlarged         Y1, Y3, PACK1     what an autoscaler asks for is needed
+    emptied          Y2, IDLE1         what it takes away is not
+    promised         Y4, P2            what templates promise, and whom an autoscaler helps
     quota_kept       Q1                what is used is what was allowed
     tainted          D4, TAINT1        who has a device that somebody tainted
     replicas         RSET3             so many pods, once things are quiet
@@ -60,6 +63,8 @@ from .classic_pods import ClassicPods
 from .compute_held import ComputeHeld
 from .contained import Contained
 from .daemons import Daemons
+from .emptied import Emptied
+from .enlarged import Enlarged
 from .extended_claims import ExtendedClaims
 from .jobs import Jobs
 from .kept_claims import KeptClaims
@@ -78,6 +83,7 @@ from .outsiders import Outsiders
 from .own_claims import OwnClaims
 from .owned import Owned
 from .placed import Placed
+from .promised import Promised
 from .quota_kept import QuotaKept
 from .ready_pods import ReadyPods
 from .released import Released
@@ -116,13 +122,16 @@ def all_checkers(
     until_s: float = math.inf,
     whole_placements: bool = False,
     machines: bool = False,
+    late_autoscaler_s: Sequence[float] | None = None,
 ) -> list[Checker]:
     """For a history that ended at `until_s`. Where everybody has transactions, placements are whole; where
-    there are agents, their machines are judged, too."""
+    there are agents, their machines are judged, too; and where there is an autoscaler, what it did, with the
+    moments at which something made it late."""
     return [
         *([Whole()] if whole_placements else []),
         *([Placed()] if real_scheduler else []),
         *(_of_machines() if machines else []),
+        *(_of_autoscaler(late_autoscaler_s) if late_autoscaler_s is not None else []),
         *([ClassicPods()] if real_scheduler else []),
         *([KeptClaims()] if real_scheduler else []),
         OneHolder(),
@@ -155,6 +164,10 @@ def all_checkers(
         Namespaces(),
         LostPods(),
     ]
+
+
+def _of_autoscaler(late_s: Sequence[float]) -> list[Checker]:
+    return [Enlarged(late_s), Emptied(late_s), Promised(late_s)]
 
 
 def _of_machines() -> list[Checker]:

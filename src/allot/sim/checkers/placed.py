@@ -84,6 +84,8 @@ class Placed:
             asked += 0 if results(claim) else sum(one["exactly"].get("count", 1) for one in requests)
         if asks_for_extended(pod) or asks_for_cards(pod) or len(held) > 1 or pod["spec"].get("affinity"):
             return ""
+        if pod["spec"].get("nodeSelector"):
+            return ""  # `promised` knows
         for node in self._now.all("nodes"):
             name = name_of(node)
             if (node.get("spec") or {}).get("taints") or (held and name not in held):
