@@ -21,7 +21,7 @@ import time
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -49,8 +49,10 @@ state = "{home}/state"
   disable_apparmor = true
   enable_cdi = {cdi}
   cdi_spec_dirs = ["{home}/cdi"]
+  netns_mounts_under_state_dir = true
   [plugins."io.containerd.grpc.v1.cri".cni]
     conf_dir = "{home}/cni"
+    bin_dir = "{home}/cni-bin"
 """
 _CONFIG_2 = """
 version = 3
@@ -68,8 +70,23 @@ disabled_plugins = ["io.containerd.nri.v1.nri"]
   disable_apparmor = true
   enable_cdi = {cdi}
   cdi_spec_dirs = ["{home}/cdi"]
+  netns_mounts_under_state_dir = true
   [plugins."io.containerd.cri.v1.runtime".cni]
     conf_dir = "{home}/cni"
+    bin_dirs = ["{home}/cni-bin"]
+"""
+_NETWORK = {"cniVersion": "0.4.0", "name": "own", "plugins": [{"type": "own"}]}
+_NETWORK_PLUGIN = """#!/bin/sh
+# A CNI plugin: a network of the pod's own, with loopback and nothing else.
+case $CNI_COMMAND in
+ADD)
+  nsenter --net="$CNI_NETNS" ip link set lo up
+  interfaces='[{"name":"'$CNI_IFNAME'","sandbox":"'$CNI_NETNS'"}]'
+  addresses='[{"version":"4","address":"10.9.9.9/24","interface":0}]'
+  echo '{"cniVersion":"0.4.0","interfaces":'$interfaces',"ips":'$addresses'}'
+  ;;
+VERSION) echo '{"cniVersion":"0.4.0","supportedVersions":["0.3.1","0.4.0"]}' ;;
+esac
 """
 
 
@@ -78,7 +95,6 @@ class Containerd:
     home: Path
     programs: Path = BIN  # containerd, its shim and ctr; others are in BIN
     process: "subprocess.Popen[bytes] | None" = None
-    netns: set[str] = field(default_factory=set)  # that were there before
 
     @property
     def socket(self) -> Path:
@@ -125,14 +141,13 @@ class Containerd:
         return [int(one.name) for one in Path("/proc").glob("[0-9]*") if self._is_shim(one)]
 
     def left(self) -> list[str]:
-        """What no pod that is removed leaves behind."""
+        """What no pod that is removed leaves behind. A network namespace is a mount."""
         tasks = self.home / "state" / "io.containerd.runtime.v2.task" / NAMESPACE
         mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
         return [
             *(f"shim {pid}" for pid in self.shims()),
             *(f"container {one.name}" for one in (tasks.iterdir() if tasks.exists() else ())),
             *(f"mount {one}" for one in mounts if one.startswith(f"{self.home}/")),
-            *(f"network namespace {one}" for one in _netns() - self.netns),
         ]
 
     def _is_shim(self, process: Path) -> bool:
@@ -158,8 +173,9 @@ class Containerd:
 
 
 @contextmanager
-def containerd(*, has_cdi: bool = True, folder: str = "") -> Iterator[Containerd]:
-    """1.7, or the one in a folder of its own (CONTAINERD_2)."""
+def containerd(*, has_cdi: bool = True, folder: str = "", has_networks: bool = False) -> Iterator[Containerd]:
+    """1.7, or the one in a folder of its own (CONTAINERD_2). Pods have networks of their own, or the
+    machine's."""
     if os.geteuid() != 0:
         reason = "containerd runs as root only"
         pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
@@ -167,12 +183,16 @@ def containerd(*, has_cdi: bool = True, folder: str = "") -> Iterator[Containerd
     for name in ("runc", "busybox"):
         binary(name)
     home = Path(tempfile.mkdtemp(prefix="cd"))  # short: its socket lies below it
-    for name in ("cdi", "cni"):
+    for name in ("cdi", "cni", "cni-bin"):
         (home / name).mkdir()
+    for name in ("own", "loopback") if has_networks else ():
+        (home / "cni-bin" / name).write_text(_NETWORK_PLUGIN)
+        (home / "cni-bin" / name).chmod(0o755)
+        (home / "cni" / "own.conflist").write_text(json.dumps(_NETWORK))
     said = subprocess.run([program, "--version"], check=True, capture_output=True, text=True).stdout
     config = _CONFIG_1 if " 1." in said or " v1." in said else _CONFIG_2
     (home / "config.toml").write_text(config.format(home=home, pause=PAUSE, cdi=str(has_cdi).lower()))
-    daemon = Containerd(home, program.parent, netns=_netns())
+    daemon = Containerd(home, program.parent)
     try:
         daemon.start()
         archive = home / "images.tar"
@@ -200,10 +220,6 @@ def _clean(daemon: Containerd) -> None:
 def _answers(path: Path) -> bool:
     with socket.socket(socket.AF_UNIX) as probe:
         return probe.connect_ex(str(path)) == 0
-
-
-def _netns() -> set[str]:
-    return {one.name for one in Path("/run/netns").glob("cni-*")}
 
 
 # -- images ---------------------------------------------------------------------------------------

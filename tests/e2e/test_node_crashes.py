@@ -58,6 +58,8 @@ class Machine:
     """A node with its agent and its driver, each a process, and the cluster around it."""
 
     image, runtime = "none", "process"
+    pod, device = POD, f"=gpu.example.com/{NODE}/"
+    driver_words = ("sim", "--fleet", "edge")
 
     def __init__(self, folder: Path, cdi: Path | None = None) -> None:
         self.folder, self.root, self.cdi = folder, folder / "root", cdi or folder / "cdi"
@@ -74,11 +76,15 @@ class Machine:
         assert allot(*made, "--out", str(access)).returncode == 0
         places = ["--kubeconfig", str(access), "--root", str(self.root), "--cdi-dir", str(self.cdi)]
         self._node = ["node", "--name", NODE, "--runtime", self.runtime, *places]
-        self._driver = ["driver", "sim", "--fleet", "edge", "--node", NODE, *places]
-        self.kubectl("apply", "-f", "-", stdin=allot("driver", "sim", "--fleet", "edge", "--offers").stdout)
+        self._driver = ["driver", *self.driver_words, "--node", NODE, *places]
+        self.kubectl("apply", "-f", "-", stdin=self.offers())
         self.log = (folder / "log").open("a")
         self.agent: subprocess.Popen[str] | None = None
         self.driver: subprocess.Popen[str] | None = None
+
+    def offers(self) -> str:
+        """Classes and templates for what the driver has."""
+        return allot("driver", *self.driver_words, "--offers").stdout
 
     def start_agent(self, *crash: str) -> None:
         module = ["e2e.crashing_node", *crash] if crash else ["allot.cli"]
@@ -125,7 +131,7 @@ class Machine:
             time.sleep(0.1)
 
     def apply(self) -> None:
-        text = POD.replace("MARKS", str(self.marks)).replace("IMAGE", self.image)
+        text = self.pod.replace("MARKS", str(self.marks)).replace("IMAGE", self.image)
         self.until(lambda: bool(self.kubectl("apply", "-f", "-", stdin=text)), "applied")
 
     def is_running(self) -> bool:
@@ -219,7 +225,7 @@ def live_and_die(here: Machine, when: str, what: str, victim: str) -> None:
         here.until(here.is_clean, "nothing is left")
         lines = here.marks.read_text().splitlines()
         assert len(lines) == 1, "N3: it was started once"
-        assert f"=gpu.example.com/{NODE}/" in lines[0], "N1, N4: with its device"
+        assert here.device in lines[0], "N1, N4: with its device"
     finally:
         if here.agent is not None:
             _kill(here.agent)

@@ -6,10 +6,12 @@
 `give` is run by a container runtime when a container's namespaces are there and its program is not
 (createRuntime). It notes in a file which namespace that is before it moves the interface there, or makes
 it there as one end of a pair, whose other end the machine has (--pair). `back` is run by the driver when
-the claim is given back: it looks for that namespace, among those of processes and those that are mounted,
-and fetches the interface, or removes the pair. A namespace that is gone has given its interfaces back by
-itself, and its ends of pairs are gone with it. Either may be repeated, also after a crash in the middle.
-N is the network namespace of the machine, as the driver knows it: a runtime may run hooks in the pod's.
+the claim is given back: it looks for that namespace, among those of processes, those that are mounted and
+those that somebody has open (of a pod whose containers have ended that may be all that is left), and
+fetches the interface, or removes the pair. A namespace that is gone has given hardware back by itself;
+whatever else was in it, ends of pairs for one, is gone with it. Either may be repeated, also after a crash
+in the middle. N is the network namespace of the machine, as the driver knows it: a runtime may run hooks in
+the pod's.
 
 Only the standard library: a container waits for this, and it is as old as the machine's Python.
 Interfaces are spoken of to the kernel directly (rtnetlink), so that no further program is needed.
@@ -163,11 +165,12 @@ def enter(namespace: int) -> None:
 
 
 def _found(inode: int) -> str | None:
-    """A way to the namespace: of a process in it, or where it is mounted."""
-    for name in os.listdir("/proc"):
-        path = f"/proc/{name}/ns/net"
+    """A way to the namespace: of a process in it, where it is mounted, or of a process that has it open."""
+    processes = [f"/proc/{name}" for name in os.listdir("/proc") if name.isdigit()]
+    for process in processes:
+        path = f"{process}/ns/net"
         try:
-            if name.isdigit() and os.stat(path).st_ino == inode:
+            if os.stat(path).st_ino == inode:
                 return path
         except OSError:
             continue
@@ -176,7 +179,17 @@ def _found(inode: int) -> str | None:
             parts = line.split()
             if parts[3] == f"net:[{inode}]":
                 return re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), parts[4])
-    return None
+    return next((path for process in processes for path in _open_files(process, f"net:[{inode}]")), None)
+
+
+def _open_files(process: str, name: str) -> Iterator[str]:
+    """Those of that name. A process that has ended meanwhile has none."""
+    try:
+        for file in os.listdir(f"{process}/fd"):
+            if os.readlink(f"{process}/fd/{file}") == name:
+                yield f"{process}/fd/{file}"
+    except OSError:
+        return
 
 
 def _write(note: str, inode: int) -> None:
