@@ -40,11 +40,12 @@ from .demand import Demand, read_demand
 from .explanation import Explanation, Group, RequestReport, explain
 from .features import Features
 from .inventory import Inventory
-from .kind import BadSlice, DeviceId, PoolId
-from .ledger import Hold, Ledger, Taken, taken_by
+from .kind import BadSlice, Device, DeviceId, Kind, PoolId
+from .ledger import Hold, Ledger, Taken, Usage, taken_by
 from .node import BadNodeSelector, Node, selects
 from .outline import Outline, Outlines
 from .policy import FIRST_FIT, LEAST_WASTE, POLICIES, SPREAD, Candidate, Cost, Policy
+from .pool import PoolView
 from .problem import BYTES_MAX as PROBLEM_BYTES_MAX
 from .problem import NotAProblem, Problem, problem_of, read_problem
 from .reasons import Reason
@@ -68,12 +69,14 @@ __all__ = [
     "Candidate",
     "Cost",
     "Demand",
+    "Device",
     "DeviceId",
     "Explanation",
     "Features",
     "Group",
     "Hold",
     "Inventory",
+    "Kind",
     "Ledger",
     "NoFit",
     "Node",
@@ -83,6 +86,7 @@ __all__ = [
     "Plan",
     "Policy",
     "PoolId",
+    "PoolView",
     "Problem",
     "Reason",
     "Refused",
@@ -90,6 +94,7 @@ __all__ = [
     "Solved",
     "Taken",
     "Undecided",
+    "Usage",
     "allocate",
     "explain",
     "problem_of",

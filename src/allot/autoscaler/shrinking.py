@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from allot.api import resource
-from allot.planning import belongs_to_node, comes_back, unbound
+from allot.planning import belongs_to_node, comes_back, defrag, unbound
 from allot.scheduler import Budgets, PodInfo, Simulation, Snapshot, places
 
-SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 
 
@@ -74,10 +73,9 @@ def _stays(snapshot: Snapshot, name: str, moved: Sequence[PodInfo]) -> str:
     """What keeps a node before anything is tried."""
     movers = _movers(snapshot, name)
     for pod in movers:
-        annotations = pod.object.metadata.annotations or {}
-        if annotations.get(SAFE) == "false":
+        if defrag.is_not_to_be_evicted(pod):
             return f"pod {pod.key} is not to be evicted"
-        if not comes_back(pod) and annotations.get(SAFE) != "true":
+        if not comes_back(pod) and not defrag.may_be_lost(pod):
             return f"nobody makes pod {pod.key} anew"
     budgets = Budgets(dict(snapshot.prospects.budgets.items()), moved)
     held = budgets.violating(movers)

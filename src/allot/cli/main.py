@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "controllers": "run the control loops until interrupted",
     "convert": "manifests of older API versions and generations, as they are written today",
     "credentials": "write a kubeconfig for a user or component, list them, take them back",
+    "defrag": "how fragmented devices are, and the fewest moves after which something fits",
     "driver": "run a driver that comes with Allot until interrupted",
     "dump": "write a cluster into a file, without secrets",
     "explain": "why a pod or claim waits, or what it got",

@@ -271,15 +271,23 @@ class Resource:
         """Assign a pod to a node. `more` goes into the Binding's metadata (annotations)."""
         await self._carry_out(self.writes.bind(name, namespace, node, uid=uid, **more), wait_when_busy=False)
 
-    async def evict(self, name: str, namespace: str, *, grace_period_s: int | None = None) -> None:
-        """Delete a pod if its disruption budgets allow it; TooManyRequests if not now."""
+    async def evict(
+        self, name: str, namespace: str, *, grace_period_s: int | None = None, uid: str = ""
+    ) -> None:
+        """Delete a pod, with a `uid` only that very one, if its disruption budgets allow it; TooManyRequests
+        if not now."""
         eviction: dict[str, Any] = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",
             "metadata": {"name": name, "namespace": namespace},
         }
+        options: dict[str, Any] = {}
         if grace_period_s is not None:
-            eviction["deleteOptions"] = {"gracePeriodSeconds": grace_period_s}
+            options["gracePeriodSeconds"] = grace_period_s
+        if uid:
+            options["preconditions"] = {"uid": uid}
+        if options:
+            eviction["deleteOptions"] = options
         await self.create_subresource(name, "eviction", eviction, namespace)
 
     async def token(

@@ -8,9 +8,10 @@ quotas      whether what comes would be admitted
 future      a cluster to which it was done, before pods have found their places
 whatif      and after they have
 telling     the answer for people
+defrag      how fragmented devices are, and the fewest moves after which something fits
 """
 
-from . import future, manifests, telling
+from . import defrag, future, manifests, telling
 from .changes import Apply, BadChange, Change, parse
 from .dump import BadDump, Dump, load, save, scrubbed, take, written
 from .fictional import PASSING, Imagined, free_names, imagined
@@ -31,6 +32,7 @@ __all__ = [
     "Imagined",
     "belongs_to_node",
     "comes_back",
+    "defrag",
     "free_names",
     "future",
     "imagined",

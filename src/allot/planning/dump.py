@@ -136,6 +136,8 @@ _ANNOTATIONS = (
     "autoscaling.k8s.io/",
     "kubernetes.io/config.mirror",
 )
+_CHOICES = ("cluster-autoscaler.kubernetes.io/safe-to-evict",)
+"""Annotations that are yes or no, and kept where they are: whatever else somebody wrote there is not."""
 _POD_SPEC = (
     "nodeName",
     "nodeSelector",
@@ -187,7 +189,7 @@ def _metadata(metadata: Mapping[str, Any]) -> Fields:
     annotations = {
         name: value
         for name, value in (metadata.get("annotations") or {}).items()
-        if name.startswith(_ANNOTATIONS)
+        if name.startswith(_ANNOTATIONS) or (name in _CHOICES and value in ("true", "false"))
     }
     return {**kept, "annotations": annotations} if annotations else kept
 

@@ -17,14 +17,26 @@ and `capacity` answer questions from outside, `simulation` those that begin with
 from .binding import ClaimWritten
 from .board import Board, Rank
 from .budgets import Budgets
-from .capacity import Room, room_for
+from .capacity import Room, room_for, why_closed
 from .capacity_of_nodes import SOURCE
 from .claim import ClaimInfo, is_newer
 from .cycle import Cycle, Outcome, Placed, Unplaced
 from .explaining import explained
 from .framework import CycleState, Plugin, Rejection, Tier
 from .loop import Dependencies, Scheduler, run
-from .mirror import CLAIMS, NODES, PODS, RESOURCE_CLASSES, SLICES, SOURCES, Mirror, News, PodTold, Stands
+from .mirror import (
+    CLAIMS,
+    CLASSES,
+    NODES,
+    PODS,
+    RESOURCE_CLASSES,
+    SLICES,
+    SOURCES,
+    Mirror,
+    News,
+    PodTold,
+    Stands,
+)
 from .node import NodeInfo
 from .parameter_watches import KindTold, ParameterWatches
 from .parameters import ParameterKind, Standing, kinds_of
@@ -62,6 +74,7 @@ from .writes import (
 
 __all__ = [
     "CLAIMS",
+    "CLASSES",
     "NODES",
     "NOTHING_KNOWN",
     "PODS",
@@ -144,5 +157,6 @@ __all__ = [
     "run",
     "snapshot_for",
     "why_claim",
+    "why_closed",
     "why_pod",
 ]

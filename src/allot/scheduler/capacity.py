@@ -73,7 +73,7 @@ def room_for(claims: Sequence[resource.ResourceClaim], snapshot: Snapshot, ids: 
             undecided.append(node.name)
         elif end is not None and not end.resolvable:  # it is not for want of devices
             refusing = refusing or node
-        if why := _closed(node):
+        if why := why_closed(node):
             closed[node.name] = why
         elif here is None or total is None:
             total = None
@@ -141,7 +141,8 @@ class _Filling:
         return any(not taken.admin for one in held if one is not None for taken in one.devices)
 
 
-def _closed(node: NodeInfo) -> str:
+def why_closed(node: NodeInfo) -> str:
+    """Why nothing is placed on a node, whoever asks; "" where it is open."""
     if node.unschedulable:
         return "cordoned"
     for taint in node.taints:
