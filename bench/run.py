@@ -39,6 +39,7 @@ BENCHMARKS = {
     "autoscaler": ["autoscaler.py"],
     "compute": ["compute.py"],
     "record": ["record.py"],
+    "defrag": ["defrag.py"],
     "idle": ["idle.py"],
     "write-cycle": ["write_cycle.py"],
     "deciding": ["deciding.py"],

@@ -3,7 +3,7 @@
 One step
     Somebody evicts a pod. Whoever made it makes another at once, which is placed while the first one still
     holds what it has: only then is a move safe by itself. Pods of stateful sets are made when the first one
-    has gone. Then the first one is gone, and whoever waits in the cluster is tried in the scheduler's order.
+    has gone, and so, in effect, are those that have no time to end in. Then the first one is gone, and whoever waits in the cluster is tried in the scheduler's order.
 
 What it promises
     MOVE1  Every pod that is moved has a place at the moment it moves.
@@ -187,6 +187,9 @@ def _turn(pod: PodInfo) -> tuple[int, str]:
 
 
 def _ends_first(pod: PodInfo) -> bool:
+    """Whether it has gone before there is another: it has no time to end in, or its maker waits for that."""
+    if pod.object.fields.get("spec", {}).get("terminationGracePeriodSeconds") == 0:
+        return True
     return any(one.controller and one.kind in ENDS_FIRST for one in pod.view.metadata.owner_references)
 
 
