@@ -57,8 +57,8 @@ spec:
 
 
 def test_a_claim_that_waits_fits_after_one_pod_has_moved(tmp_path):
-    """Two nodes with four GPUs in parts, and a seventh of a GPU is taken on each: all four of one node cannot be
-    had. A disruption budget keeps one of the two pods; the other is moved, and the claim has its node."""
+    """Two nodes with four GPUs in parts, and a seventh of a GPU is taken on each: all four of one node cannot
+    be had. A disruption budget keeps one of the two pods; the other is moved, and the claim has its node."""
     up = Up(tmp_path / "data", "--fleet", "mig", "--nodes", "2")
     try:
         kubectl = Kubectl(binary("kubectl"), up.kubeconfig)

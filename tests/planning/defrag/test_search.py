@@ -42,8 +42,8 @@ def moves(found: Plan | NoPlan) -> list[tuple[str, str, str]]:
 
 
 def halves(*more: Fields, **parts: object) -> Cluster:
-    """One of two GPUs is free on each of two nodes; `parts` are of the pod on the second, `p`. Another one like
-    it would go to the first: of two nodes that are as good, the scheduler takes that."""
+    """One of two GPUs is free on each of two nodes; `parts` are of the pod on the second, `p`. Another one
+    like it would go to the first: of two nodes that are as good, the scheduler takes that."""
     p = running("p", "b", ["gpu-0"], ONE, **parts)  # type: ignore[arg-type]
     q = running("q", "a", ["gpu-0"], ONE, priority=9)
     return here(node("a"), whole("a", 2), node("b"), whole("b", 2), ONE, TWO, *p, *q, *more)

@@ -19,7 +19,7 @@ from allot.api import Object, errors
 from allot.base import Clock
 from allot.client import Client
 
-from .course import Course, Step
+from .course import Course, Misfit, Step
 
 PAUSE_S: Final = 0.2
 
@@ -68,8 +68,8 @@ class Applying:
             if (was.node, was.to) != (step.node, step.to):
                 raise Stopped(f"another pod {was.pod.key} would now go to {step.to}, not to {was.to}")
         places = course.places()
-        if isinstance(places, str):
-            raise Stopped(f"moving pod {first.key} would no longer help: {places}")
+        if isinstance(places, Misfit):
+            raise Stopped(f"moving pod {first.key} would no longer help: {course.explained(places)}")
 
     async def _reached(self) -> dict[str, str]:
         """Those that wait in the cluster may need a moment."""
@@ -77,10 +77,10 @@ class Applying:
         while True:
             course = await self.look()
             places = course.places()
-            if not isinstance(places, str):
+            if not isinstance(places, Misfit):
                 return places
             if self.clock.monotonic_s() > end:
-                raise Stopped(f"all moves are made, and still: {places}")
+                raise Stopped(f"all moves are made, and still: {course.explained(places)}")
             await asyncio.sleep(PAUSE_S)
 
     # -- one move -------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 One step
     Somebody evicts a pod. Whoever made it makes another at once, which is placed while the first one still
     holds what it has: only then is a move safe by itself. Pods of stateful sets are made when the first one
-    has gone, and so, in effect, are those that have no time to end in. Then the first one is gone, and whoever waits in the cluster is tried in the scheduler's order.
+    has gone, and so, in effect, are those that have no time to end in. Then whoever waits in the cluster is
+    tried in the scheduler's order.
 
 What it promises
     MOVE1  Every pod that is moved has a place at the moment it moves.
@@ -15,7 +16,7 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from allot.base import RandomIds
 from allot.scheduler import (
@@ -53,6 +54,11 @@ class Step:
             "to": self.to or None,
             "alsoPlaced": dict(self.beside),
         }
+
+
+class Misfit(NamedTuple):
+    pod: PodInfo
+    outcome: Unplaced | None
 
 
 class Course:
@@ -118,7 +124,7 @@ class Course:
             self.simulation.evict(pod)
             return Step(pod, node, "", self._others())
         other = self.replacement(pod)
-        if _ends_first(pod):
+        if ends_first(pod):
             self.simulation.evict(pod)
             beside = self._others(other)
         else:
@@ -133,20 +139,24 @@ class Course:
         beside.pop(str(other.key), None)
         return Step(pod, node, to, beside)
 
-    def places(self) -> dict[str, str] | str:
-        """Where those that are to fit go, as things are now; or why one of them does not."""
+    def places(self) -> dict[str, str] | Misfit:
+        """Where those that are to fit go, as things are now; or which of them does not."""
         found: dict[str, str] = {}
         for pod in self.wanted:
             why = self._place(pod)
-            if isinstance(why, Unplaced):
-                return explained(why, self.simulation.snapshot)
-            if pod.uid in self.simulation.negotiated:
-                return f"drivers would have to be asked for pod {pod.key}"
             place = self.simulation.snapshot.place_of(pod.uid)
-            if place is None:
-                return str(self.simulation.gate(pod))
+            if place is None or pod.uid in self.simulation.negotiated:
+                return Misfit(pod, why)
             found[str(pod.key)] = place
         return found
+
+    def explained(self, misfit: Misfit) -> str:
+        """Why it does not fit, as things are still: that takes longer than to find out."""
+        if misfit.outcome is not None:
+            return explained(misfit.outcome, self.simulation.snapshot)
+        if misfit.pod.uid in self.simulation.negotiated:
+            return f"drivers would have to be asked for pod {misfit.pod.key}"
+        return str(self.simulation.gate(misfit.pod))
 
     def _begin(self) -> None:
         self.simulation.reset()
@@ -186,7 +196,7 @@ def _turn(pod: PodInfo) -> tuple[int, str]:
     return -pod.priority, pod.object.metadata.creation_timestamp or "~"
 
 
-def _ends_first(pod: PodInfo) -> bool:
+def ends_first(pod: PodInfo) -> bool:
     """Whether it has gone before there is another: it has no time to end in, or its maker waits for that."""
     if pod.object.fields.get("spec", {}).get("terminationGracePeriodSeconds") == 0:
         return True

@@ -25,10 +25,11 @@ from typing import Any
 
 from allot.scheduler import PodInfo, why_closed
 
-from .course import Course, Step, movable
+from ..future import comes_back
+from .course import Course, Misfit, Step, ends_first, movable
 
 LOOKS_MAX = 60_000
-STEPS_MAX = 12_000
+STEPS_MAX = 5_000
 SEQUENCES_MAX = 1_500
 """Of so many moves, that all of them are tried."""
 SETS_OF_NODE_MAX = 500
@@ -86,15 +87,19 @@ class _Search:
         self._looks = 0
         self._dead: set[tuple[object, ...]] = set()  # moves after which nothing was found, with how many left
         self._sets: dict[tuple[object, ...], list[Moves]] = {}
+        self._sorts: dict[str, object] = {}  # by uid
+        self._placeless: set[object] = set()  # moves, and sorts of pods that had no place after them
 
     def plan(self, moves_max: int) -> Plan | NoPlan:
         course = self._course
         course.run(())
         places = course.places()
-        if not isinstance(places, str):
+        if not isinstance(places, Misfit):
             return Plan((), places)
-        why, certain = places, True
+        why, certain = course.explained(places), True
         pods = movable(course, [pod for node in course.snapshot.nodes() for pod in node.pods.values()])
+        for pod in pods:
+            self._sort(pod)
         try:
             for left in range(1, min(moves_max, len(pods)) + 1):
                 found = self._solved((), left)
@@ -115,9 +120,9 @@ class _Search:
                 continue
             longer = (*before, pod)
             if left > 1:
-                found = self._tried(pods, longer, left - 1) if self._runs(longer) else None
+                found = self._tried(pods, longer, left - 1) if self._steps(before, pod) else None
             else:
-                found = longer if self._reaches(longer) else None
+                found = longer if self._steps(before, pod) and self._reaches(longer) else None
             if found is not None:
                 return found
         return None
@@ -126,7 +131,7 @@ class _Search:
         moves = self._needed(moves)
         steps = self._course.run(moves)
         places = self._course.places()
-        assert not isinstance(steps, str) and not isinstance(places, str)  # it was run before (MOVE3)
+        assert not isinstance(steps, str) and not isinstance(places, Misfit)  # it was run before (MOVE3)
         return Plan(steps, places, certain)
 
     def _needed(self, moves: Moves) -> Moves:
@@ -139,7 +144,7 @@ class _Search:
 
     def _reaches(self, moves: Moves) -> bool:
         self._pay_step()
-        return not isinstance(self._course.run(moves), str) and not isinstance(self._course.places(), str)
+        return not isinstance(self._course.run(moves), str) and not isinstance(self._course.places(), Misfit)
 
     # -- what is wanted -------------------------------------------------------------------------
 
@@ -161,9 +166,8 @@ class _Search:
     def _unplaced(self, before: Moves) -> list[PodInfo]:
         """The first of those wanted that has no place then: room is made for one after the other."""
         self._course.run(before)
-        self._course.places()
-        missing = (one for one in self._course.wanted if self._course.snapshot.place_of(one.uid) is None)
-        return list(islice(missing, 1))
+        places = self._course.places()
+        return [places.pod] if isinstance(places, Misfit) else []
 
     # -- room for one pod -----------------------------------------------------------------------
 
@@ -171,10 +175,11 @@ class _Search:
         self, target: PodInfo, before: Moves, left: int, kept: frozenset[str]
     ) -> Iterator[Moves]:
         """`before`, and at most `left` more, that may let `target` fit somewhere. `kept` are not to move."""
-        for size in range(1, left + 1):
-            for pods in self._sets_of(target, before, size, kept):
-                for order in _orders(pods):
-                    yield from self._moved(order, before, left, kept)
+        for goes_round in (False, True):
+            for size in range(1, left + 1 - goes_round):
+                for pods in self._sets_of(target, before, size, kept):
+                    for order in _orders(pods):
+                        yield from self._moved(order, before, left if goes_round else size, kept)
 
     def _moved(self, pods: Moves, done: Moves, left: int, kept: frozenset[str]) -> Iterator[Moves]:
         """`done`, and these, with whatever must make room for their replacements first: `left` at most."""
@@ -182,19 +187,40 @@ class _Search:
             yield done
             return
         pod, *rest = pods
-        if self._runs((*done, pod)):
+        if self._steps(done, pod):
             yield from self._moved(tuple(rest), (*done, pod), left - 1, kept)
+        if left == len(pods):
+            return
         # It had no place; or it has one that is in the way of what comes after, and another may do.
-        still = kept | {one.uid for one in pods}
-        if left > len(pods):
-            for aside in self._making_room(self._course.replacement(pod), done, left - len(pods), still):
-                if self._runs((*aside, pod)):
-                    spent = len(aside) - len(done) + 1
-                    yield from self._moved(tuple(rest), (*aside, pod), left - spent, kept)
+        still = kept | {one.uid for one in pods} | self._like(pod)
+        for aside in self._making_room(self._course.replacement(pod), done, left - len(pods), still):
+            if self._steps(aside, pod):
+                spent = len(aside) - len(done) + 1
+                yield from self._moved(tuple(rest), (*aside, pod), left - spent, kept)
 
-    def _runs(self, moves: Moves) -> bool:
+    def _steps(self, done: Moves, pod: PodInfo) -> bool:
+        """Whether the pod can move after these. Where one like it had no place, it has none."""
+        state = (tuple(one.uid for one in done), self._sort(pod))
+        if state in self._placeless:
+            return False
         self._pay_step()
-        return not isinstance(self._course.run(moves), str)
+        runs = not isinstance(self._course.run((*done, pod)), str)
+        if not runs and self._sort(pod) is not None:
+            self._placeless.add(state)
+        return runs
+
+    def _sort(self, pod: PodInfo) -> object:
+        """Equal for pods whose replacements fit in the same places, while the first ones are still there."""
+        if pod.uid not in self._sorts:
+            is_alone = ends_first(pod) or not comes_back(pod)
+            other = None if is_alone else self._course.replacement(pod)
+            self._sorts[pod.uid] = None if other is None else self._course.simulation.signature(other)
+        return self._sorts[pod.uid] or pod.uid
+
+    def _like(self, pod: PodInfo) -> frozenset[str]:
+        """Pods that are no help to this one: wherever they could go, it could go itself."""
+        sort = self._sort(pod)
+        return frozenset(uid for uid, known in self._sorts.items() if known == sort)
 
     # -- which pods -----------------------------------------------------------------------------
 
@@ -302,13 +328,13 @@ class _Search:
         """Pods that may not be moved, on the nodes where what is wanted would fit without them."""
         course = self._course
         course.run(())
-        course.places()
-        target = next(one for one in course.wanted if course.snapshot.place_of(one.uid) is None)
+        misfit = course.places()
+        assert isinstance(misfit, Misfit)
         found: dict[str, str] = {}
         for node in islice(course.snapshot.nodes(), NODES_TOLD_MAX):
             pods = [one for one in node.pods.values() if course.is_as_it_was(one)]
             try:
-                if not why_closed(node) and pods and self._fits_without(pods, node.name, target):
+                if not why_closed(node) and pods and self._fits_without(pods, node.name, misfit.pod):
                     found |= {str(one.key): why for one in pods if (why := course.why_it_stays(one))}
             except _Spent:
                 break
