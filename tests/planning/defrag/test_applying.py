@@ -117,7 +117,7 @@ def test_nobody_is_evicted_without_consent():
 
 
 def test_what_has_changed_since_is_seen_before_anybody_is_evicted():
-    """APPLY1: the node that the replacement was to go to has been closed."""
+    """DO1: the node that the replacement was to go to has been closed."""
 
     async def close(here: Live, at: int) -> None:
         if at == 0:

@@ -140,7 +140,7 @@ def test_a_claim_that_is_only_named_is_not_moved():
 
 
 def test_no_pod_moves_that_has_no_place_while_it_still_holds_its_own():
-    """MOVE1: both nodes have room for it only once it has left. Its replacement would wait meanwhile."""
+    """STEP1: both nodes have room for it only once it has left. Its replacement would wait meanwhile."""
     p = running("p", "b", ["gpu-0"], ONE, cpu="5")
     q = running("q", "a", ["gpu-0"], ONE, owner="", cpu="4")
     cluster = here(node("a", "8"), whole("a", 2), node("b", "8"), whole("b", 2), ONE, *p, *q)

@@ -6,8 +6,8 @@
     compare      the node must be the one that was foretold
 
 What it promises
-    APPLY1  No pod is evicted but by the plan, nor after something came out otherwise.
-    APPLY2  Between two evictions the first pod's replacement has its place.
+    DO1  No pod is evicted but by the plan, nor after something came out otherwise.
+    DO2  Between two evictions the first pod's replacement has its place.
 """
 
 import asyncio

@@ -7,9 +7,9 @@ One step
     tried in the scheduler's order.
 
 What it promises
-    MOVE1  Every pod that is moved has a place at the moment it moves.
-    MOVE2  Where the cluster does nothing else meanwhile, the replacement goes where it was foretold.
-    MOVE3  The same steps give the same course, whatever was tried before.
+    STEP1  Every pod that is moved has a place at the moment it moves.
+    STEP2  Where the cluster does nothing else meanwhile, the replacement goes where it was foretold.
+    STEP3  The same steps give the same course, whatever was tried before.
 """
 
 import random

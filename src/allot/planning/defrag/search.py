@@ -131,7 +131,7 @@ class _Search:
         moves = self._needed(moves)
         steps = self._course.run(moves)
         places = self._course.places()
-        assert not isinstance(steps, str) and not isinstance(places, Misfit)  # it was run before (MOVE3)
+        assert not isinstance(steps, str) and not isinstance(places, Misfit)  # it was run before (STEP3)
         return Plan(steps, places, certain)
 
     def _needed(self, moves: Moves) -> Moves:
