@@ -1,6 +1,6 @@
 """Names that travel: what a kubelet of Kubernetes calls, letter by letter."""
 
-from allot.wire import classic, cri, deviceplugin, dra, health, podresources, registration
+from allot.wire import classic, cloudprovider, cri, deviceplugin, dra, health, podresources, registration
 
 PATHS = """
     /pluginregistration.Registration/GetInfo
@@ -44,6 +44,21 @@ PATHS = """
     /runtime.v1.RuntimeService/ListContainerStats
     /runtime.v1.ImageService/ImageStatus
     /runtime.v1.ImageService/PullImage
+    /clusterautoscaler.cloudprovider.v1.externalgrpc.CloudProvider/NodeGroups
+    /clusterautoscaler.cloudprovider.v1.externalgrpc.CloudProvider/NodeGroupForNode
+    /clusterautoscaler.cloudprovider.v1.externalgrpc.CloudProvider/PricingNodePrice
+    /clusterautoscaler.cloudprovider.v1.externalgrpc.CloudProvider/PricingPodPrice
+    /clusterautoscaler.cloudprovider.v1.externalgrpc.CloudProvider/GPULabel
+    /clusterautoscaler.cloudprovider.v1.externalgrpc.CloudProvider/GetAvailableGPUTypes
+    /clusterautoscaler.cloudprovider.v1.externalgrpc.CloudProvider/Cleanup
+    /clusterautoscaler.cloudprovider.v1.externalgrpc.CloudProvider/Refresh
+    /clusterautoscaler.cloudprovider.v1.externalgrpc.CloudProvider/NodeGroupTargetSize
+    /clusterautoscaler.cloudprovider.v1.externalgrpc.CloudProvider/NodeGroupIncreaseSize
+    /clusterautoscaler.cloudprovider.v1.externalgrpc.CloudProvider/NodeGroupDeleteNodes
+    /clusterautoscaler.cloudprovider.v1.externalgrpc.CloudProvider/NodeGroupDecreaseTargetSize
+    /clusterautoscaler.cloudprovider.v1.externalgrpc.CloudProvider/NodeGroupNodes
+    /clusterautoscaler.cloudprovider.v1.externalgrpc.CloudProvider/NodeGroupTemplateNodeInfo
+    /clusterautoscaler.cloudprovider.v1.externalgrpc.CloudProvider/NodeGroupGetOptions
 """
 
 
@@ -90,6 +105,21 @@ def test_the_paths_of_methods_are_upstreams():
         cri.STATS,
         cri.IMAGE_STATUS,
         cri.PULL,
+        cloudprovider.GROUPS,
+        cloudprovider.GROUP_FOR_NODE,
+        cloudprovider.NODE_PRICE,
+        cloudprovider.POD_PRICE,
+        cloudprovider.GPU_LABEL,
+        cloudprovider.GPU_TYPES,
+        cloudprovider.CLEANUP,
+        cloudprovider.REFRESH,
+        cloudprovider.TARGET_SIZE,
+        cloudprovider.INCREASE,
+        cloudprovider.DELETE_NODES,
+        cloudprovider.DECREASE,
+        cloudprovider.NODES,
+        cloudprovider.TEMPLATE,
+        cloudprovider.OPTIONS,
     )
     assert [method.path for method in methods] == PATHS.split()
 

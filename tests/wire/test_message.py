@@ -15,6 +15,7 @@ from allot.wire import (
     Message,
     capacity,
     classic,
+    cloudprovider,
     cri,
     deviceplugin,
     dra,
@@ -29,6 +30,7 @@ MODULES = {
     "deviceplugin": (deviceplugin,),
     "classic": (classic,),
     "cri": (cri,),
+    "cloudprovider": (cloudprovider,),
     "capacity": (capacity,),
 }
 CONTRACTS = [
@@ -62,6 +64,8 @@ def values(hint: Any, most: int = 2**31 - 1) -> st.SearchStrategy[Any]:
         return st.integers(-most - 1 if most < 2**64 - 1 else 0, most)
     if hint is bytes:
         return st.binary(max_size=8)
+    if hint is float:
+        return st.floats(allow_nan=False)
     return st.booleans() if hint is bool else TEXT
 
 
@@ -115,6 +119,21 @@ def test_an_answer_by_hand():
 
 def test_a_negative_number_has_ten_bytes():
     assert health.DeviceHealth(last_updated_time=-1).encode() == bytes.fromhex("18 ffffffffffffffffff01")
+
+
+def test_a_price_by_hand():
+    """A double has its eight bytes, lowest first; nothing is sent of none, and minus nothing is something."""
+    price = cloudprovider.PricingNodePriceResponse
+    assert price(1.5).encode() == bytes.fromhex("09 000000000000f83f")
+    assert (price(0.0).encode(), price(-0.0).encode()) == (b"", bytes.fromhex("09 0000000000000080"))
+    with pytest.raises(Malformed, match="PricingNodePriceResponse: price has 4 bytes"):
+        price.decode(bytes.fromhex("0d 00000000"))
+
+
+def test_a_template_by_hand():
+    """Written under the number of before and under today's; slices came later."""
+    answer = cloudprovider.NodeGroupTemplateNodeInfoResponse(b"n", b"n", (b"s", b"t"))
+    assert answer.encode() == bytes.fromhex("0a 01 6e 12 01 6e 1a 01 73 1a 01 74")
 
 
 def test_fields_of_newer_peers_are_skipped():

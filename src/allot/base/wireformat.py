@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 VARINT: Final = 0
+FIXED64: Final = 1
 BYTES: Final = 2
 
 

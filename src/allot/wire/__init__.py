@@ -1,8 +1,9 @@
-"""What agents, drivers and monitors of one machine say to each other.
+"""What agents, drivers and monitors of one machine say to each other, and an autoscaler and its provider.
 
     message        messages as frozen values, and their protobuf bytes
     channel        the port: methods, calls, sockets, and how they fail; read this first
     unixsocket     gRPC on unix sockets: what kubelets and drivers in any language speak
+    remote         the same to another machine, with TLS; overgrpc: what both have in common
     local          from task to task in one process, with faults: for simulators and tests
 
     registration   how a plugin makes itself known to a kubelet
@@ -13,6 +14,7 @@
     podresources   which container has which devices: v1, and v1alpha1's list
     deviceplugin   device plugins: v1beta1
     cri            container runtimes: the CRI, v1
+    cloudprovider  who has nodes to give: the cluster autoscaler's external provider
 
     cdi            files that say what a container gets with a device
 
@@ -21,7 +23,19 @@ Import the modules:
 `from allot.wire import dra`.
 """
 
-from . import capacity, cdi, classic, cri, deviceplugin, dra, health, podresources, registration
+from . import (
+    capacity,
+    cdi,
+    classic,
+    cloudprovider,
+    cri,
+    deviceplugin,
+    dra,
+    health,
+    podresources,
+    registration,
+    remote,
+)
 from .channel import CallFailed, Channel, Code, Handler, Server, Sockets, Streaming, Unary
 from .local import Fault, Faults, LocalProcess, LocalSockets
 from .message import Malformed, Message
@@ -47,10 +61,12 @@ __all__ = [
     "capacity",
     "cdi",
     "classic",
+    "cloudprovider",
     "cri",
     "deviceplugin",
     "dra",
     "health",
     "podresources",
     "registration",
+    "remote",
 ]

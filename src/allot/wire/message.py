@@ -6,7 +6,7 @@ A contract is written as classes whose fields carry protobuf's numbers; names do
         namespace: Annotated[str, 1] = ""
         uid: Annotated[str, 2] = ""
 
-    str bool int bytes      what is zero or empty is not sent
+    str bool int bytes float  what is zero or empty is not sent; a float is a `double`
     X | None                an `optional` field, or a message that may be missing: sent unless None
     tuple[X, ...]           a repeated field; numbers are sent packed and read either way
     dict[str, X]            a map
@@ -18,8 +18,10 @@ What it promises
     MSG3  What is not such a message is a `Malformed` that names message and field, never another error.
 """
 
+import struct
 from enum import IntEnum
 from functools import cache
+from math import copysign
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, NamedTuple, Self, Union, get_args, get_origin, get_type_hints
 
@@ -28,6 +30,7 @@ import msgspec
 from allot.base import wireformat
 
 Malformed = wireformat.Malformed
+DOUBLE_BYTES: Final = 8
 UNSIGNED: Final = "unsigned"
 """Beside a number's field number: 64 bits without a sign."""
 
@@ -101,13 +104,20 @@ def _encoded(message: Message) -> bytearray:
                     wireformat.put_bytes(into, field.number, entry)
             case "optional" if value is not None:
                 _put(into, field.number, value)
-            case "one" if value:
+            case "one" if value or _is_minus_zero(value):
                 _put(into, field.number, value)
     return into
 
 
+def _is_minus_zero(value: Any) -> bool:
+    return isinstance(value, float) and copysign(1, value) < 0
+
+
 def _put(into: bytearray, number: int, value: Any) -> None:
     match value:
+        case float():
+            wireformat.put_tag(into, number, wireformat.FIXED64)
+            into += struct.pack("<d", value)
         case int():
             wireformat.put_tag(into, number, wireformat.VARINT)
             wireformat.put_varint(into, int(value))
@@ -173,6 +183,11 @@ def _value(field: _Field, value: Any) -> Any:
         return value if field.unsigned else wireformat.signed(value)
     if kind is str:
         return _text(field, value)
+    if kind is float:
+        data = _bytes(field, value)
+        if len(data) != DOUBLE_BYTES:
+            raise Malformed(f"{field.name} has {len(data)} bytes where a number of {DOUBLE_BYTES} belongs")
+        return struct.unpack("<d", data)[0]
     if kind is bytes:
         return bytes(_bytes(field, value))
     return _decoded(kind, _bytes(field, value))

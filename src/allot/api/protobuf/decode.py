@@ -11,12 +11,9 @@ the kind does not have would be, and noted for the client (S3).
 """
 
 import base64
-import json
 import struct
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from functools import cache
-from importlib.resources import files
 from typing import Any, Final
 
 import msgspec
@@ -24,10 +21,14 @@ import msgspec
 from allot.base import wireformat
 
 from ..schema import NOTED_MAX, Decoded
+from .numbers import Field, message_fields, table
 
 MAGIC: Final = b"k8s\x00"
 _DEPTH_MAX = 100
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+_WRONG = (wireformat.Malformed, struct.error, TypeError, UnicodeDecodeError, OverflowError)
 
 
 class Unreadable(ValueError):
@@ -43,28 +44,21 @@ def decode_object(body: bytes, types: Callable[[str, str], str | None]) -> Decod
         said = dict(wireformat.fields(_bytes(envelope.get(1, b""))))
         api_version, kind = _text(said.get(1, b"")), _text(said.get(2, b""))
         name = types(api_version, kind)
-        if name is None or name not in _table():
+        if name is None or name not in table():
             raise Unreadable(f"no protobuf form is known for {api_version}, Kind={kind}")
         unknown: Notes = {}
         fields = _message(_bytes(envelope.get(2, b"")), name, 0, unknown)
-    except (wireformat.Malformed, struct.error, TypeError, UnicodeDecodeError, OverflowError) as error:
+    except _WRONG as error:
         raise Unreadable(f"the body is not valid protobuf: {error}") from None
     return Decoded({"apiVersion": api_version, "kind": kind, **fields}, unknown=tuple(unknown))
 
 
-Field = tuple[str, str]  # JSON name ("" is laid into the message around it), type
-
-
-@cache
-def _table() -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = json.loads(files(__package__).joinpath("numbers.json").read_bytes())
-    return found
-
-
-@cache
-def _message_fields(name: str) -> dict[int, Field]:
-    split = ((number, text.partition(" ")) for number, text in _table()[name].items())
-    return {int(number): (json_name, type_) for number, (json_name, _, type_) in split}
+def decode_message(data: bytes, name: str) -> dict[str, Any]:
+    """One message without an envelope: the object's fields. Raises Unreadable."""
+    try:
+        return _message(memoryview(data), name, 0, {})
+    except _WRONG as error:
+        raise Unreadable(f"not {name.rpartition('.')[2]} in protobuf: {error}") from None
 
 
 Notes = dict[str, None]  # in the order in which they were found, each once
@@ -73,7 +67,7 @@ Notes = dict[str, None]  # in the order in which they were found, each once
 def _message(data: memoryview, name: str, depth: int, unknown: Notes) -> dict[str, Any]:
     if depth > _DEPTH_MAX:
         raise Unreadable(f"messages nest deeper than {_DEPTH_MAX} levels")
-    known: dict[int, Field] = _message_fields(name)
+    known: dict[int, Field] = message_fields(name)
     result: dict[str, Any] = {}
     for number, value in wireformat.fields(data):
         if number in known:
