@@ -13,7 +13,7 @@ from allot import autoscaler
 from allot.api import Gates, errors
 from allot.apiserver import identities
 from allot.autoscaler import HollowProvider, Options, Pace, Patience, Settings, read_groups
-from allot.autoscaler.loop import NAMESPACE, STATUS
+from allot.autoscaler.loop import NAMESPACE, STATUS, TEMPLATES
 from allot.base import Metrics, RandomIds, SystemClock
 from allot.fleet import fleet
 from allot.informers import Informers, Telemetry
@@ -47,7 +47,7 @@ async def _offers(here: TestCluster) -> None:
 
 
 @asynccontextmanager
-async def scaling(here: TestCluster, **options: Any):
+async def scaling(here: TestCluster, provider: autoscaler.Provider | None = None, **options: Any):
     client, clock, rng = here.client(identities.AUTOSCALER), SystemClock(), random.Random(1)
     metrics = Metrics()
     wanted = Options(
@@ -61,7 +61,7 @@ async def scaling(here: TestCluster, **options: Any):
         dependencies = autoscaler.Dependencies(
             client,
             informers,
-            HollowProvider(client, lambda name: here.client(identities.node(name))),
+            provider or HollowProvider(client, lambda name: here.client(identities.node(name))),
             clock,
             RandomIds(rng),
             metrics,
@@ -205,5 +205,60 @@ def test_a_dry_run_writes_nothing(here: TestCluster):
             await until(decided, "three decisions")
             assert await nodes(here) == ["plain-0"]
         await deployments.delete("dry", "default")
+
+    here.run(story())
+
+
+class Unwilling:
+    """Has nothing to give."""
+
+    async def resize(self, group: Any, nodes: int) -> None:
+        raise autoscaler.ProviderFailed("no machines left in the zone")
+
+    async def remove(self, group: Any, node: str) -> None:
+        raise autoscaler.ProviderFailed("it does not go")
+
+
+def test_what_a_provider_refuses_is_told_the_pod_and_shown(here: TestCluster):
+    """And not that a node was asked for."""
+
+    async def story() -> None:
+        deployments = here.client().resource("apps", "v1", "deployments")
+        before = len(await events(here, "TriggeredScaleUp"))
+        await deployments.create(deployment("refused", 1, "one-gpu"), "default")
+        async with scaling(here, Unwilling()):
+            told = await until(lambda: events(here, "FailedScaleUp"), "told what was refused")
+            assert told[0] == "group gpus did not grow: no machines left in the zone"
+
+            async def shown() -> bool:
+                found = await here.client().resource("", "v1", "configmaps").get(STATUS, NAMESPACE)
+                group = json.loads(found.fields["data"]["status"])["groups"]["gpus"]
+                return "no machines left" in group["closed"]
+
+            await until(shown, "the status says why the group waits")
+        assert len(await events(here, "TriggeredScaleUp")) == before
+        await deployments.delete("refused", "default")
+
+    here.run(story())
+
+
+@pytest.mark.parametrize(
+    "junk", ["{", "[]", '{"node": {}}', '{"node": {"metadata": {"name": "n"}, "status": 7}}']
+)
+def test_what_was_learned_and_cannot_be_read_is_forgotten(here: TestCluster, junk: str):
+    """Somebody has edited it: it is told in the log, and work goes on without."""
+
+    async def story() -> None:
+        maps = here.client().resource("", "v1", "configmaps")
+        await maps.patch(TEMPLATES, {"data": {"gpus": junk}}, NAMESPACE)
+        deployments = here.client().resource("apps", "v1", "deployments")
+        await deployments.create(deployment("junk", 1, "one-gpu"), "default")
+        async with scaling(here, dry_run=True) as metrics:
+
+            async def decided() -> bool:
+                return "allot_autoscaler_decision_seconds_count 3" in metrics.text()
+
+            await until(decided, "three decisions")
+        await deployments.delete("junk", "default")
 
     here.run(story())

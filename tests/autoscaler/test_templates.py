@@ -123,20 +123,49 @@ def test_missing_and_other_devices_are_told():
         ("groups: 7", "Expected `array`"),
         ("groups: [{name: a}, {name: a}]", "named twice"),
         ("groups: [{name: a, min: 3, max: 2}]", "min <= max"),
-        ("groups: [{name: a, price: -1}]", "below nothing"),
+        ("groups: [{name: a, price: -1}]", "is no price"),
         ("groups: [{name: a, colour: red}]", "colour"),
         ("groups: [{name: a, source: b, template: {node: {}}}]", "two answers"),
         ("groups: [{name: a, template: {node: {}, slices: [{}]}}]", "`driver` and `pool`"),
         (
-            "groups: [{name: a, template: {node: {}, slices: [{spec: {driver: d, pool: {}, allNodes: 1}}]}}]",
+            "groups: [{name: a, template: {node: {}, slices: [{spec: {driver: d, pool: {}, "
+            "allNodes: true}}]}}]",
             "share",
         ),
         ("[", "not YAML"),
+        ("groups: " + "[" * 3000, "nested too deeply"),
+        ("{}", "there are none"),
+        ("groups: [{name: a, price: .nan}]", "is no price"),
+        ("groups: [{name: a/b}]", "label's value"),
+        ("groups: [{name: ''}]", "it is empty"),
+        ("groups: [{name: a, template: {node: {}, nodes: 1}}]", "not 'nodes'"),
+        ("groups: [{name: a, template: {node: {metadata: x}}}]", "Node.metadata"),
+        (
+            "groups: [{name: a, template: {node: {status: {allocatable: {cpu: lots}}}}}]",
+            "not a quantity: 'lots'",
+        ),
+        ("groups: [{name: a, template: {node: {status: {allocatable: {cpu: -1}}}}}]", "below nothing"),
+        ("groups: [{name: a, template: {node: {status: {allocatables: {}}}}}]", "allocatables"),
+        ("groups: [{name: a, template: {node: {status: {computeResources: [x]}}}}]", "computeResources"),
+        ("groups: [{name: a, template: {node: {}, slices: [{spec: {driver: d, pool: x}}]}}]", "spec.pool"),
+        ("groups: [{name: a, template: {node: {}, slices: [x]}}]", "an object is needed"),
+        ("{provider: {address: 'x:1'}, command: [x]}", "two answers"),
+        ("provider: {address: x}", "HOST:PORT"),
+        ("provider: {address: 'x:1', grpc_timeout: 0s}", "grpc_timeout"),
+        ("provider: {address: 'x:1', grpc_timeout: soon}", "not a duration"),
     ],
 )
 def test_what_is_wrong_with_a_groups_file_is_said(text: str, why: str):
     with pytest.raises(BadGroups, match=why):
         read_groups(text)
+
+
+def test_files_that_a_provider_is_reached_by_lie_beside_the_groups(tmp_path: Path):
+    text = "provider: {address: 'x:1', cert: c, key: /k, cacert: ca, grpc_timeout: 1m}"
+    found = read_groups(text, tmp_path).provider
+    assert found is not None
+    assert (found.cert, found.key, found.cacert) == (str(tmp_path / "c"), "/k", str(tmp_path / "ca"))
+    assert found.timeout_s == 60.0
 
 
 GROUPS = """

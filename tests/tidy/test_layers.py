@@ -42,7 +42,7 @@ MAP = """
     nodeagent   : base api client informers wire node
     driver      : base api client informers allocation wire numeric
     fleet       : base api
-    autoscaler  : base api client informers allocation scheduler planning fleet
+    autoscaler  : base api wire client informers allocation scheduler planning fleet
     drivers     : base api driver fleet
     conformance : base api client wire
     hollow      : base api client informers fleet node

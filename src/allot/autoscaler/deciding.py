@@ -79,6 +79,7 @@ class Decider:
         self._settings = settings
         self._plugins = plugins
         self._unneeded: dict[str, float] = {}  # since when, by node
+        self._waits_s: dict[str, float] = {}  # how long, by node, where its group cares
         self._grown_s = float("-inf")
 
     async def begin(
@@ -147,12 +148,20 @@ class Decider:
         ]
         found = shrink(simulation, candidates, spare, group_of_node)
         self._unneeded = {one.node: self._unneeded.get(one.node, now_s) for one in found.removals}
+        cares = {one.name: one.unneeded_s for one in groups}
+        asked = {name: cares.get(group_of_node[name]) for name in self._unneeded}
+        self._waits_s = {name: wait_s for name, wait_s in asked.items() if wait_s is not None}
         return found.kept
 
     def _due(self, now_s: float, leaving: int) -> tuple[str, ...]:
         if now_s - self._grown_s < self._settings.after_growth_s:
             return ()
-        due = [name for name, since in self._unneeded.items() if now_s - since >= self._settings.unneeded_s]
+        usual_s = self._settings.unneeded_s
+        due = [
+            name
+            for name, since_s in self._unneeded.items()
+            if now_s - since_s >= self._waits_s.get(name, usual_s)
+        ]
         return tuple(due[: max(0, self._settings.removals_max - leaving)])
 
 

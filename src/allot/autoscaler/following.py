@@ -7,7 +7,7 @@ follow what moved; so asking whether a pod fits on any node that is there costs 
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -85,6 +85,11 @@ class Following:
         for stop in self._stops:
             stop()
         self._stops.clear()
+
+    @property
+    def nodes(self) -> Mapping[str, Object]:
+        """As they were told, without what anybody else says of them."""
+        return self._objects[NODES]
 
     def view(self, now: datetime) -> View:
         """As of now. Leave it alone once something more has been heard."""

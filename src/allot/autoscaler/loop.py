@@ -30,9 +30,11 @@ from allot.scheduler import Settings as SchedulerSettings
 from .classic import Asked, unready
 from .deciding import Decider, Decision, Settings, View
 from .following import Following
-from .groups import LEAVING, Configuration, Group, Origin, Template
+from .groups import LABEL, LEAVING, Configuration, Group, Origin, Template
 from .memory import Late, Memory, Patience
-from .providers import Provider, ProviderFailed
+from .providers import Cloud, Provider, ProviderFailed
+from .shapes import BadGroups, check_shapes
+from .surveying import Surveying
 from .templates import group_of, groups_of
 
 log = logging.getLogger(__name__)
@@ -43,6 +45,8 @@ TEMPLATES: Final = "allot-autoscaler-templates"
 BROKEN: Final = "allot-autoscaler-broken-templates"
 HELPLESS_MAX: Final = 20
 """Shown in the status; every pod has its event."""
+KEPT_MAX: Final = 100
+"""Nodes of which the status says why they stay: a ConfigMap holds a megabyte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,7 @@ class Dependencies:
     telemetry: Telemetry
     gates: Gates
     extenders: Mapping[str, Asked] = field(default_factory=dict)  # drivers that can be asked, by name
+    cloud: Cloud | None = None  # the provider, if it knows more than what it is told
 
 
 async def run(
@@ -97,7 +102,10 @@ class Autoscaler:
         self._client, self._clock = dependencies.client, dependencies.clock
         self._provider, self._extenders = dependencies.provider, dependencies.extenders
         self._options = options
-        self._entries = {entry.name: entry for entry in options.configuration.groups}
+        entries = {entry.name: entry for entry in options.configuration.groups}
+        self._surveying = Surveying(entries, dependencies.cloud)
+        self._told_to_go: dict[str, float] = {}  # nodes that the provider was told of, until when: by uid
+        self._refused: dict[str, str] = {}  # why groups did not grow this time
         plugins = deciding_plugins(dependencies.ids, options.scheduler)
         self._following = Following(
             self._client,
@@ -173,15 +181,16 @@ class Autoscaler:
     async def once(self) -> Decision:
         """One decision, and what follows from it."""
         now, now_s = self._clock.now(), self._clock.monotonic_s()
-        view = self._following.view(now)
+        view = await self._surveying.look(self._following.view(now))
         unsettled = self._memory.unsettled(view.nodes.values(), (pod.object for pod in view.waiting))
         groups = groups_of(
-            self._options.configuration.groups,
+            self._surveying.entries.values(),
             view.nodes,
             view.slices,
             view.snapshot,
             self._memory.learned,
             unsettled,
+            self._surveying.offers,
         )
         waits = await unready(self._extenders, [one.node for one in self._memory.arriving])
         promises = {one.name: one.template for one in groups if one.template is not None}
@@ -191,9 +200,12 @@ class Autoscaler:
         self._untold += self._memory.observe(view.nodes.values(), view.slices, now_s, waits, expected)
         if not self._options.dry_run:
             await self._keep(BROKEN, self._memory.broken)  # before anybody is told (Y4)
+        late = [*self._untold]
         while self._untold:
             self._tell_late(self._untold.pop(0))
         self._learn(groups)
+        await self._hear_of_machines(late, now_s)
+        self._surveying.expect(groups, self._memory, now_s)
         begun = await self._decider.begin(view, self._memory, groups, now, now_s, self._extenders)
         decision = self._decider.decide(view, begun, now_s)
         self._decisions.observe(self._clock.monotonic_s() - now_s)
@@ -209,11 +221,27 @@ class Autoscaler:
 
     # -- acting ---------------------------------------------------------------------------------
 
+    async def _hear_of_machines(self, late: Sequence[Late], now_s: float) -> None:
+        """Those that will be no nodes are given up, and the provider is told so."""
+        for entry, one in self._surveying.newly_broken():
+            log.warning("machine %s of group %s: %s", one.instance, entry.name, one.why)
+            self._memory.give_up(entry.name, 1)
+            self._memory.wait(entry.name, now_s, one.why)
+            if not self._options.dry_run:
+                await self._surveying.discard(entry, one)
+        if not self._options.dry_run:
+            await self._surveying.forgo(late)
+
     async def _act(self, decision: Decision, view: View, groups: Mapping[str, Group], now_s: float) -> None:
+        self._refused.clear()
+        for name, group in self._surveying.mislabelled(self._following.nodes).items():
+            await self._label(name, group)
         for name, count in decision.grow.items():
             await self._grow(groups[name], count, now_s)
         for name in decision.keep:
             await self._taint(view.nodes[name], leaves=False)
+        if self._surveying.away:
+            return  # nobody would remove what was emptied
         for name in decision.mark:
             await self._taint(view.nodes[name], leaves=True)
         for pod in decision.evict:
@@ -224,14 +252,21 @@ class Autoscaler:
     async def _grow(self, group: Group, count: int, now_s: float) -> None:
         wanted = group.size + self._memory.coming(group.name) + count
         try:
-            await self._provider.resize(self._entries[group.name], wanted)
+            await self._provider.resize(self._surveying.entries[group.name], wanted)
         except ProviderFailed as failed:
             log.warning("group %s does not grow to %d: %s", group.name, wanted, failed)
-            self._memory.wait(group.name, now_s)
+            self._refused[group.name] = str(failed)
+            self._memory.wait(group.name, now_s, f"the provider did not do it: {failed}")
             return
         log.info("group %s grows to %d", group.name, wanted)
         self._changes.add(count, group.name, "asked")
         self._memory.order(group, count, now_s)
+
+    async def _label(self, name: str, group: str) -> None:
+        try:
+            await self._nodes.patch(name, {"metadata": {"labels": {LABEL: group or None}}})
+        except (errors.Conflict, errors.NotFound):
+            return
 
     async def _taint(self, node: Object, *, leaves: bool) -> None:
         taints = [one for one in (node.fields.get("spec") or {}).get("taints") or () if one["key"] != LEAVING]
@@ -256,9 +291,10 @@ class Autoscaler:
         self._events.record(pod.object, NORMAL, "ScaleDown", f"node {pod.spec.node_name} is not needed")
 
     async def _remove(self, node: Object) -> None:
-        group = group_of(node)
-        entry = self._entries.get(group)
-        if entry is None:
+        group, now_s = group_of(node), self._clock.monotonic_s()
+        entry = self._surveying.entries.get(group)
+        self._told_to_go = {uid: until_s for uid, until_s in self._told_to_go.items() if now_s < until_s}
+        if entry is None or node.uid in self._told_to_go:
             return
         if await self._is_used(node.name):
             return
@@ -267,6 +303,7 @@ class Autoscaler:
         except ProviderFailed as failed:
             log.warning("node %s is not removed: %s", node.name, failed)
             return
+        self._told_to_go[node.uid] = now_s + self._options.patience.backoff_s
         log.info("node %s of group %s is removed", node.name, group)
         self._changes.add(1, group, "removed")
 
@@ -286,10 +323,16 @@ class Autoscaler:
     def _tell(self, decision: Decision, view: View) -> None:
         for node in decision.growth.nodes:
             for pod in node.pods:
+                if node.group in self._refused:
+                    words = f"group {node.group} did not grow: {self._refused[node.group]}"
+                    self._events.record(pod.object, WARNING, "FailedScaleUp", words)
+                    continue
                 words = f"pod triggered scale-up: a node of group {node.group} is asked for"
                 self._events.record(pod.object, NORMAL, "TriggeredScaleUp", words)
         for pod in view.waiting:
             why = decision.growth.helpless.get(pod.uid)
+            if why is not None and self._surveying.away:
+                why = f"the provider does not answer: {self._surveying.away}"
             if why is not None:
                 words = f"pod didn't trigger scale-up: {why}"
                 self._events.record(pod.object, NORMAL, "NotTriggerScaleUp", words)
@@ -309,7 +352,10 @@ class Autoscaler:
             log.info("dry run: node %s would be emptied and removed", name)
 
     async def _show(self, decision: Decision, view: View, groups: Sequence[Group]) -> None:
-        shown: dict[str, Any] = {"groups": {}, "helpless": {}, "kept": dict(decision.kept)}
+        kept = dict([*decision.kept.items()][:KEPT_MAX])
+        shown: dict[str, Any] = {"groups": {}, "helpless": {}, "kept": kept}
+        if self._surveying.cloud is not None:
+            shown["provider"] = self._surveying.away or "answers"
         for group in groups:
             coming = self._memory.coming(group.name)
             arriving = sum(one.group == group.name for one in self._memory.arriving)
@@ -321,7 +367,7 @@ class Autoscaler:
                 "min": group.least,
                 "max": group.most,
                 "template": group.template.origin.value if group.template is not None else "unknown",
-                "closed": self._memory.closed(group, self._clock.monotonic_s()),
+                "closed": group.closed or self._memory.closed(group, self._clock.monotonic_s()),
             }
         names = {pod.uid: str(pod.key) for pod in view.waiting}
         for uid, why in [*decision.growth.helpless.items()][:HELPLESS_MAX]:
@@ -364,7 +410,10 @@ class Autoscaler:
         for group, text in (await self._data(TEMPLATES)).items():
             try:
                 kept = msgspec.json.decode(text, type=_Kept)
-            except msgspec.DecodeError as wrong:
+                check_shapes(kept.node, kept.slices, "it")
+                if not (kept.node.get("metadata") or {}).get("name"):
+                    raise BadGroups("a node without a name")
+            except (msgspec.DecodeError, BadGroups) as wrong:
                 log.warning("what was learned of group %s cannot be read: %s", group, wrong)
                 continue
             learned[group] = Template(kept.node, kept.slices, Origin.LEARNED)

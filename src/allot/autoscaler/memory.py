@@ -22,12 +22,15 @@ from allot.api import Object, age, core
 from .groups import Group, Template
 from .templates import group_of, lacks, promise
 
+LATE = "a node of it is late"
+
 
 class Arriving(NamedTuple):
     group: str
     node: str
     since_s: float
     template: Template
+    patience_s: float
     is_ours: bool = True  # we asked for it, and may say what its template is worth
 
 
@@ -35,6 +38,7 @@ class Asked(NamedTuple):
     group: str
     since_s: float
     template: Template
+    patience_s: float
 
 
 class Late(NamedTuple):
@@ -58,12 +62,18 @@ class Memory:
         self._arriving: dict[str, Arriving] = {}  # by uid
         self._known: set[str] = set()  # nodes that were there before or have arrived, by uid
         self.broken: dict[str, str] = {}  # promises that were not kept, by group
-        self._waits: dict[str, float] = {}  # groups that wait, until when
+        self._waits: dict[str, tuple[float, str]] = {}  # groups that wait: until when, and why
         self.learned: dict[str, Template] = dict(learned or {})
 
     def order(self, group: Group, nodes: int, now_s: float) -> None:
         assert group.template is not None
-        self._asked += [Asked(group.name, now_s, group.template)] * nodes
+        patience_s = self._patience.arrival_s if group.arrival_s is None else group.arrival_s
+        self._asked += [Asked(group.name, now_s, group.template, patience_s)] * nodes
+
+    def give_up(self, group: str, nodes: int) -> None:
+        """So many that were asked for will not come."""
+        for one in [one for one in self._asked if one.group == group][:nodes]:
+            self._asked.remove(one)
 
     def observe(
         self,
@@ -91,13 +101,15 @@ class Memory:
         """The oldest order of its group is carried out. An old node that nobody ordered is what it is."""
         order = next((one for one in self._asked if one.group == group_of(node)), None)
         if order is None and expected is not None:
-            self._arriving[node.uid] = Arriving(group_of(node), node.name, now_s, expected, is_ours=False)
+            self._arriving[node.uid] = Arriving(
+                group_of(node), node.name, now_s, expected, self._patience.arrival_s, is_ours=False
+            )
             return
         if order is None:
             self._known.add(node.uid)
             return
         self._asked.remove(order)
-        self._arriving[node.uid] = Arriving(order.group, node.name, now_s, order.template)
+        self._arriving[node.uid] = Arriving(order.group, node.name, now_s, order.template, order.patience_s)
 
     def _settled(
         self, there: Mapping[str, Object], slices: Sequence[Object], now_s: float, unready: Mapping[str, str]
@@ -109,7 +121,7 @@ class Memory:
             if is_ready and not missing:
                 del self._arriving[uid]
                 self._known.add(uid)
-            elif now_s - one.since_s >= self._patience.arrival_s:
+            elif now_s - one.since_s >= one.patience_s:
                 del self._arriving[uid]
                 self._known.add(uid)
                 if not one.is_ours:
@@ -120,13 +132,13 @@ class Memory:
 
     def _overdue(self, now_s: float) -> Iterator[Late]:
         for one in [*self._asked]:
-            if now_s - one.since_s >= self._patience.arrival_s:
+            if now_s - one.since_s >= one.patience_s:
                 self._asked.remove(one)
                 yield Late(one.group, None)
 
-    def wait(self, group: str, now_s: float) -> None:
+    def wait(self, group: str, now_s: float, why: str = LATE) -> None:
         """The provider could not do it: the group waits before it is asked again."""
-        self._waits[group] = now_s + self._patience.backoff_s
+        self._waits[group] = (now_s + self._patience.backoff_s, why)
 
     @property
     def asked(self) -> tuple[Asked, ...]:
@@ -155,9 +167,8 @@ class Memory:
         """Why a group is not to grow just now."""
         if group.template is not None and self.broken.get(group.name) == promise(group.template):
             return "a node of it was not what its template promises"
-        if now_s < self._waits.get(group.name, now_s):
-            return "a node of it is late, and it waits before it tries again"
-        return ""
+        until_s, why = self._waits.get(group.name, (now_s, ""))
+        return f"{why}, and it waits before it tries again" if now_s < until_s else ""
 
 
 def _made(one: Object) -> datetime:

@@ -8,8 +8,10 @@ from typing import Any
 from allot.planning import Apply, Cluster, future, manifests
 from allot.scheduler import NODES, SLICES, Cycle, Plugin, PodInfo, Simulation
 
-from .groups import Configuration
+from .groups import Configuration, GroupEntry, Offer
 from .packing import grow
+from .providers import Survey
+from .surveying import regrouped
 from .templates import groups_of
 
 
@@ -49,13 +51,19 @@ def plan(
     configuration: Configuration,
     plugins: Sequence[Plugin],
     now: datetime,
+    survey: Survey | None = None,
 ) -> Plan:
-    """Raises BadChange."""
+    """With a survey, of the groups that a provider named. Raises BadChange."""
     to_come = future.made(cluster, [Apply(tuple(more))] if more else [])
     snapshot = to_come.reading.snapshot
     nodes = {key.name: one for key, one in cluster.objects.get(NODES, {}).items()}
     slices = list(cluster.objects.get(SLICES, {}).values())
-    groups = groups_of(configuration.groups, nodes, slices, snapshot)
+    entries: Sequence[GroupEntry] = configuration.groups
+    offers: Mapping[str, Offer] = {}
+    if survey is not None:
+        nodes, offers = regrouped(nodes, survey), {one.entry.name: one for one in survey.offers}
+        entries = [one.entry for one in survey.offers]
+    groups = groups_of(entries, nodes, slices, snapshot, offers=offers)
     cycle = Cycle(plugins)
     pods = [*cluster.waiting, *to_come.coming]
 

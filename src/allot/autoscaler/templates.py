@@ -16,9 +16,9 @@ from typing import Any
 from allot.api import Fields, Object, Quantity, core
 from allot.fleet import FLEET_LABEL, UnknownFleet, fleet
 from allot.planning import PASSING, belongs_to_node
-from allot.scheduler import NodeInfo, Snapshot
+from allot.scheduler import SOURCE, NodeInfo, Snapshot
 
-from .groups import LABEL, LEAVING, Group, GroupEntry, Origin, Template, given
+from .groups import LABEL, LEAVING, Group, GroupEntry, Offer, Origin, Template, given
 
 TOLERANCE = 0.05
 """Of what a node has: kernels and agents keep a little more or less for themselves."""
@@ -32,13 +32,29 @@ def template_for(
     slices: Sequence[Object],
     remembered: Template | None = None,
     snapshot: Snapshot | None = None,
+    said: Template | None = None,
 ) -> Template | None:
-    """The first that says something: given, named, learned, provided."""
-    return given(entry) or _named(entry, nodes, slices, snapshot) or remembered or provided(entry)
+    """The first that says something: given, named, learned, provided (`said`, by a provider that can)."""
+    own = with_published(said, slices) if said is not None else provided(entry)
+    return given(entry) or _named(entry, nodes, slices, snapshot, own) or remembered or own
+
+
+def with_published(said: Template, slices: Sequence[Object]) -> Template:
+    """A provider may say under which name its nodes' devices are published, instead of naming them."""
+    metadata = said.node["metadata"]
+    source = (metadata.get("annotations") or {}).get(SOURCE)
+    if said.slices or not source:
+        return said
+    own = tuple(dict(one.fields) for one in slices if one.fields["spec"].get("nodeName") == source)
+    return Template({**said.node, "metadata": {**metadata, "name": source}}, own, said.origin)
 
 
 def _named(
-    entry: GroupEntry, nodes: Mapping[str, Object], slices: Sequence[Object], snapshot: Snapshot | None
+    entry: GroupEntry,
+    nodes: Mapping[str, Object],
+    slices: Sequence[Object],
+    snapshot: Snapshot | None,
+    known: Template | None,
 ) -> Template | None:
     """Capacity is published under the name of a node; the node itself need not be there."""
     if not entry.source:
@@ -46,7 +62,6 @@ def _named(
     own = [dict(one.fields) for one in slices if one.fields["spec"].get("nodeName") == entry.source]
     node = nodes.get(entry.source)
     if node is None:
-        known = provided(entry)
         fields: Fields = {"metadata": {"name": entry.source}} if known is None else dict(known.node)
         fields = {**fields, "metadata": {**fields["metadata"], "name": entry.source}}
         is_numeric = snapshot is not None and snapshot.capacity.is_published(entry.source)
@@ -237,6 +252,7 @@ def groups_of(
     snapshot: Snapshot,
     remembered: Mapping[str, Template] = {},
     unsettled: Collection[str] = (),
+    offers: Mapping[str, Offer] = {},
 ) -> list[Group]:
     """The groups of a cluster as it is: their size, and what is known of their nodes. A node that is
     `unsettled` teaches nothing while it lacks something that is known of its group."""
@@ -254,8 +270,20 @@ def groups_of(
         )
         lessons = (learned(node, own.get(node.name, ()), snapshot.node(node.name)) for node in teachers)
         lesson = next((one for one in lessons if one is not None), None)
-        template = template_for(entry, nodes, slices, lesson or known, snapshot)
+        offer = offers.get(entry.name) or Offer(entry)
+        template = template_for(entry, nodes, slices, lesson or known, snapshot, offer.template)
         unsaid = f"nothing is published under the name {entry.source}" if entry.source else ""
-        closed = unsaid if template is None else ""
-        found.append(Group(entry.name, entry.price, len(members), entry.min, entry.max, template, closed))
+        found.append(
+            Group(
+                entry.name,
+                1.0 if entry.price is None else entry.price,
+                len(members),
+                entry.min,
+                entry.max,
+                template,
+                offer.closed or (unsaid if template is None else ""),
+                offer.unneeded_s,
+                offer.arrival_s,
+            )
+        )
     return found

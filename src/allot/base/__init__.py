@@ -2,6 +2,7 @@
 
 from . import logs
 from .clock import Clock, SystemClock
+from .durations import duration_s
 from .exposing import CannotListen, Page, exposed
 from .filelock import FileLock, HeldByAnother
 from .files import FileKind, Files, Lock, MachineFiles, write_file
@@ -40,6 +41,7 @@ __all__ = [
     "RandomIds",
     "Recent",
     "SystemClock",
+    "duration_s",
     "exposed",
     "logs",
     "os_reason",

@@ -33,6 +33,7 @@ COMMANDS: dict[str, str] = {
     "node": "run the agent of a node until interrupted",
     "nodes": "run hollow nodes alone until interrupted",
     "plan": "which nodes to add so that pods find places, or why none would help",
+    "provider": "serve groups of hollow nodes to autoscalers that speak gRPC, until interrupted",
     "record": "write what a cluster's scheduler does into a file, until interrupted",
     "replay": "decide again what a scheduler has decided, and say where that differs",
     "scheduler": "place pods until interrupted",

@@ -6,6 +6,7 @@ have a place, 3 when some would not.
 """
 
 import argparse
+import asyncio
 import json
 import random
 import sys
@@ -13,16 +14,17 @@ from pathlib import Path
 
 from allot import autoscaler, planning, scheduler
 from allot.api import Gates
-from allot.base import RandomIds, SystemClock, os_reason
+from allot.base import RandomIds, SystemClock
 from allot.client import Client
+from allot.wire import remote
 
-from . import asking, flags
+from . import asking, flags, groups
 
 UNPLACED = 3
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--groups", type=flags.path, required=True, metavar="FILE", help="that can grow")
+    groups.argument(parser)
     parser.add_argument("--dump", type=flags.path, metavar="FILE", help="ask about what `allot dump` wrote")
     parser.add_argument("manifests", nargs="*", type=Path, metavar="FILE", help="with pods or workloads")
     asking.arguments(parser)
@@ -30,11 +32,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     try:
-        configuration = autoscaler.read_groups(options.groups.read_text())
-    except OSError as refused:
-        print(f"allot plan: {options.groups}: {os_reason(refused)}", file=sys.stderr)
-        return 2
-    except autoscaler.BadGroups as wrong:
+        configuration, _ = groups.read(options.groups)
+    except (autoscaler.BadGroups, autoscaler.BadConfiguration) as wrong:
         print(f"allot plan: {options.groups}: {wrong}", file=sys.stderr)
         return 2
     if options.dump:
@@ -43,15 +42,16 @@ def run(options: argparse.Namespace) -> int:
         except planning.BadDump as wrong:
             print(f"allot plan: {wrong}", file=sys.stderr)
             return 2
-        return _planned(dump, options, options.namespace or "default", configuration)
+        return asyncio.run(_planned(dump, options, options.namespace or "default", configuration))
 
     async def question(client: Client, gates: Gates, namespace: str) -> int:
-        return _planned(await planning.take(client, gates, namespace), options, namespace, configuration)
+        dump = await planning.take(client, gates, namespace)
+        return await _planned(dump, options, namespace, configuration)
 
     return asking.run("plan", options, question)
 
 
-def _planned(
+async def _planned(
     dump: planning.Dump,
     options: argparse.Namespace,
     namespace: str,
@@ -69,9 +69,28 @@ def _planned(
             for one in planning.manifests.read(path, dump.gates, clock, namespace)
         ]
         plugins = scheduler.default_plugins(RandomIds(random.Random(0)), scheduler.Settings())
-        plan = autoscaler.plan(cluster, manifests, configuration, plugins, clock.now())
-    except (planning.BadManifest, planning.BadChange) as wrong:
+        survey = await _surveyed(configuration, cluster, clock) if configuration.provider else None
+        plan = autoscaler.plan(cluster, manifests, configuration, plugins, clock.now(), survey)
+    except (planning.BadManifest, planning.BadChange, remote.BadEndpoint) as wrong:
         print(f"allot plan: {wrong}", file=sys.stderr)
         return 2
+    except autoscaler.ProviderFailed as failed:
+        print(f"allot plan: the provider does not answer: {failed}", file=sys.stderr)
+        return asking.UNANSWERED
     print(json.dumps(plan.as_json()) if options.json else plan.text())
     return UNPLACED if plan.helpless or plan.refused else 0
+
+
+async def _surveyed(
+    configuration: autoscaler.Configuration, cluster: planning.Cluster, clock: SystemClock
+) -> autoscaler.Survey:
+    """The provider is asked, and told nothing. Raises ProviderFailed and BadEndpoint."""
+    at = configuration.provider
+    assert at is not None
+    channel = remote.dial(at)
+    try:
+        cloud = autoscaler.RemoteProvider(channel, configuration, clock, at.timeout_s)
+        nodes = {key.name: one for key, one in cluster.objects.get(scheduler.NODES, {}).items()}
+        return await cloud.survey(nodes)
+    finally:
+        await channel.close()

@@ -3,6 +3,8 @@
 import argparse
 from typing import TYPE_CHECKING
 
+from allot.base import duration_s
+
 if TYPE_CHECKING:
     from allot import hollow
 
@@ -55,10 +57,8 @@ def renewing(options: argparse.Namespace) -> "hollow.Renewing":
 
 
 def _duration_s(text: str) -> float:
-    from allot import hollow
-
     try:
-        return hollow.duration_s(text)
+        return duration_s(text)
     except ValueError as wrong:
         raise argparse.ArgumentTypeError(str(wrong)) from None
 

@@ -22,6 +22,6 @@ from allot.node import Renewing
 from .actors import Actors
 from .loop import Process, run
 from .machine import HollowMachine
-from .settings import Stages, Wishes, duration_s
+from .settings import Stages, Wishes
 
-__all__ = ["Actors", "HollowMachine", "Process", "Renewing", "Stages", "Wishes", "duration_s", "run"]
+__all__ = ["Actors", "HollowMachine", "Process", "Renewing", "Stages", "Wishes", "run"]

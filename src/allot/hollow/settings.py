@@ -9,22 +9,18 @@ such as `250ms`, `30s` or `1h30m`, except the exit code:
     hollow.allot.dev/exit-code     what its containers end with
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
 from allot.api import core
+from allot.base import duration_s
 
 PREFIX = "hollow.allot.dev/"
 START, RUN, STOP, EXIT = (
     f"{PREFIX}{name}" for name in ("start-delay", "run-time", "stop-delay", "exit-code")
 )
 EXIT_MAX = 255
-DURATION_S_MAX = 10 * 365 * 86400.0
-
-_UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +71,6 @@ def wishes(annotations: Mapping[str, str], stages: Stages) -> Wishes:
         _delay(annotations, STOP, stages.stop_s),
         _exit_code(annotations.get(EXIT, "0")),
     )
-
-
-def duration_s(text: str) -> float:
-    """Seconds of a duration such as 1h30m. Raises ValueError."""
-    parts = list(_PART.finditer(text))
-    if not parts or "".join(part[0] for part in parts) != text:
-        raise ValueError(f"{text[:40]!r} is not a duration such as 250ms, 30s or 1h30m")
-    found_s = sum(float(part[1]) * _UNITS_S[part[2]] for part in parts)
-    if found_s > DURATION_S_MAX:
-        raise ValueError(f"{text[:40]!r} is a duration of more than ten years")
-    return found_s
 
 
 def _delay(annotations: Mapping[str, str], name: str, otherwise_s: float) -> float:

@@ -31,9 +31,7 @@ OPTIONS: Final[Options] = [
 ]
 
 
-def dialled(
-    address: str, target: str, options: list[tuple[str, Any]], credentials: Any = None
-) -> "GrpcChannel":
+def dialled(address: str, target: str, options: Options, credentials: Any = None) -> "GrpcChannel":
     """`target` is the address as gRPC takes it; without credentials nothing is encrypted."""
     if credentials is None:
         return GrpcChannel(address, grpc.aio.insecure_channel(target, options=options))

@@ -18,7 +18,7 @@ from allot.base import os_reason
 
 from .channel import Channel, Handler, Server
 from .overgrpc import OPTIONS, GrpcServer, client_credentials, dialled, server_credentials, server_for
-from .unixsocket import UnixSockets
+from .unixsocket import UnixSockets, check_path
 
 UNIX = "unix:"
 
@@ -56,14 +56,21 @@ class _Pems(NamedTuple):
     cacert: bytes | None
 
 
-def dial(at: Endpoint) -> Channel:
-    """Raises BadEndpoint."""
+def readable(at: Endpoint) -> None:
+    """Whether it could be dialled, before anything is begun. Raises BadEndpoint."""
     at.check()
     if is_unix(at.address):
-        return _dial_unix(at.address)
-    pems = _read(at)
-    if pems.cert and not pems.cacert:
-        raise BadEndpoint("`cert` and `key` without `cacert`: nobody could say whether the server is the one")
+        _check_unix(at.address)
+    else:
+        _read_as_caller(at)
+
+
+def dial(at: Endpoint) -> Channel:
+    """Inside a running loop. Raises BadEndpoint."""
+    readable(at)
+    if is_unix(at.address):
+        return UnixSockets().dial(_path(at.address))
+    pems = _read_as_caller(at)
     credentials = client_credentials(*pems) if pems.cacert else None
     return dialled(at.address, f"dns:///{at.address}", OPTIONS, credentials)
 
@@ -98,11 +105,18 @@ def _bind(server: Any, address: str, pems: _Pems) -> int:
     return int(server.add_secure_port(address, server_credentials(*pems)))
 
 
-def _dial_unix(address: str) -> Channel:
+def _check_unix(address: str) -> None:
     try:
-        return UnixSockets().dial(_path(address))
+        check_path(_path(address))
     except OSError as refused:
         raise BadEndpoint(str(refused)) from None
+
+
+def _read_as_caller(at: Endpoint) -> _Pems:
+    pems = _read(at)
+    if pems.cert and not pems.cacert:
+        raise BadEndpoint("`cert` and `key` without `cacert`: nobody could say whether the server is the one")
+    return pems
 
 
 def _path(address: str) -> str:

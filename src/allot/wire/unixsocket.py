@@ -68,6 +68,11 @@ def _listed(top: str, below: str) -> list[os.DirEntry[str]]:
         raise
 
 
+def check_path(path: str) -> None:
+    """Whether gRPC and the system take it. Raises OSError."""
+    _target(path)
+
+
 def _target(path: str) -> str:
     """As gRPC takes it. Raises OSError.
 

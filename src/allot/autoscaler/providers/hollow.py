@@ -16,6 +16,8 @@ from ..groups import LABEL, GroupEntry
 from ..templates import provided
 from .contract import ProviderFailed
 
+PROVIDER_ID = "hollow://"
+"""Before a node's name: how providers and autoscalers call it."""
 Fields = dict[str, Any]
 
 
@@ -66,6 +68,7 @@ def _member(group: GroupEntry, name: str) -> Member:
         raise ProviderFailed(f"group {group.name}: no fleet of the catalogue is called {group.fleet!r}")
     more = template.named(name, group.name)
     node: Fields = {**more.node.fresh(), "metadata": {"name": name, "labels": more.node.metadata.labels}}
+    node["spec"] = {**(node.get("spec") or {}), "providerID": f"{PROVIDER_ID}{name}"}
     return Member(node, tuple(_bare(one) for one in more.slices))
 
 
