@@ -12,6 +12,7 @@ Labels, names, taints, selectors and device attributes are in it: they decide.
 """
 
 import gzip
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,6 +71,8 @@ def load(path: Path) -> Dump:
     try:
         data = path.read_bytes()
         lines = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).splitlines()
+    except (gzip.BadGzipFile, zlib.error):
+        raise BadDump(f"{path} is damaged") from None
     except OSError as refused:
         raise BadDump(f"{path} cannot be read: {os_reason(refused)}") from None
     except EOFError:
@@ -84,7 +87,7 @@ def _read(path: str, lines: list[bytes]) -> Dump:
     for number, line in enumerate(lines, 1):
         try:
             fields = msgspec.json.decode(line, type=dict[str, Any])
-        except (msgspec.DecodeError, UnicodeDecodeError) as wrong:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
             raise BadDump(f"{path}:{number}: {wrong}") from None
         if number == 1:
             head = fields
@@ -93,20 +96,44 @@ def _read(path: str, lines: list[bytes]) -> Dump:
             continue
         what = known.get((str(fields.get("apiVersion")), str(fields.pop("resource", ""))))
         if what is not None:  # else it is of a version that knows more
-            objects[what].append(Object(encode(fields)))
+            objects[what].append(_object(fields, f"{path}:{number}"))
     if not head:
         raise BadDump(f"{path} is empty")
     try:
-        gates = Gates(head.get("gates") or {})
-    except UnknownGate as unknown:
-        raise BadDump(f"{path}: {unknown}") from None
+        said = msgspec.convert(head, _Head)
+        gates = Gates(said.gates)
+    except (UnknownGate, msgspec.ValidationError) as wrong:
+        raise BadDump(f"{path}: {wrong}") from None
     by_name = {what.plural: what for what in RESOURCES}
     unread = tuple(
-        Unread(by_name[one["what"]], one["words"], one["hidden"], one["partly"])
-        for one in head.get("unread") or ()
-        if one.get("what") in by_name
+        Unread(by_name[one.what], one.words, one.hidden, one.partly)
+        for one in said.unread
+        if one.what in by_name
     )
     return Dump(Gathered(objects, unread), gates)
+
+
+class _Unread(msgspec.Struct, frozen=True):
+    what: str
+    words: str
+    hidden: bool
+    partly: bool
+
+
+class _Head(msgspec.Struct, frozen=True):
+    gates: dict[str, bool] = {}
+    unread: tuple[_Unread, ...] = ()
+
+
+def _object(fields: Fields, where: str) -> Object:
+    """Its metadata is read by everybody, so it is read here first."""
+    made = Object(encode(fields))
+    try:
+        if not made.name:
+            raise BadDump(f"{where}: an object without a name")
+    except msgspec.ValidationError as wrong:
+        raise BadDump(f"{where}: {wrong}") from None
+    return made
 
 
 def _told(one: Unread) -> Fields:
