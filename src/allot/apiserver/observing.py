@@ -7,6 +7,9 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import msgspec
+from msgspec.structs import asdict
+
 from allot.api import Fields, Kind, kinds
 
 from .reading.cache import Caches
@@ -35,19 +38,42 @@ def rights_observer(kind: Kind, authorizer: Authorizer, recent: Recent) -> Obser
     def observe(change: Change) -> None:
         if kind.plural == "pods" and not _was_or_is_bound(change):
             return
-        fields: Mapping[str, Any] | None = None
-        if change.type != "DELETED":
-            # What is decoded anew is so for the moment only: kept, all pods would fill the memory.
-            written = recent.at(change.key, change.revision)
-            fields = written.fields if written is not None else change.object.fresh()
         who = kind.group, kind.plural, change.object.namespace, change.object.name
         try:
-            authorizer.observe(*who, fields)
+            authorizer.observe(*who, None if change.type == "DELETED" else _said(kind, change, recent))
         except Exception:
             authorizer.observe(*who, None)  # what cannot be read gives nobody any rights
             raise
 
     return observe
+
+
+class _Known(msgspec.Struct):
+    name: str = ""
+    namespace: str = ""
+    annotations: dict[str, str] | None = None
+
+
+class _Pod(msgspec.Struct):
+    """What of a pod can decide about callers. Most of the rest says who wrote what."""
+
+    metadata: _Known
+    spec: dict[str, Any] | None = None
+    status: dict[str, Any] | None = None
+
+
+_pod = msgspec.json.Decoder(_Pod)
+
+
+def _said(kind: Kind, change: Change, recent: Recent) -> Mapping[str, Any]:
+    """What is decoded anew is so for the moment only: kept, all pods would fill the memory."""
+    written = recent.at(change.key, change.revision)
+    if written is not None:
+        return written.fields
+    if kind.plural != "pods":
+        return change.object.fresh()
+    pod = _pod.decode(change.object.stored)
+    return {"metadata": asdict(pod.metadata), "spec": pod.spec, "status": pod.status}
 
 
 def revocation_observer(revocations: Revocations) -> Observer:
