@@ -12,7 +12,7 @@ is not recent any more goes on without them, whoever still has it.
 
 from allot.api import Fields, Object
 
-KEPT_MAX = 512
+KEPT_MAX = 2048
 KEPT_BYTES_MAX = 4 << 20  # as they are stored
 
 
