@@ -118,7 +118,21 @@ def apply(
 
 def _said(case: _Case) -> FieldSet:
     """APPLY1."""
+    if case.author.subresource == "status" and "status" in case.schema.fields and _names_only(case.config):
+        said = {name: case.config[name] for name in ("status",) if name in case.config}
+        return configured(said, case.schema)
     return _writable(configured(case.config, case.schema), case)
+
+
+_NAMES = frozenset(("name", "namespace", "uid", "resourceVersion"))
+
+
+def _names_only(config: Fields) -> bool:
+    """Whether metadata says which object is meant, and nothing that could be wrong or owned."""
+    return config.keys() <= _TOP and _NAMES.issuperset(config.get("metadata") or ())
+
+
+_TOP = frozenset(("apiVersion", "kind", "metadata", "status"))
 
 
 def _writable(fields: FieldSet, case: _Case) -> FieldSet:
@@ -159,7 +173,8 @@ def _copied(fields: Fields, case: _Case) -> Fields:
         return cast(Fields, _decode(_encode(fields)))
     live = case.live
     return {
-        name: value if value is live.get(name) else _decode(_encode(value)) for name, value in fields.items()
+        name: value if type(value) is str or value is live.get(name) else _decode(_encode(value))
+        for name, value in fields.items()
     }
 
 

@@ -57,7 +57,11 @@ def _ownable(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _differing(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    differing = [name for name, before in old.items() if new.get(name, _ABSENT) != before]
+    differing = [
+        name
+        for name, before in old.items()
+        if (after := new.get(name, _ABSENT)) is not before and after != before
+    ]
     if len(new) != len(old) or differing:
         differing += [name for name in new if name not in old]
     return differing

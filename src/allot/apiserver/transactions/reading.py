@@ -16,6 +16,7 @@ from ..requests.target import Target, find_target
 KIND = transaction.TRANSACTION
 _VERBS = ("create", "update", "patch", "delete")
 _SUBRESOURCES = ("", "status", "scale", "binding", "eviction", "finalize")
+_QUERY_MAX = 100
 _decoder = msgspec.json.Decoder(transaction.Sent)
 
 
@@ -95,7 +96,9 @@ def _require_with_status(request: Request, target: Target, beside: str) -> None:
 def _query(text: str) -> Mapping[str, str]:
     if not text:
         return {}
+    if "%" not in text and "+" not in text and text.count("&") < _QUERY_MAX:
+        return {name: value for name, _, value in (part.partition("=") for part in text.split("&") if part)}
     try:
-        return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=100))
+        return dict(parse_qsl(text, keep_blank_values=True, max_num_fields=_QUERY_MAX))
     except ValueError:
         raise errors.BadRequest("path: its query cannot be read") from None
