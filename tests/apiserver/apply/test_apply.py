@@ -208,6 +208,34 @@ def test_what_the_server_assumes_is_neither_owned_nor_a_conflict():
     assert isinstance(applied(first.fields, "bob"), Applied)
 
 
+@pytest.mark.parametrize(
+    "status", [{"replicas": 2, "conditions": [{"type": "A", "status": "True"}]}, {}, None]
+)
+def test_what_a_status_is_applied_with_beside_it_changes_nothing_of_who_owns_it(status):
+    """APPLY1: most who apply a status say which object is meant and no more."""
+    said = {"status": status} if status is not None else {}
+    owned = []
+    for metadata in ({"name": "d", "uid": "u", "resourceVersion": "1"}, {"name": "d", "labels": {"a": "b"}}):
+        world = World()
+        world.apply("ann", config(replicas=3))
+        world.apply("bob", {**config(), "spec": {}, "metadata": metadata, **said}, subresource="status")
+        whole = [one["fieldsV1"] for one in world.managed if one["manager"] == "bob"]
+        world = World()
+        world.apply("ann", config(replicas=3))
+        world.apply("bob", {"metadata": metadata, **said}, subresource="status")
+        owned.append(whole)
+        owned.append([one["fieldsV1"] for one in world.managed if one["manager"] == "bob"])
+    assert owned == [owned[0]] * 4
+
+
+def test_a_list_that_names_an_element_twice_is_refused_beside_a_status_too():
+    world = World()
+    world.apply("ann", config(replicas=3))
+    twice = {"metadata": {"name": "d", "finalizers": ["a/b", "a/b"]}, "status": {"replicas": 1}}
+    with pytest.raises(BadRequest, match="duplicate entries"):
+        world.apply("bob", twice, subresource="status")
+
+
 def test_status_is_applied_through_its_subresource_only():
     world = World()
     world.apply("ann", {"metadata": {"labels": {"a": "b"}}, "status": {"replicas": 1}})
