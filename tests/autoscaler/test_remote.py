@@ -282,7 +282,7 @@ def test_a_provider_that_hangs_is_not_waited_for(tmp_path: Path, method: str):
 
     async def story(provider: RemoteProvider) -> float:
         began = asyncio.get_running_loop().time()
-        with pytest.raises(ProviderFailed):
+        with pytest.raises(ProviderFailed, match=f"{method}: DEADLINE_EXCEEDED"):
             await provider.survey({"a": node("a")})
         scripted.hangs.clear()
         await provider.survey({"a": node("a")})
