@@ -6,6 +6,7 @@ changes     what could be done to a cluster, and the sentences that say it
 fictional   nodes that are not there, made from one that is
 quotas      whether what comes would be admitted
 future      a cluster to which it was done, before pods have found their places
+unchosen    a pod as another one would be that is made in its place
 whatif      and after they have
 telling     the answer for people
 defrag      how fragmented devices are, and the fewest moves after which something fits

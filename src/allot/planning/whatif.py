@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from allot.api import Object, encode
 from allot.base import RandomIds
 from allot.scheduler import (
     Deallocate,
@@ -33,6 +34,7 @@ from allot.scheduler import (
 
 from .changes import Change
 from .future import DELETED, Cluster, Future, Leaving, made
+from .unchosen import unchosen
 
 TRIES_MAX = 8
 """Of one pod in a row: rooms are made for it one after the other, in claims and on nodes."""
@@ -109,7 +111,7 @@ def what_if(cluster: Cluster, changes: Sequence[Change], now: datetime, settings
 
 def unbound(pod: PodInfo) -> PodInfo:
     """As another one would be that is made in its place."""
-    return PodInfo.of(pod.object.changed({"spec": {"nodeName": None}, "status": {"nominatedNodeName": None}}))
+    return PodInfo.of(Object(encode(unchosen(pod.object.fields))))
 
 
 @dataclass

@@ -6,7 +6,7 @@ from allot.planning.manifests import Manifest
 from allot.scheduler import PODS
 from kep import compute
 
-from ..clusters import Fields, cluster
+from ..clusters import Fields, ask, cluster
 from .worlds import GPU, course, here, node, running, template, whole
 
 ONE = template("one", GPU)
@@ -53,6 +53,18 @@ def test_compute_resources_are_given_anew():
     assert any(compute.named(MODEL) in name for name in first.requests)
     fresh = again(first, town.reading.snapshot).pod
     assert not any(compute.named(MODEL) in name for name in fresh.requests)
+
+
+def test_a_drained_pod_may_be_given_other_compute_resources_elsewhere():
+    """What-if took what the pod was given on its node for what it asks for: it waited for such a node."""
+    old = {"model": "a100"}
+    nodes = [
+        compute.node(name, {**compute.cr(model, ids=name), "name": compute.named(model)})
+        for name, model in (("a", old), ("b", MODEL))
+    ]
+    town = cluster(compute.class_("fast"), *nodes, asks("p", 2, on="b", owner="web"))
+    answer = ask(town, "drain b")
+    assert answer.placed == {"default/p": "a"} and not answer.waiting
 
 
 def test_classic_claims_are_moved_by_nobody_but_their_driver():

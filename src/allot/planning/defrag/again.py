@@ -2,9 +2,11 @@
 
 from typing import NamedTuple
 
-from allot.api import Fields, Object, compute, encode
+from allot.api import Object, encode
 from allot.informers import Key
 from allot.scheduler import ClaimInfo, PodInfo, Snapshot
+
+from ..unchosen import unchosen
 
 
 class Again(NamedTuple):
@@ -15,10 +17,10 @@ class Again(NamedTuple):
 def again(pod: PodInfo, snapshot: Snapshot) -> Again:
     """It may be there beside the other one: name and uid are its own."""
     name = f"{pod.key.name}<again>"
-    fields = _unchosen(pod.object.fields)
-    status = fields["status"]
+    fields = unchosen(pod.object.fields)
+    was = fields["status"].get("resourceClaimStatuses") or ()
     claims, told = [], []
-    for one in status.get("resourceClaimStatuses") or ():
+    for one in was:
         known = snapshot.claim(Key(pod.key.namespace, one.get("resourceClaimName") or ""))
         if known is None or not known.is_controlled_by(pod.uid):
             told.append(one)
@@ -26,30 +28,9 @@ def again(pod: PodInfo, snapshot: Snapshot) -> Again:
         made = _claim(known, name, one["name"], f"{pod.uid}<again>")
         claims.append(made)
         told.append({"name": one["name"], "resourceClaimName": made.key.name})
-    status["resourceClaimStatuses"] = told
+    fields["status"] = {"resourceClaimStatuses": told}
     fields["metadata"] |= {"name": name, "uid": f"{pod.uid}<again>", "creationTimestamp": None}
     return Again(PodInfo.of(Object(encode(fields))), tuple(claims))
-
-
-def _unchosen(fields: object) -> Fields:
-    """Without what a scheduler or a node decided about it."""
-    assert isinstance(fields, dict)
-    metadata, spec, status = ({**(fields.get(part) or {})} for part in ("metadata", "spec", "status"))
-    annotations = {
-        name: value
-        for name, value in (metadata.get("annotations") or {}).items()
-        if name != compute.limits.RECORD_ANNOTATION
-    }
-    for part in ("containers", "initContainers"):
-        if spec.get(part):
-            spec[part] = [_unrecorded(one) for one in spec[part]]
-    spec.pop("nodeName", None)
-    kept = {"resourceClaimStatuses": status.get("resourceClaimStatuses") or ()}
-    return {**fields, "metadata": {**metadata, "annotations": annotations}, "spec": spec, "status": kept}
-
-
-def _unrecorded(container: Fields) -> Fields:
-    return {name: value for name, value in container.items() if name != "allocatedComputeResources"}
 
 
 def _claim(claim: ClaimInfo, pod: str, entry: str, owner: str) -> ClaimInfo:
