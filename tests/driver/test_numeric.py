@@ -191,6 +191,29 @@ def test_of_two_claims_that_were_given_more_than_there_is_the_later_waits():
     tell(story)
 
 
+def test_a_claim_whose_preparing_failed_keeps_nobody_from_what_there_is():
+    """4381-NOD-05, 4381-NOD-06: it waits as it did before; who comes meanwhile is served, and then it waits
+    for that one."""
+
+    async def story():
+        hardware = Hardware(numeric.counter("f0", 4))
+
+        def prepare(claim):
+            if claim.uid == "u1" and not hardware.prepared:
+                raise RuntimeError("the hardware is busy")
+            return hardware.prepare(claim)
+
+        async with kubelet(NumericDriver(NAME, hardware.capacity, prepare)) as here:
+            await here.told()
+            assert "the hardware is busy" in str(await here.refusal("u1"))
+            assert await here.prepare("u2") == ("COUNT=3",)
+            assert "other claims use 3" in str(await here.refusal("u1"))
+            await here.unprepare("u2")
+            assert await here.prepare("u1") == ("COUNT=3",)
+
+    tell(story)
+
+
 @pytest.mark.parametrize("version", ["v1alpha1", "v1beta1"])
 def test_allocations_of_every_version_are_understood(version):
     """4381-NOD-13, 4381-SKEW-04: whatever version is published now."""

@@ -273,6 +273,29 @@ def test_every_model_takes_gives_back_and_counts_after_a_restart(model, installe
     tell(told, started=False)
 
 
+def test_a_model_that_fails_on_what_it_reads_harms_nobody_else(installed, caplog):
+    """4381-MOD-11: it was written by somebody else, and anything may come of it; who asks for it is told."""
+
+    async def told(place):
+        here = await Numeric(place).furnish({"a": 1})
+        version, _, asked, _ = KINDS["dice"]
+        await here.put_capacity("a-2", "a", [_instance(version, {"edges": 12}, "die"), instance("c1", 3)])
+        await here.asks("p", 3)
+        assert await place.bound("p") == ["a"]
+        head = HEAD.format(version)
+        await here.resource_class("none", numericParameters=[entry(head)])
+        await here.resource_class("dice", numericParameters=[entry(head + asked)])
+        for name, words in (("none", "model dice fails"), ("dice", "has published nothing here")):
+            await here.claim(name, 1, resource_class=name)
+            await here.pod(name, name)
+            await here.waits(name, words)
+        await here.asks("q", 1)
+        assert await place.bound("q") == ["a"]
+
+    tell(told)
+    assert "instance die of driver" in caplog.text and "model dice fails" in caplog.text
+
+
 def test_what_a_scheduler_does_not_know_counts_after_its_upgrade():
     """4381-SKEW-06, 4381-MOD-10: capacity of a model that comes later, without being published again."""
 

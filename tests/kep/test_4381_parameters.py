@@ -498,6 +498,37 @@ def test_a_class_that_becomes_numeric_or_opaque_takes_its_pending_claims_along()
 
 
 @story
+async def test_a_pod_whose_immediate_claim_becomes_numeric_is_let_in(here):
+    """4381-CLS-02: its driver never allocated it, and nobody but the class has changed."""
+    known = await here.classes.get("frob")
+    listed = known.fields["numericParameters"]
+    await here.classes.update(known.changed({"numericParameters": None}))
+    await here.claim("p", 1, allocationMode="Immediate")
+    await here.pod("p", "p")
+    await here.waits("p", "p")
+    await here.here.quiet()
+    assert not (await here.talks.list(NS)).objects
+    known = await here.classes.get("frob")
+    await here.classes.update(known.changed({"numericParameters": listed}))
+    await here.here.bound("p")
+    assert (await here.taken("p"))[2] == 1
+
+
+@story
+async def test_an_allocation_that_is_too_large_is_not_even_begun(here):
+    """4381-ALC-09: the pod is told its size and what is the most, and the claim is left as it was."""
+    await here.wanting("p", 1, env={f"K{number}": "x" * 1000 for number in range(300)})
+    await here.claim("p", made=False)
+    before = await here.here.get("resourceclaims", "p")
+    await here.pod("p", "p")
+    text = await here.waits("p", "bytes", "262144 are the most there may be")
+    assert any(300_000 < int(word) < 400_000 for word in text.split() if word.isdigit())
+    assert (await here.here.get("resourceclaims", "p")).resource_version == before.resource_version
+    await here.asks("q", 4)
+    assert await here.here.bound("q") == ["a"]
+
+
+@story
 async def test_there_is_no_choice_of_the_claims(here):
     """4381-CLS-02: a claim of a numeric class is the scheduler's, however it asks, and no driver is asked."""
     await here.claim("now", 1, allocationMode="Immediate")

@@ -40,6 +40,8 @@ def read_instances(
             read.append(Instance(one.id, type, model, capacity, model.amounts(capacity)))
         except BadData as why:
             wrong.append(Unreadable(one.id, str(why)))
+        except Exception as bug:  # of a model that somebody else wrote: its neighbours are no worse for it
+            wrong.append(Unreadable(one.id, f"model {model.name} fails: {bug!r}"))
     return read, wrong
 
 
@@ -58,6 +60,8 @@ def read_parameters(expanded: Any, registry: Registry) -> Expanded:
         return Expanded(type, model, model.parameters(_own(expanded, type)))
     except BadData as why:
         raise BadData(f"{type}: {why}") from None
+    except Exception as bug:
+        raise BadData(f"{type}: model {model.name} fails: {bug!r}") from None
 
 
 def _own(data: Any, type: TypeId) -> Mapping[str, Any]:
