@@ -9,6 +9,7 @@ are of the wall and of the processor.
 """
 
 import argparse
+import gc
 import json
 import random
 import time
@@ -35,6 +36,7 @@ def main() -> None:
     for name, default in (("nodes", 5000), ("pods", 1000), ("shapes", 50), ("groups", 20)):
         parser.add_argument(f"--{name}", type=int, default=default)
     options = parser.parse_args()
+    gc.set_threshold(50_000, 2, 1000)  # as the loop of a component has it
     times, cluster = timed(lambda: Cluster(gathered(options.nodes, options.pods, options.shapes), Gates()))
     result: Fields = {
         "nodes": options.nodes,
@@ -46,6 +48,7 @@ def main() -> None:
     result |= decisions(cluster, groups(options.groups))
     changes = [parse("drain gpu-7", lambda path: [], "default")]
     calm = Cluster(gathered(options.nodes, 0, 1, DEVICES // 2), Gates())
+    gc.disable()  # as `allot what-if` does
     times, answer = timed(lambda: what_if(calm, changes, NOW, Settings()))
     result["whatIf"] = {**times, "evicted": len(answer.evicted), "placed": len(answer.placed)}
     print(json.dumps(result, indent=2))

@@ -31,7 +31,7 @@ KINDS = ("without", "with")
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=500)
-    parser.add_argument("--pods", type=int, default=3000)
+    parser.add_argument("--pods", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--transport", choices=("socket", "inprocess", "https"), default="socket")
     parser.add_argument("--record", type=Path, help=argparse.SUPPRESS)

@@ -256,9 +256,9 @@ def _validated(id: PoolId, kept: list[Shelf], others: list[Shelf], features: Fea
     partitionable = features.partitionable_devices
     stocked = [shelf for shelf in kept if not (partitionable and shelf.counters)]
     devices = tuple(device for shelf in stocked for device in shelf.devices)
-    names = Counter(device.id.name for device in devices)
-    twice = next((name for name, times in names.items() if times > 1), None)
-    if twice is not None:
+    names = [device.id.name for device in devices]
+    if len(set(names)) < len(names):
+        twice = next(name for name, times in Counter(names).items() if times > 1)
         return PoolView(id, invalid=f"duplicate device name {twice}")
     totals: dict[CounterKey, int] = {}
     elsewhere: dict[str, list[Device]] = {}

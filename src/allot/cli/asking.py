@@ -2,8 +2,10 @@
 
 import argparse
 import asyncio
+import gc
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 from allot.api import Gates, errors, names
 from allot.client import BadAccess, Client, HttpsTransport, kubeconfig
@@ -59,6 +61,19 @@ async def _asked(client: Client, gates: Gates, namespace: str, question: Questio
         return await question(client, gates, namespace)
     finally:
         await client.close()
+
+
+@contextmanager
+def collecting_nothing() -> Iterator[None]:
+    """While it is answered. All that was read stays until then: to look through it for garbage took a third
+    of the time of an answer about a large cluster."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def tell_unread(name: str, unread: Iterable[str]) -> None:

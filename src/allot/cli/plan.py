@@ -42,11 +42,13 @@ def run(options: argparse.Namespace) -> int:
         except planning.BadDump as wrong:
             print(f"allot plan: {wrong}", file=sys.stderr)
             return 2
-        return asyncio.run(_planned(dump, options, options.namespace or "default", configuration))
+        with asking.collecting_nothing():
+            return asyncio.run(_planned(dump, options, options.namespace or "default", configuration))
 
     async def question(client: Client, gates: Gates, namespace: str) -> int:
         dump = await planning.take(client, gates, namespace)
-        return await _planned(dump, options, namespace, configuration)
+        with asking.collecting_nothing():
+            return await _planned(dump, options, namespace, configuration)
 
     return asking.run("plan", options, question)
 

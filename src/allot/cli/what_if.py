@@ -44,10 +44,13 @@ def run(options: argparse.Namespace) -> int:
         except planning.BadDump as wrong:
             print(f"allot what-if: {wrong}", file=sys.stderr)
             return 2
-        return _answered(dump, options, options.namespace or "default", settings)
+        with asking.collecting_nothing():
+            return _answered(dump, options, options.namespace or "default", settings)
 
     async def question(client: Client, gates: Gates, namespace: str) -> int:
-        return _answered(await planning.take(client, gates, namespace), options, namespace, settings)
+        dump = await planning.take(client, gates, namespace)
+        with asking.collecting_nothing():
+            return _answered(dump, options, namespace, settings)
 
     return asking.run("what-if", options, question)
 
