@@ -133,6 +133,13 @@ class CapacityOfNodes:
                     shelf.append(offer_of(instance, used.consumed, is_whole=bool(used.owners)))
         return found
 
+    def instance(self, node: str, driver: str, id: str) -> Instance | None:
+        """As it is published now."""
+        found = (
+            one for published in self._of(node) if published.driver == driver for one in published.instances
+        )
+        return next((one for one in found if one.id == id), None)
+
     def unreadable(self) -> int:
         """How many instances nobody can read."""
         return sum(len(one.unreadable) for _, one in self._objects.items())

@@ -206,7 +206,7 @@ class Scheduler:
         self._metrics = SchedulerMetrics(
             dependencies.metrics, self.queue, self.intake.aside, settings.names[0]
         )
-        NumericMetrics(dependencies.metrics, self.snapshot)
+        NumericMetrics(dependencies.metrics, self.snapshot, plugins.template_failures(asked))
         self._evictor = Evictor(dependencies.client, self._clock, self._events)
         self._acting: set[asyncio.Task[None]] = set()
         self._patient: set[str] = set()  # pods, by uid, whose binding waits for a driver

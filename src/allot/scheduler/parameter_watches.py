@@ -100,7 +100,7 @@ class ParameterWatches:
         return Again(RETRY_S)
 
     async def _begin(self, kind: ParameterKind) -> Standing:
-        what = await self._resource(kind)
+        what = await resource_of(self._client, kind)
         if isinstance(what, Standing):
             return what
         if why := await self._refusal(what):
@@ -139,16 +139,6 @@ class ParameterWatches:
         if standing is None:
             self._told.pop(kind, None)
 
-    async def _resource(self, kind: ParameterKind) -> ResourceId | Standing:
-        served = (await discover(self._client)).of_kind(f"{kind.group}/any", kind.kind)
-        if served is None:
-            text = f"is not served: the custom resource definition of {kind} is not installed"
-            return Standing(None, text)
-        if kind.version and kind.version not in served.versions:
-            return Standing(None, f"is not served in version {kind.version}")
-        what = served.what
-        return ResourceId(what.group, kind.version or what.version, what.plural, what.namespaced)
-
     async def _refusal(self, what: ResourceId) -> str:
         """Why its objects may not be read, as the server says it, with who, which verb and which resource."""
         reviews = self._client.resource(
@@ -182,3 +172,14 @@ def _standing(informer: Informer) -> Standing:
     report, why = informer.report, NOT_READ_YET.why_not
     failing = f"{why}: {report.problem}" if report.state is SyncState.FAILING else why
     return Standing(informer.what, failing)
+
+
+async def resource_of(client: Client, kind: ParameterKind) -> ResourceId | Standing:
+    """Where its objects are, or why they are nowhere."""
+    served = (await discover(client)).of_kind(f"{kind.group}/any", kind.kind)
+    if served is None:
+        return Standing(None, f"is not served: the custom resource definition of {kind} is not installed")
+    if kind.version and kind.version not in served.versions:
+        return Standing(None, f"is not served in version {kind.version}")
+    what = served.what
+    return ResourceId(what.group, kind.version or what.version, what.plural, what.namespaced)

@@ -90,3 +90,7 @@ class ParameterObjects:
         """How many kinds classes name for claims, and how many of these the server serves."""
         named = [one for kind, one in self._standings.items() if kind.version]
         return len(named), sum(1 for one in named if one.what is not None)
+
+    def forbidden(self) -> int:
+        """How many kinds the server serves that may not be read."""
+        return sum(1 for _, one in self._standings.items() if one.what is not None and one.why_not)

@@ -8,13 +8,15 @@ scheduler does not see either.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from allot.api import Gates, Object, errors
 from allot.client import Client
 from allot.informers import Added, Key, ResourceId
 
 from .mirror import BUDGETS, CLAIMS, CLASSES, NODES, PODS, SLICES, SOURCES, TAINT_RULES, Mirror, News, PodTold
+from .parameter_watches import resource_of
+from .parameters import Standing, kinds_of
 from .pod import PodInfo
 from .snapshot import Snapshot, snapshot_for
 
@@ -50,6 +52,11 @@ class Reading:
         return self.hidden(NODES, SLICES, CLASSES)
 
     @property
+    def hides_parameters(self) -> tuple[str, ...]:
+        """Why it cannot be told what numeric claims ask for, in words."""
+        return tuple(one.words for one in self.unread if one.is_hidden and one.what not in SOURCES)
+
+    @property
     def hides_use(self) -> tuple[str, ...]:
         """Why a "yes" is not certain: it is not known what others have, or which devices are unfit."""
         use = (PODS, CLAIMS, TAINT_RULES)
@@ -66,7 +73,8 @@ class Gathered:
 
 async def read(client: Client, gates: Gates, namespace: str = "") -> Reading:
     """The namespace is the one that is asked about."""
-    return reading_of(await gather(client, READ, namespace), gates)
+    reading = reading_of(await gather(client, READ, namespace), gates)
+    return await _with_parameters(reading, client, namespace)
 
 
 async def gather(client: Client, resources: Iterable[ResourceId], namespace: str = "") -> Gathered:
@@ -86,6 +94,21 @@ def reading_of(gathered: Gathered, gates: Gates) -> Reading:
             told = (one for one in mirror.hear(News(what, Added(object))) if isinstance(one, PodTold))
             pods.update((one.pod.key, one.pod) for one in told)
     return Reading(snapshot, pods, (*gathered.unread, *unreadable.found))
+
+
+async def _with_parameters(reading: Reading, client: Client, namespace: str) -> Reading:
+    """And the parameter objects that classes of numeric parameters name the kinds of."""
+    snapshot, reader = reading.snapshot, _Reader(client, namespace)
+    classes = snapshot.resource_classes.values() if snapshot.heeds_numeric else ()
+    for kind in sorted(frozenset().union(*map(kinds_of, classes))):
+        what = await resource_of(client, kind)
+        if isinstance(what, Standing):
+            snapshot.parameters.stand(kind, what)
+            continue
+        for object in await reader.every(what):
+            snapshot.parameters.put(what, object)
+        snapshot.parameters.stand(kind, Standing(what))
+    return replace(reading, unread=(*reading.unread, *reader.unread))
 
 
 class _Unreadable:

@@ -41,7 +41,8 @@ def plugin_times(metrics: Metrics) -> Observe:
 class NumericMetrics:
     """How numeric parameters are used (KEP-4381), as it is at the moment: read from what is known."""
 
-    def __init__(self, metrics: Metrics, snapshot: Snapshot) -> None:
+    def __init__(self, metrics: Metrics, snapshot: Snapshot, failures: Callable[[], int]) -> None:
+        """`failures` says how many expansions of templates have failed."""
         readings: tuple[tuple[str, str, Callable[[], float]], ...] = (
             (
                 "scheduler_numeric_classes",
@@ -67,6 +68,16 @@ class NumericMetrics:
                 "scheduler_numeric_instances_unreadable",
                 "Instances that nodes publish for a model that is here, and that it cannot read.",
                 lambda: snapshot.capacity.unreadable(),
+            ),
+            (
+                "scheduler_numeric_parameter_types_forbidden",
+                "Kinds of parameter objects that the server serves and the scheduler may not read.",
+                lambda: snapshot.parameters.forbidden(),
+            ),
+            (
+                "scheduler_numeric_template_failures",
+                "Templates of classes that failed, once a version of the object that they were given.",
+                failures,
             ),
         )
         for name, text, read in readings:

@@ -21,7 +21,7 @@ from .claim import ClaimInfo
 from .cycle import Cycle, said
 from .extended import in_words, owner_of, read_asked
 from .framework import CycleState, Rejection
-from .mirror import CLAIMS, NODES, PODS
+from .mirror import CAPACITY, CLAIMS, NODES, PODS
 from .negotiating import overdue, refusals
 from .pod import DEFAULT_SCHEDULER, PodInfo
 from .reach import places
@@ -29,6 +29,7 @@ from .readiness import Readiness, awaited, readiness
 from .reading import Reading
 from .settings import Settings
 from .snapshot import Snapshot
+from .why_numeric import in_numbers, lost
 
 DEFAULT = Settings()
 GIVEN_UP = {Readiness.FAILED, Readiness.LATE}
@@ -107,10 +108,11 @@ def why_pod(
     snapshot, cycle = reading.snapshot, Cycle(plugins.default(RandomIds(random.Random(0)), settings))
     about = f"pod {pod.key}"
     words = in_words(read_asked(pod.spec))
-    claims = tuple(_claim_line(one, words) for one in _claims_of(pod, snapshot))
+    claims = tuple(_claim_line(one, words, snapshot) for one in _claims_of(pod, snapshot))
     settled = _settled(pod, reading)
     if settled:
-        return Why(about, settled, claims, notes=tuple(_unserved(pod, snapshot)))
+        missing = _lost(_claims_of(pod, snapshot), reading) if _is_there(pod) else ()
+        return Why(about, settled, claims, notes=(*_unserved(pod, snapshot), *missing))
     awaits = _awaits(pod, _claims_of(pod, snapshot), now, settings.binding_timeout_s)
     if awaits:
         return Why(about, awaits, claims)
@@ -125,6 +127,8 @@ def why_pod(
     state = CycleState(pod, now)
     signed = cycle.sign(state, snapshot)
     if isinstance(signed, Rejection):
+        if reading.hides_parameters and signed.plugin == plugins.NUMERIC:
+            return _untold(pod, about, claims, reading.hides_parameters)
         return Why(about, f"cannot be tried yet: {signed.reason}", claims, notes=notes)
     if talk := _negotiates(pod, state, snapshot, now):
         return Why(about, talk, claims, notes=notes)
@@ -240,7 +244,8 @@ def why_claim(claim: ClaimInfo, reading: Reading) -> Why:
     about, snapshot = f"claim {claim.key}", reading.snapshot
     if claim.allocation is not None:
         users = ", ".join(one.name for one in claim.reserved_for) or "nobody"
-        return Why(about, f"has its devices, used by {users}", (_claim_line(claim, {}),))
+        line = _claim_line(claim, {}, snapshot)
+        return Why(about, f"has its devices, used by {users}", (line,), notes=tuple(_lost([claim], reading)))
     if hidden := reading.hidden(PODS):
         verdict = f"has no devices; who waits for it cannot be told: {'; '.join(hidden)}"
         return Why(about, verdict, is_certain=False)
@@ -274,10 +279,18 @@ def _claims_of(pod: PodInfo, snapshot: Snapshot) -> list[ClaimInfo]:
     return list(found.values())
 
 
-def _claim_line(claim: ClaimInfo, words: Mapping[str, str]) -> str:
+def _lost(claims: Sequence[ClaimInfo], reading: Reading) -> Iterator[str]:
+    """Nothing is, as far as whoever asks can see, where nodes and what they publish may not be read."""
+    for claim in claims if not reading.hidden(NODES, CAPACITY) else ():
+        yield from lost(claim, reading.snapshot)
+
+
+def _claim_line(claim: ClaimInfo, words: Mapping[str, str], snapshot: Snapshot) -> str:
     """`words` are for the requests of a claim that stands for extended resources."""
     if owner_of(claim.view.metadata) is None:
         words = {}
+    if claim.is_held_numerically or (claim.is_classic and snapshot.is_numeric(claim)):
+        return f"claim {claim.key.name}: {in_numbers(claim)}"
     if claim.is_classic:
         return _classic_line(claim)
     if claim.allocation is None:

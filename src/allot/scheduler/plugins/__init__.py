@@ -1,6 +1,6 @@
 """The plugins, in the order in which they are asked: cheap ones first, eviction last."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from allot.base import Ids
 
@@ -20,6 +20,8 @@ from .preemption import DefaultPreemption
 from .scheduling_gates import SchedulingGates
 from .taint_toleration import TaintToleration
 from .unheeded import InterPodAffinity, PodTopologySpread
+
+NUMERIC = NumericResources.name
 
 
 def default(ids: Ids, settings: Settings) -> tuple[Plugin, ...]:
@@ -62,6 +64,12 @@ def classic_ask(state: CycleState) -> ClassicAsk | None:
     """What drivers are to allocate for a signed pod, if anything."""
     ask: ClassicAsk | None = state.read.get(ClassicResources.name)
     return ask
+
+
+def template_failures(plugins: Sequence[Plugin]) -> Callable[[], int]:
+    """How many expansions of numeric templates have failed since these plugins are there."""
+    numeric = [one for one in plugins if isinstance(one, NumericResources)]
+    return lambda: sum(one.asking.failures for one in numeric)
 
 
 def known_as(plugin: str) -> str:
