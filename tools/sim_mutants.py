@@ -29,6 +29,7 @@ SCHEDULER = "src/allot/scheduler"
 NODE = "src/allot/node"
 AGENT = "src/allot/nodeagent"
 KIT = "src/allot/driver"
+AUTOSCALER = "src/allot/autoscaler"
 SANE_SEEDS = 2
 PODS, PODS_BESIDE = 50, 10
 """In a world, and in one that is about one generation of claims: those have pods of their own."""
@@ -46,6 +47,7 @@ class Mutant:
     classic: bool = False  # whether they have classic claims
     compute: bool = False  # whether they have compute resources
     numeric: bool = False  # whether they have claims with numeric parameters
+    autoscaler: bool = False  # whether they have an autoscaler, and groups of nodes
 
 
 ON_MACHINES = (
@@ -445,6 +447,105 @@ OF_CARDS = (
 )
 """Of device plugins on machines with agents."""
 
+OF_AUTOSCALER = (
+    Mutant(
+        "a node that has not published everything counts as what it is",
+        f"{AUTOSCALER}/deciding.py",
+        "    for arriving in memory.arriving:",
+        "    for arriving in ():",
+    ),
+    Mutant(
+        "one node more is asked for than is needed",
+        f"{AUTOSCALER}/loop.py",
+        "wanted = group.size + self._memory.coming(group.name) + count",
+        "wanted = group.size + self._memory.coming(group.name) + count + 1",
+    ),
+    Mutant(
+        "nodes are added while there is room on others",
+        f"{AUTOSCALER}/deciding.py",
+        "more = grow(simulation, waiting, sized, view.hosts, coming)",
+        "more = grow(simulation, waiting, sized, lambda pod: (), coming)",
+    ),
+    Mutant(
+        "a group grows beyond its bound",
+        f"{AUTOSCALER}/groups.py",
+        "return 0 if self.closed else max(0, self.most - self.size)",
+        "return 0 if self.closed else self.most",
+    ),
+    Mutant(
+        "nobody asks again whether a pod has come to a node before it goes",
+        f"{AUTOSCALER}/loop.py",
+        "        if await self._is_used(node.name):\n",
+        "        if False:\n",
+    ),
+    Mutant(
+        "nodes go whose pods find no other place",
+        f"{AUTOSCALER}/shrinking.py",
+        """            return f"pod {pod.key} would find no other place"
+""",
+        """            continue
+""",
+    ),
+    Mutant(
+        "nodes go with pods that nobody makes anew",
+        f"{AUTOSCALER}/shrinking.py",
+        'if not comes_back(pod) and annotations.get(SAFE) != "true":',
+        "if False:",
+    ),
+    Mutant(
+        "a template that promised too much is relied on again",
+        f"{AUTOSCALER}/memory.py",
+        "                    self.broken[one.group] = promise(one.template)\n",
+        "                    pass\n",
+    ),
+    Mutant(
+        "who leads next does not know which templates promised too much",
+        f"{AUTOSCALER}/loop.py",
+        "self._memory.broken.update(await self._data(BROKEN))",
+        "await self._data(BROKEN)",
+    ),
+    Mutant(
+        "nobody is told that a template promised too much",
+        f"{AUTOSCALER}/loop.py",
+        'self._events.record(late.node, WARNING, "TemplateBroken", words)',
+        "pass",
+    ),
+    Mutant(
+        "needless nodes stay",
+        f"{AUTOSCALER}/deciding.py",
+        "        mark = self._due(now_s, len(leaving))\n",
+        "        mark = ()\n",
+    ),
+    Mutant(
+        "nodes that were emptied stay",
+        f"{AUTOSCALER}/deciding.py",
+        "            remove.append(name)\n",
+        "            pass\n",
+    ),
+    Mutant(
+        "a provider that failed once is not asked again",
+        f"{AUTOSCALER}/memory.py",
+        "self._waits[group] = now_s + self._patience.backoff_s",
+        "self._waits[group] = now_s + 1e9",
+    ),
+    Mutant(
+        "a node that does not come is waited for for ever",
+        f"{AUTOSCALER}/memory.py",
+        """            if now_s - one.since_s >= self._patience.arrival_s:
+                self._asked.remove(one)""",
+        """            if False:
+                self._asked.remove(one)""",
+    ),
+    Mutant(
+        "an autoscaler ends when the server does not answer at its start",
+        f"{AUTOSCALER}/loop.py",
+        """                log.warning("the autoscaler cannot begin yet: %s", refused)
+""",
+        """                raise
+""",
+    ),
+)
+
 MUTANTS = (
     Mutant(
         "a node prepares before it has said so",
@@ -789,9 +890,21 @@ MUTANTS = (
     *(replace(mutant, scheduler="real", agents=True, classic=True) for mutant in OF_CLASSIC_ON_MACHINES),
     *(replace(mutant, scheduler="real", compute=True) for mutant in OF_COMPUTE),
     *(replace(mutant, scheduler="real", agents=True, compute=True) for mutant in OF_CARDS),
+    *(replace(mutant, scheduler="real", autoscaler=True) for mutant in OF_AUTOSCALER),
 )
 
-HEALTHY = Mutant("", "", "", "", scheduler="real", agents=True, classic=True, compute=True, numeric=True)
+HEALTHY = Mutant(
+    "",
+    "",
+    "",
+    "",
+    scheduler="real",
+    agents=True,
+    classic=True,
+    compute=True,
+    numeric=True,
+    autoscaler=True,
+)
 
 
 def main() -> int:
@@ -847,6 +960,7 @@ def hunt(original: Path, mutant: Mutant, seeds: int) -> Found:
 
 def run(folder: Path, seeds: int, mutant: Mutant) -> Found:
     result = folder / "result.json"
+    is_beside = mutant.classic or mutant.compute or mutant.numeric or mutant.autoscaler
     command = [sys.executable, "-B", "-m", "allot.cli", "sim", "--seeds", f"1-{seeds}"]
     command += [
         "--until-broken",
@@ -860,10 +974,10 @@ def run(folder: Path, seeds: int, mutant: Mutant) -> Found:
         str(int(mutant.compute)),
         "--numeric",
         str(int(mutant.numeric)),
+        "--autoscaler",
+        str(int(mutant.autoscaler)),
         "--pods",
-        str(
-            PODS if mutant.agents or not (mutant.classic or mutant.compute or mutant.numeric) else PODS_BESIDE
-        ),
+        str(PODS if mutant.agents or not is_beside else PODS_BESIDE),
         "--json",
         str(result),
     ]

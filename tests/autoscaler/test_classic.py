@@ -3,9 +3,10 @@
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from allot.api import Gates
+from allot.api import GATES, Gates
 from allot.autoscaler import CannotPlace, ExtenderFailed, Filtered, Group, Origin, Template
 from allot.autoscaler.classic import ClassicGrowth, place_classic, unready
 from allot.autoscaler.memory import Memory, Patience
@@ -19,6 +20,7 @@ from .test_deciding import Town
 from .test_packing import asking, group, simulated
 from .test_simulating import classic
 
+CLASSIC = "DRAControlPlaneController"
 DRIVER = "classic.example.com"
 CLASS = {
     "apiVersion": "resource.k8s.io/v1alpha1",
@@ -197,3 +199,13 @@ def test_a_real_driver_is_asked_over_http_about_nodes_that_are_imagined():
                 assert {node.group for node in growth.nodes.values()} == {"gpus"}
 
     tell(story)
+
+
+def test_classic_claims_are_on_by_default_and_the_autoscaler_knows_them():
+    """AUTO-53: the one is a condition of the other. Whoever takes the drivers' word out of the autoscaler has
+    to make classic claims an option again, and the documents say so."""
+    assert GATES[CLASSIC].default
+    growth = placed(cluster(*wants("a")), Cards(), labelled("cards", 5.0, 1))
+    assert [node.group for node in growth.nodes.values()] == ["cards"]
+    said = (Path(__file__).parents[2] / "docs" / "classic.md").read_text()
+    assert "[autoscaler](autoscaler.md#drivers-of-classic-claims) asks their drivers" in said

@@ -215,3 +215,29 @@ def test_nothing_goes_while_something_comes_however_impatient_the_settings():
     assert town.memory.asked and not town.decide().mark
     town.node("g-1")
     assert town.decide().mark
+
+
+def test_what_whoever_led_before_asked_for_counts_as_coming_while_it_is_young():
+    """Y1: an autoscaler dies after it asked for a node; the next one sees it before it has published."""
+
+    def node(name: str, made: str) -> Object:
+        fields = template("gpu").named(name, "g").node.fresh()
+        metadata = {**fields["metadata"], "uid": name, "creationTimestamp": made}
+        return Object(encode({**fields, "metadata": metadata}))
+
+    def waiting(made: str) -> Object:
+        return Object(encode({"metadata": {"name": "p", "uid": "p", "creationTimestamp": made}}))
+
+    old, young = node("old", "2030-01-01T00:00:00Z"), node("young", "2030-01-01T00:09:00Z")
+    memory = Memory(Patience(arrival_s=300))
+    found = memory.unsettled([old, young], [waiting("2030-01-01T00:10:00Z")])
+    assert found == {"young"}
+    promised = template("gpu")
+    assert not memory.observe([old, young], [], 0.0, {}, dict.fromkeys(found, promised))
+    assert [one.node for one in memory.arriving] == ["young"]
+    late = memory.unsettled([old, young], [waiting("2030-01-01T00:20:00Z")])
+    assert late == {"young"}  # it is waited for, as if it had been asked for here
+    assert not memory.unsettled([old], [])  # what has gone is not (seed 6 of the simulator)
+    assert memory.observe([old, young], [], 301.0) == ()  # of somebody else's order nothing is said
+    assert not memory.arriving and not memory.broken
+    assert not memory.unsettled([old, young], [waiting("2030-01-01T00:10:00Z")])

@@ -13,8 +13,10 @@ from allot import autoscaler
 from allot.api import Gates, errors
 from allot.apiserver import identities
 from allot.autoscaler import HollowProvider, Options, Pace, Patience, Settings, read_groups
-from allot.autoscaler.loop import NAMESPACE, STATUS, TEMPLATES
+from allot.autoscaler.groups import LABEL
+from allot.autoscaler.loop import BROKEN, NAMESPACE, STATUS, TEMPLATES
 from allot.base import Metrics, RandomIds, SystemClock
+from allot.client import Client
 from allot.fleet import fleet
 from allot.informers import Informers, Telemetry
 from allot.testing import TestCluster, cluster
@@ -25,6 +27,7 @@ groups:
 - {name: small, price: 1, fleet: plain}
 """
 SOON_S = 60.0
+BUSYBOX = {"name": "main", "image": "busybox"}
 Fields = dict[str, Any]
 
 
@@ -260,5 +263,97 @@ def test_what_was_learned_and_cannot_be_read_is_forgotten(here: TestCluster, jun
 
             await until(decided, "three decisions")
         await deployments.delete("junk", "default")
+
+    here.run(story())
+
+
+class Choosy:
+    """A way to the server on which some requests fail, and others tell of pods that came late."""
+
+    def __init__(self, inner: Any, refuses: Callable[[Any], bool]) -> None:
+        self._inner, self._refuses = inner, refuses
+        self.refused = 0
+
+    async def send(self, request: Any) -> Any:
+        if self._refuses(request):
+            self.refused += 1
+            raise errors.Unavailable("not now")
+        return await self._inner.send(request)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+def alone(here: TestCluster, way: Any) -> autoscaler.Autoscaler:
+    """An autoscaler that nobody has begun to run."""
+    client, clock, rng = Client(way), SystemClock(), random.Random(1)
+    provider = HollowProvider(client, lambda name: here.client(identities.node(name)))
+    dependencies = autoscaler.Dependencies(
+        client,
+        Informers(client, rng),
+        provider,
+        clock,
+        RandomIds(rng),
+        Metrics(),
+        Telemetry(Metrics(), clock),
+        Gates(),
+    )
+    return autoscaler.Autoscaler(dependencies, Options(read_groups(GROUPS), pace=Pace(pause_s=0.01)))
+
+
+def way_of(here: TestCluster) -> Any:
+    return here.client(identities.AUTOSCALER)._transport
+
+
+def test_a_server_that_does_not_answer_at_the_start_does_not_end_it(here: TestCluster):
+    """The simulator found that an autoscaler ended when its first request failed (seed 3)."""
+    failing = iter(range(2))
+    way = Choosy(way_of(here), lambda request: next(failing, None) is not None)
+
+    async def story() -> None:
+        one = alone(here, way)
+        ready = asyncio.Event()
+        async with one._following._informers:
+            working = asyncio.ensure_future(one.run(ready.set))
+            async with asyncio.timeout(SOON_S):
+                await ready.wait()
+            working.cancel()
+            await asyncio.wait([working])
+
+    here.run(story())
+    assert way.refused == 2
+
+
+def test_what_promised_too_much_is_known_to_whoever_leads_next(here: TestCluster):
+    """Y4, over a restart."""
+
+    async def story() -> None:
+        first, second = alone(here, way_of(here)), alone(here, way_of(here))
+        first._memory.broken["gpus"] = "some promise"
+        await first._keep(BROKEN, first._memory.broken)
+        async with second._following._informers:
+            await second._begin()
+            second._following.end()
+        assert second._memory.broken == {"gpus": "some promise"}
+
+    here.run(story())
+
+
+def test_a_node_to_which_a_pod_has_come_unheard_is_not_removed(here: TestCluster):
+    """Y2: what was heard is old, so the server is asked (seeds 13 to 15 of the simulator)."""
+
+    async def story() -> None:
+        one = alone(here, way_of(here))
+        resource = here.client().resource("", "v1", "pods")
+        made = {"metadata": {"name": "late"}, "spec": {"nodeName": "plain-0", "containers": [BUSYBOX]}}
+        assert not await one._is_used("plain-0")
+        await resource.create(made, "default")
+        assert await one._is_used("plain-0")
+        removed = []
+        one._provider.remove = lambda group, node: removed.append(node)  # type: ignore[method-assign]
+        node = await here.client().resource("", "v1", "nodes", namespaced=False).get("plain-0")
+        await one._remove(node.changed({"metadata": {"labels": {LABEL: "small"}}}))
+        assert not removed
+        await resource.delete("late", "default", grace_period_s=0)
 
     here.run(story())

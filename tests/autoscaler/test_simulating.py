@@ -1,6 +1,8 @@
 """KEP-4381's simulation, as the autoscaler uses it: what binding, evicting and new nodes do, and what not."""
 
-from collections.abc import Iterable
+import sys
+import tracemalloc
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -274,3 +276,44 @@ def test_a_node_is_imagined_without_what_belongs_to_one_node_alone():
     node = Object(encode(hardware("gpu", 1)[0])).changed({"spec": {"unschedulable": True, "providerID": "x"}})
     made = imagined(node.fields, (), "new").node.fields
     assert not {"unschedulable", "providerID", "podCIDR"} & made["spec"].keys()
+
+
+def cost(work: Callable[[], object]) -> tuple[int, int]:
+    """How many functions are called, and how many bytes are in use at most."""
+    calls = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    tracemalloc.start()
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    return calls, most
+
+
+def test_a_simulation_costs_what_changes_in_it_and_not_what_there_is():
+    """4381-SIM-31: the same for 5,000 nodes as for 500, to begin with and for each bind. Counted and not
+    timed, since a busy machine would spoil it."""
+
+    def costs(nodes: int) -> list[tuple[int, int]]:
+        here = cluster(*hardware("edge", nodes), *asking(2))
+        simulated(here)  # what is imported and remembered for good is not counted
+        first, second = here.waiting
+        begun: list[Simulation] = []
+        began = cost(lambda: begun.append(simulated(here)))
+        return [
+            began,
+            cost(lambda: begun[0].bind(first, "edge-0")),
+            cost(lambda: begun[0].bind(second, "edge-1")),
+        ]
+
+    few, many = costs(500), costs(5_000)
+    for (calls, most), (calls_of_many, most_of_many) in zip(few, many, strict=True):
+        assert calls_of_many <= calls * 1.1
+        assert most_of_many <= most * 1.5 + 20_000

@@ -8,8 +8,8 @@ import yaml
 
 from allot.api import Fields, Object, encode
 from allot.autoscaler import BadGroups, Origin, Template, read_groups
-from allot.autoscaler.groups import LABEL, GroupEntry
-from allot.autoscaler.templates import groups_of, lacks, learned, template_for
+from allot.autoscaler.groups import LABEL, LEAVING, GroupEntry
+from allot.autoscaler.templates import groups_of, lacks, learned, promise, template_for
 from allot.cli import main
 from allot.fleet import fleet
 from allot.planning import Dump, save
@@ -199,3 +199,30 @@ def test_plan_says_which_nodes_to_add_or_why_none_helps(tmp_path: Path, capsys):
     assert list(told["helpless"]) == ["default/big"]
     assert "gpus: " in told["helpless"]["default/big"] and "plain: " in told["helpless"]["default/big"]
     assert main(["plan", "--groups", str(tmp_path / "none"), "--dump", str(dump)]) == 2
+
+
+def test_a_node_on_its_way_out_teaches_what_the_next_one_will_be():
+    """Scale from zero: the last node of a group is learned from while it is being emptied."""
+    node, slices = objects()
+    leaving = node.changed({"spec": {"taints": [{"key": LEAVING, "effect": "NoSchedule"}]}})
+    before, lesson = learned(node, slices, None), learned(leaving, slices, None)
+    assert before is not None and lesson is not None
+    assert lesson.node["spec"]["taints"] == [] and promise(lesson) == promise(before)
+    assert "conditions" not in lesson.node["status"]  # how it fares is nothing that was promised
+
+
+def test_a_new_node_teaches_nothing_before_it_has_published_everything():
+    """It is ready at once; what it has not published yet is not missing from the group."""
+    node, slices = objects("gpu", "new")
+    known = learned(*objects("gpu", "old"), None)
+    assert known is not None
+    snapshot, entry = cluster().reading.snapshot, GroupEntry(name="group")
+
+    def devices(published: list[Object], unsettled: set[str]) -> int:
+        (found,) = groups_of([entry], {"new": node}, published, snapshot, {"group": known}, unsettled)
+        assert found.template is not None
+        return sum(len(one["spec"]["devices"]) for one in found.template.slices)
+
+    assert devices([], {"new"}) == 8
+    assert devices(slices, {"new"}) == 8
+    assert devices([], set()) == 0  # it had its time

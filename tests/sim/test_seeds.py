@@ -34,6 +34,16 @@ def test_every_promise_holds_with_classic_claims():
     assert any((one.fields.get("spec") or {}).get("selectedNode") for one in talks)
 
 
+def test_every_promise_holds_with_an_autoscaler():
+    """In two copies, with a provider that is not to be relied on: groups grow, and nodes go again."""
+    alone = {"agents": 0.0, "classic": 0.0, "compute": 0.0, "numeric": 0.0}
+    report = run_one(1, Scope(pods=10, real_scheduler=True, autoscaler=1.0, **alone))
+    assert report.good, report.wrong
+    asked = [one.type for one in report.history if one.resource == "provider"]
+    assert {"RESIZE", "BEGUN", "REMOVE"} <= set(asked)
+    assert asked.count("TERM") > 1  # another copy led in between
+
+
 def test_so_many_steps_are_played_as_were_asked_for():
     report = run_one(4, SHORT, Cut(steps=12))
     assert report.good, report.wrong

@@ -153,11 +153,10 @@ class Memory:
         as were made not long before the newest object that is heard of. (No clock but the server's is asked:
         ours may be wrong.)"""
         there = [node for node in nodes if group_of(node)]
-        made = {one.uid: _made(one) for one in (*there, *waiting)}
-        newest = max(made.values(), default=datetime.min.replace(tzinfo=UTC))
+        newest = max(map(_made, (*there, *waiting)), default=datetime.min.replace(tzinfo=UTC))
         youth = timedelta(seconds=self._patience.arrival_s)
-        young = [one for one in there if one.uid not in self._known and newest - made[one.uid] < youth]
-        return {*(one.name for one in young), *(one.node for one in self._arriving.values())}
+        unknown = [one for one in there if one.uid not in self._known]
+        return {one.name for one in unknown if one.uid in self._arriving or newest - _made(one) < youth}
 
     def coming(self, group: str) -> int:
         """Nodes of a group that were asked for and are not there."""

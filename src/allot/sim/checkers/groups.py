@@ -150,7 +150,7 @@ class Groups:
         node = self.now.named("nodes", name) if member is not None else None
         if member is None or node is None:
             return
-        is_open = member.complete_s is not None and not (node.get("spec") or {}).get("taints")
+        is_open = not (node.get("spec") or {}).get("taints")
         taken = sum(cpu_of(pod) for pod in self.on(name))
         room = int(node["status"]["allocatable"]["cpu"]) - taken if is_open else 0
         if not member.rooms or member.rooms[-1][1] != room:
