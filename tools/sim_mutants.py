@@ -326,7 +326,7 @@ OF_NUMERIC = (
     Mutant(
         "the server does not measure instances",
         "src/allot/apiserver/deciding/pools.py",
-        "found[instance.id] = offers.Offer(shared=True, capacity=amounts)",
+        "found[instance.id] = offers.Offer(shared=True, capacity=amounts, in_parts=True)",
         "found[instance.id] = offers.Offer(shared=True, unmeasured=True)",
     ),
     Mutant(
