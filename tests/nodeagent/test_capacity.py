@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import random
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -378,20 +379,24 @@ def test_what_the_server_refuses_is_told_and_tried_again():
     tell(play)
 
 
-def test_a_broken_stream_is_opened_again_and_what_was_published_stays():
-    """4381-PUB-14"""
+def test_a_broken_stream_is_opened_again_and_what_was_published_stays(monkeypatch, caplog):
+    """4381-PUB-14: each time after a longer wait."""
+    monkeypatch.setattr("allot.nodeagent.capacity_loop._FIRST_WAIT_S", 0.1)
+    caplog.set_level(logging.INFO, "allot.nodeagent.capacity_loop")
 
     async def play(here: World) -> None:
         async with here.agent():
             driver = await here.driver(instance())
             await here.until_shown(frob=[8])
             driver.broken = True
-            await until(lambda: driver.asked >= 3)
+            await until(lambda: driver.asked >= 4)
             assert await here.shown() == {DRIVER: [8]}
             driver.has, driver.broken = [instance(count=2)], False
             await here.until_shown(frob=[2])
 
     tell(play)
+    waits = [str(one.args[1]) for one in caplog.records if "is not told, again in" in one.msg]
+    assert waits[:3] == ["0.1", "0.2", "0.4"]
 
 
 def test_a_driver_without_the_stream_is_asked_once():
