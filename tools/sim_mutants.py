@@ -525,13 +525,13 @@ OF_AUTOSCALER = (
     Mutant(
         "a provider that failed once is not asked again",
         f"{AUTOSCALER}/memory.py",
-        "self._waits[group] = now_s + self._patience.backoff_s",
-        "self._waits[group] = now_s + 1e9",
+        "self._waits[group] = (now_s + self._patience.backoff_s, why)",
+        "self._waits[group] = (now_s + 1e9, why)",
     ),
     Mutant(
         "a node that does not come is waited for for ever",
         f"{AUTOSCALER}/memory.py",
-        """            if now_s - one.since_s >= self._patience.arrival_s:
+        """            if now_s - one.since_s >= one.patience_s:
                 self._asked.remove(one)""",
         """            if False:
                 self._asked.remove(one)""",
