@@ -347,6 +347,35 @@ OF_NUMERIC = (
         "        finalizer = numeric.limits.FINALIZER\n",
         "        finalizer = None\n",
     ),
+    Mutant(
+        "a numeric claim keeps its allocation when it is to go",
+        f"{CLAIMS}/releasing.py",
+        "    if (view.metadata.deletion_timestamp and is_protected) or is_idle(view):\n",
+        "    if False:\n",
+    ),
+    Mutant(
+        "what a driver needs of a numeric allocation is not written",
+        f"{SCHEDULER}/plugins/numeric/allocating.py",
+        "        resource_handle=handle,\n",
+        "",
+    ),
+    Mutant(
+        "the numeric finalizer goes before the allocation",
+        f"{SCHEDULER}/claiming.py",
+        """        return await self._unprotect(
+            await self._claims.update_status(claim.changed({"status": NOTHING_HELD}))
+        )
+""",
+        """        claim = await self._unprotect(claim)
+        return await self._claims.update_status(claim.changed({"status": NOTHING_HELD}))
+""",
+    ),
+    Mutant(
+        "parameters that come later are not heard of",
+        f"{SCHEDULER}/loop.py",
+        "                self.intake.parameters(kind, standing, now_s)\n",
+        "                pass\n",
+    ),
 )
 """Of claims with numeric parameters, and capacity that shrinks."""
 
