@@ -518,7 +518,7 @@ OF_AUTOSCALER = (
     Mutant(
         "nodes go with pods that nobody makes anew",
         f"{AUTOSCALER}/shrinking.py",
-        'if not comes_back(pod) and annotations.get(SAFE) != "true":',
+        "if not comes_back(pod) and not defrag.may_be_lost(pod):",
         "if False:",
     ),
     Mutant(
