@@ -1,12 +1,13 @@
 """A cluster as a file: what decides where pods go, and nothing that is a secret.
 
-    {"kind": "Dump", "apiVersion": "allot.dev/v1", "gates": {...}, "unread": [...]}
+    {"kind": "Dump", "apiVersion": "allot.dev/v1", "gates": {...}, "unread": [...], "parameters": [...]}
     {"apiVersion": "v1", "kind": "Node", ...}                    an object a line, JSON
 
 What it promises
     DUMP1  Questions are answered from a dump as they are from the cluster at that moment.
     DUMP2  What no scheduler reads of pods is not in it: no environment, command, image, volume or annotation
            that somebody wrote; nor parameters that are opaque to the cluster, in claims, classes or results.
+           Objects with numeric parameters decide and are in it, but for kinds that hold secrets elsewhere.
 
 Labels, names, taints, selectors and device attributes are in it: they decide.
 """
@@ -24,7 +25,7 @@ from allot.api import Fields, Gates, Object, UnknownGate, encode
 from allot.base import os_reason
 from allot.client import Client
 from allot.informers import ResourceId
-from allot.scheduler import SOURCES, Gathered, Unread, gather
+from allot.scheduler import SOURCES, Gathered, ParameterKind, Standing, Unread, gather
 
 VERSION: Final = "allot.dev/v1"
 GROUP: Final = "resource.k8s.io"
@@ -53,11 +54,16 @@ def written(dump: Dump) -> Iterable[bytes]:
     """The lines of a file."""
     unread = [_told(one) for one in dump.gathered.unread]
     gates = dict(dump.gates.changed)
-    yield encode({"kind": "Dump", "apiVersion": VERSION, "gates": gates, "unread": unread}) + b"\n"
+    parameters = {kind: _kept(standing) for kind, standing in dump.gathered.parameters.items()}
+    told = [_Parameters(*kind, *standing) for kind, standing in parameters.items()]
+    head = {"kind": "Dump", "apiVersion": VERSION, "gates": gates, "unread": unread, "parameters": told}
+    yield encode(msgspec.to_builtins(head)) + b"\n"
+    kept = {*RESOURCES, *(one.what for one in parameters.values())}
     for what, objects in dump.gathered.objects.items():
-        for one in objects:
+        for one in objects if what in kept else ():
             named = {"apiVersion": _api_version(what), "resource": what.plural}
-            yield encode({**scrubbed(one.fields, what.plural), **named}) + b"\n"
+            kept_of = scrubbed(one.fields, what.plural) if what in RESOURCES else _parameters(one.fields)
+            yield encode({**kept_of, **named}) + b"\n"
 
 
 def save(dump: Dump, path: Path) -> None:
@@ -80,37 +86,57 @@ def load(path: Path) -> Dump:
     return _read(str(path), lines)
 
 
+def _kept(standing: Standing) -> Standing:
+    """Built-in kinds hold what no dump may: a class that reads config maps or secrets goes without."""
+    if standing.what is None or standing.what.group or standing.what in RESOURCES:
+        return standing
+    return Standing(None, "is not kept in a dump, where it could hold secrets")
+
+
 def _read(path: str, lines: list[bytes]) -> Dump:
     known = {(_api_version(what), what.plural): what for what in RESOURCES}
     objects: dict[ResourceId, list[Object]] = {what: [] for what in RESOURCES}
-    head: Fields = {}
+    said = _Head()
     for number, line in enumerate(lines, 1):
         try:
             fields = msgspec.json.decode(line, type=dict[str, Any])
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
             raise BadDump(f"{path}:{number}: {wrong}") from None
         if number == 1:
-            head = fields
-            if fields.get("kind") != "Dump" or fields.get("apiVersion") != VERSION:
-                raise BadDump(f"{path}: no dump of this version ({VERSION}); `allot dump` writes one")
+            said = _head(path, fields)
+            for named in (one.what for one in said.parameters if one.what is not None):
+                known[_api_version(named), named.plural] = named
+                objects.setdefault(named, [])
             continue
         what = known.get((str(fields.get("apiVersion")), str(fields.pop("resource", ""))))
         if what is not None:  # else it is of a version that knows more
             objects[what].append(_object(fields, f"{path}:{number}"))
-    if not head:
+    if not lines:
         raise BadDump(f"{path} is empty")
     try:
-        said = msgspec.convert(head, _Head)
         gates = Gates(said.gates)
-    except (UnknownGate, msgspec.ValidationError) as wrong:
+    except UnknownGate as wrong:
         raise BadDump(f"{path}: {wrong}") from None
-    by_name = {what.plural: what for what in RESOURCES}
+    by_name = {what.plural: what for what in objects}
     unread = tuple(
         Unread(by_name[one.what], one.words, one.hidden, one.partly)
         for one in said.unread
         if one.what in by_name
     )
-    return Dump(Gathered(objects, unread), gates)
+    parameters = {
+        ParameterKind(one.group, one.version, one.kind): Standing(one.what, one.why_not)
+        for one in said.parameters
+    }
+    return Dump(Gathered(objects, unread, parameters), gates)
+
+
+def _head(path: str, fields: Fields) -> "_Head":
+    if fields.get("kind") != "Dump" or fields.get("apiVersion") != VERSION:
+        raise BadDump(f"{path}: no dump of this version ({VERSION}); `allot dump` writes one")
+    try:
+        return msgspec.convert(fields, _Head)
+    except msgspec.ValidationError as wrong:
+        raise BadDump(f"{path}: {wrong}") from None
 
 
 class _Unread(msgspec.Struct, frozen=True):
@@ -120,9 +146,20 @@ class _Unread(msgspec.Struct, frozen=True):
     partly: bool
 
 
+class _Parameters(msgspec.Struct, frozen=True):
+    """A kind of objects with parameters, and how it stands."""
+
+    group: str
+    version: str
+    kind: str
+    what: ResourceId | None = None
+    why_not: str = ""
+
+
 class _Head(msgspec.Struct, frozen=True):
     gates: dict[str, bool] = {}
     unread: tuple[_Unread, ...] = ()
+    parameters: tuple[_Parameters, ...] = ()
 
 
 def _object(fields: Fields, where: str) -> Object:
@@ -209,6 +246,11 @@ def scrubbed(fields: Mapping[str, Any], plural: str) -> Fields:
     scrub = _SCRUBBED.get(plural)
     found: Fields = _without_opaque(scrub(kept) if scrub is not None else kept)
     return found
+
+
+def _parameters(fields: Mapping[str, Any]) -> Fields:
+    """Of an object with parameters a template may read anything; annotations are for people all the same."""
+    return {**fields, "metadata": _metadata(fields.get("metadata") or {})}
 
 
 def _metadata(metadata: Mapping[str, Any]) -> Fields:

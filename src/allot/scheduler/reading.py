@@ -8,15 +8,30 @@ scheduler does not see either.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
-from allot.api import Gates, Object, errors
+import msgspec
+
+from allot.api import Gates, Object, classic, errors
 from allot.client import Client
 from allot.informers import Added, Key, ResourceId
 
-from .mirror import BUDGETS, CLAIMS, CLASSES, NODES, PODS, SLICES, SOURCES, TAINT_RULES, Mirror, News, PodTold
+from .mirror import (
+    BUDGETS,
+    CLAIMS,
+    CLASSES,
+    NODES,
+    PODS,
+    RESOURCE_CLASSES,
+    SLICES,
+    SOURCES,
+    TAINT_RULES,
+    Mirror,
+    News,
+    PodTold,
+)
 from .parameter_watches import resource_of
-from .parameters import Standing, kinds_of
+from .parameters import ParameterKind, Standing, kinds_of
 from .pod import PodInfo
 from .snapshot import Snapshot, snapshot_for
 
@@ -69,19 +84,37 @@ class Gathered:
 
     objects: Mapping[ResourceId, Sequence[Object]]
     unread: tuple[Unread, ...] = ()
+    parameters: Mapping[ParameterKind, Standing] = field(default_factory=dict)
+    """Kinds that classes of numeric parameters name; objects of those that are read are among the others."""
 
 
 async def read(client: Client, gates: Gates, namespace: str = "") -> Reading:
     """The namespace is the one that is asked about."""
-    reading = reading_of(await gather(client, READ, namespace), gates)
-    return await _with_parameters(reading, client, namespace)
+    return reading_of(await gather(client, READ, namespace), gates)
 
 
 async def gather(client: Client, resources: Iterable[ResourceId], namespace: str = "") -> Gathered:
-    """What whoever asks may list of these resources, in their order."""
+    """What whoever asks may list of these resources, in their order, and of the objects with parameters that
+    classes among them name the kinds of."""
     reader = _Reader(client, namespace)
     objects = {what: await reader.every(what) for what in resources}
-    return Gathered(objects, tuple(reader.unread))
+    parameters: dict[ParameterKind, Standing] = {}
+    for kind in _named(objects.get(RESOURCE_CLASSES, ())):
+        what = await resource_of(client, kind)
+        parameters[kind] = what if isinstance(what, Standing) else Standing(what)
+        if not isinstance(what, Standing) and what not in objects:
+            objects[what] = await reader.every(what)
+    return Gathered(objects, tuple(reader.unread), parameters)
+
+
+def _named(classes: Iterable[Object]) -> list[ParameterKind]:
+    found: set[ParameterKind] = set()
+    for one in classes:
+        try:
+            found |= kinds_of(one.view(classic.ResourceClass))
+        except msgspec.ValidationError:
+            continue  # nobody can read it, which is said where it is taken in
+    return sorted(found)
 
 
 def reading_of(gathered: Gathered, gates: Gates) -> Reading:
@@ -93,22 +126,12 @@ def reading_of(gathered: Gathered, gates: Gates) -> Reading:
         for object in gathered.objects.get(what, ()):
             told = (one for one in mirror.hear(News(what, Added(object))) if isinstance(one, PodTold))
             pods.update((one.pod.key, one.pod) for one in told)
+    for kind, standing in gathered.parameters.items():
+        if standing.what is not None:
+            for object in gathered.objects.get(standing.what, ()):
+                snapshot.parameters.put(standing.what, object)
+        snapshot.parameters.stand(kind, standing)
     return Reading(snapshot, pods, (*gathered.unread, *unreadable.found))
-
-
-async def _with_parameters(reading: Reading, client: Client, namespace: str) -> Reading:
-    """And the parameter objects that classes of numeric parameters name the kinds of."""
-    snapshot, reader = reading.snapshot, _Reader(client, namespace)
-    classes = snapshot.resource_classes.values() if snapshot.heeds_numeric else ()
-    for kind in sorted(frozenset().union(*map(kinds_of, classes))):
-        what = await resource_of(client, kind)
-        if isinstance(what, Standing):
-            snapshot.parameters.stand(kind, what)
-            continue
-        for object in await reader.every(what):
-            snapshot.parameters.put(what, object)
-        snapshot.parameters.stand(kind, Standing(what))
-    return replace(reading, unread=(*reading.unread, *reader.unread))
 
 
 class _Unreadable:
