@@ -1,6 +1,7 @@
 """Questions about a cluster that could be: as it was read, changed on a copy, decided by the real scheduler.
 
 dump        a cluster as a file without secrets, and back
+parameters  what is kept of objects with numeric parameters
 manifests   objects from files as a server would store them; the pods of workloads
 changes     what could be done to a cluster, and the sentences that say it
 fictional   nodes that are not there, made from one that is
@@ -18,6 +19,7 @@ from .dump import BadDump, Dump, load, save, scrubbed, take, written
 from .fictional import PASSING, Imagined, free_names, imagined
 from .future import Cluster, belongs_to_node, comes_back, is_waiting
 from .manifests import BadManifest
+from .parameters import ReadByTemplates
 from .whatif import Answer, unbound, what_if
 
 __all__ = [
@@ -31,6 +33,7 @@ __all__ = [
     "Cluster",
     "Dump",
     "Imagined",
+    "ReadByTemplates",
     "belongs_to_node",
     "comes_back",
     "defrag",

@@ -7,7 +7,7 @@ What it promises
     DUMP1  Questions are answered from a dump as they are from the cluster at that moment.
     DUMP2  What no scheduler reads of pods is not in it: no environment, command, image, volume or annotation
            that somebody wrote; nor parameters that are opaque to the cluster, in claims, classes or results.
-           Objects with numeric parameters decide and are in it, but for kinds that hold secrets elsewhere.
+           Of objects with numeric parameters it has what the templates of classes read.
 
 Labels, names, taints, selectors and device attributes are in it: they decide.
 """
@@ -25,7 +25,17 @@ from allot.api import Fields, Gates, Object, UnknownGate, encode
 from allot.base import os_reason
 from allot.client import Client
 from allot.informers import ResourceId
-from allot.scheduler import SOURCES, Gathered, ParameterKind, Standing, Unread, gather
+from allot.scheduler import (
+    RESOURCE_CLASSES,
+    SOURCES,
+    Gathered,
+    ParameterKind,
+    Standing,
+    Unread,
+    gather,
+)
+
+from .parameters import ReadByTemplates
 
 VERSION: Final = "allot.dev/v1"
 GROUP: Final = "resource.k8s.io"
@@ -59,10 +69,15 @@ def written(dump: Dump) -> Iterable[bytes]:
     head = {"kind": "Dump", "apiVersion": VERSION, "gates": gates, "unread": unread, "parameters": told}
     yield encode(msgspec.to_builtins(head)) + b"\n"
     kept = {*RESOURCES, *(one.what for one in parameters.values())}
+    templates = ReadByTemplates()
+    for one in dump.gathered.objects.get(RESOURCE_CLASSES, ()):
+        templates.heed(one)
     for what, objects in dump.gathered.objects.items():
         for one in objects if what in kept else ():
             named = {"apiVersion": _api_version(what), "resource": what.plural}
-            kept_of = scrubbed(one.fields, what.plural) if what in RESOURCES else _parameters(one.fields)
+            kept_of = scrubbed(one.fields, what.plural)
+            if what not in RESOURCES:
+                kept_of = templates.kept(what, kept_of)
             yield encode({**kept_of, **named}) + b"\n"
 
 
@@ -248,11 +263,6 @@ def scrubbed(fields: Mapping[str, Any], plural: str) -> Fields:
     return found
 
 
-def _parameters(fields: Mapping[str, Any]) -> Fields:
-    """Of an object with parameters a template may read anything; annotations are for people all the same."""
-    return {**fields, "metadata": _metadata(fields.get("metadata") or {})}
-
-
 def _metadata(metadata: Mapping[str, Any]) -> Fields:
     kept = _only(metadata, _METADATA)
     annotations = {
@@ -311,8 +321,8 @@ def _without_opaque(value: Any) -> Any:
     """Parameters for a driver say whose they are, and no more."""
     if isinstance(value, dict):
         return {
-            name: {"driver": (one or {}).get("driver", ""), "parameters": {}}
-            if name == "opaque"
+            name: {"driver": one.get("driver", ""), "parameters": {}}
+            if name == "opaque" and isinstance(one, dict)
             else _without_opaque(one)
             for name, one in value.items()
         }

@@ -13,16 +13,15 @@ What it promises
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
-import msgspec
 from msgspec import Raw
 
 import allot
-from allot.api import Fields, Gates, Object, classic, encode
+from allot.api import Fields, Gates, Object, encode
 from allot.base import Clock
 from allot.informers import Deleted, ResourceId
-from allot.planning import scrubbed
+from allot.planning import ReadByTemplates, scrubbed
 from allot.scheduler import (
     CLAIMS,
     NODES,
@@ -129,14 +128,14 @@ class Scrubber:
     classes before them. Heartbeats of nodes, which decide nothing, are left out."""
 
     def __init__(self) -> None:
-        self._read: dict[str, dict[tuple[str, str], frozenset[Path]]] = {}  # of parameters, by class and kind
+        self._templates = ReadByTemplates()
         self._nodes: dict[str, int] = {}
 
     def line(self, heard: Learned) -> AnyLine | None:
         match heard:
             case News(what, change, of_parameters):
                 if what == RESOURCE_CLASSES:
-                    self._heed(change.object, isinstance(change, Deleted))
+                    self._templates.heed(change.object, is_gone=isinstance(change, Deleted))
                 if of_parameters:
                     made = Gone if isinstance(change, Deleted) else Set
                     return made(what, Raw(encode(self.parameters(what, change.object))), parameters=True)
@@ -157,22 +156,7 @@ class Scrubber:
 
     def parameters(self, what: ResourceId, object: Object) -> Fields:
         """What is kept of an object with parameters."""
-        found = scrubbed(object.fresh(), what.plural)
-        kind = what.group, str(found.get("kind", ""))
-        paths = {path for one in self._read.values() for path in one.get(kind, ())} if what.group else set()
-        kept: Fields = {name: found[name] for name in ("apiVersion", "kind", "metadata") if name in found}
-        for path in sorted(paths):
-            _take(found, kept, path)
-        return kept
-
-    def _heed(self, object: Object, is_gone: bool) -> None:
-        self._read.pop(object.name, None)
-        try:
-            listed = Object(object.raw).view(classic.ResourceClass).numeric_parameters
-        except msgspec.ValidationError:  # nobody can read it, so it decides nothing
-            return
-        if not is_gone:
-            self._read[object.name] = {(one.group, one.kind): _paths(one.cel_template) for one in listed}
+        return self._templates.kept(what, scrubbed(object.fresh(), what.plural))
 
     def _is_known(self, node: Fields) -> bool:
         metadata = {name: one for name, one in node["metadata"].items() if name != "resourceVersion"}
@@ -182,33 +166,3 @@ class Scrubber:
             return True
         self._nodes[name] = digest
         return False
-
-
-# -- parameters -----------------------------------------------------------------------------------
-
-
-def _paths(template: str) -> frozenset[Path]:
-    """What a template reads of an object."""
-    return frozenset(tuple(found.lstrip(".").split(".")) for found in _READ.findall(template))
-
-
-def _take(fields: Mapping[str, Any], kept: Fields, path: Path) -> None:
-    """Of nested fields, what lies at a path; whatever follows a value in it is what is done with that."""
-    name, *rest = path
-    if name not in fields or name in ("apiVersion", "kind", "metadata", "status"):
-        return
-    value = fields[name]
-    if isinstance(value, dict) and rest:
-        inner = kept.setdefault(name, {})
-        if isinstance(inner, dict):
-            _take(value, inner, tuple(rest))
-    elif name not in kept or isinstance(value, list | dict):
-        kept[name] = _numbers_in(value) if isinstance(value, list | dict) else value
-
-
-def _numbers_in(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _numbers_in(one) for name, one in value.items()}
-    if isinstance(value, list):
-        return [_numbers_in(one) for one in value]
-    return "" if isinstance(value, str) else value
