@@ -56,6 +56,12 @@ def test_two_gpus_with_a_little_on_each_have_no_whole_one():
     assert sizes["4g.40gb"] == (0, 3)
 
 
+def test_what_is_free_is_told_in_devices_and_hundredths():
+    used = on("a", "gpu-0-mig-1g-10gb-0", wanted=SMALL)
+    found = measured(node("a"), *divided("a", 2), SMALL, *used)
+    assert "1 pool, 1.87 of 2 free" in telling.report(found)
+
+
 def test_what_an_amount_is_short_of_is_not_allowed_by_free_places():
     """Seven small ones: a memory slice is left, and no decoder."""
     used = on("a", *(f"gpu-0-mig-1g-10gb-{at}" for at in range(7)), wanted=SMALL)

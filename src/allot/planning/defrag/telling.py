@@ -27,11 +27,16 @@ def report(found: Fragmentation) -> str:
     return "\n".join(lines or ["no devices are published in slices"])
 
 
+def _amount(devices: float) -> str:
+    return f"{devices:.2f}".rstrip("0").rstrip(".")
+
+
 def _make(make: Make) -> Iterator[str]:
     fits, allows, lost = _measure(make.measure)
     where = f" (on {make.where})" if make.measure.fits is not None else ""
     pools = "1 pool" if make.pools == 1 else f"{make.pools} pools"
-    yield f"{make.driver}, {make.measure.title}: {pools}, {make.measure.free:g} of {make.measure.of:g} free"
+    free, of = _amount(make.measure.free), _amount(make.measure.of)
+    yield f"{make.driver}, {make.measure.title}: {pools}, {free} of {of} free"
     if make.measure.lost:
         yield f"  the largest that fits is {fits}{where}; as much free capacity would allow {allows}"
         yield f"  fragmented: {lost}"
