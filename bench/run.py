@@ -31,6 +31,7 @@ BENCHMARKS = {
     "allocation": ["allocation.py"],
     "claims": ["claims.py"],
     "classic": ["classic.py", "--tries", "3"],
+    "numeric": ["numeric.py"],
     "deployment": ["deployment.py"],
     "preparing": ["preparing.py"],
     "node": ["node.py"],

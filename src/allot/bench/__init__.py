@@ -10,6 +10,7 @@
       following    what the server said meanwhile, kept in files
       judging      the checkers read it: was every promise kept?
       writes, processes, profiling   what it cost
+    generations  the same pods with classic, numeric or structured claims (bench/classic.py, bench/numeric.py)
 
 A shape says what happens and nothing here decides how: the parts are the ones that a
 cluster is made of, with their own identities and rights.
