@@ -1,13 +1,21 @@
 """KEP-4381 switched off and on again, with a scheduler: what waits, what goes on, what is told."""
 
 import asyncio
+import json
+from inspect import signature
 
-from allot.api import Gates, numeric
-from allot.apiserver import Options
+import pytest
+
+import scheduler.cluster
+from allot.api import Gates, Request, numeric
+from allot.apiserver import Options, identities
+from allot.client import Client, InProcessTransport
 from allot.store import MemoryStore
 from allot.testing import api_server
+from controllers.world import Record
+from scheduler import test_classic, test_stories
 from scheduler.cluster import NS, Cluster
-from scheduler.numeric import Numeric
+from scheduler.numeric import VENDOR, Numeric
 
 OFF = Gates({numeric.limits.GATE: False})
 
@@ -97,3 +105,70 @@ def test_a_scheduler_waits_for_a_type_that_the_server_does_not_serve():
                 await place.stop()
 
     asyncio.run(whole())
+
+
+def test_off_nothing_of_it_is_there_and_claims_of_such_a_class_are_their_drivers():
+    """4381-TST-01: no kind, no field, and nobody reads the parameters of the vendor's kind."""
+
+    async def whole():
+        async with api_server(MemoryStore(), Options(gates=OFF)) as server:
+            place, wires, connect = Cluster(server, server.client(), OFF), [], server.client
+
+            def client(user=identities.ADMIN):
+                if user == identities.ADMIN:
+                    return connect(user)
+                wires.append(Record(InProcessTransport(server.api.handle, user)))
+                return Client(wires[-1])
+
+            server.client = client
+            try:
+                await place.start_controllers()
+                await place.start_scheduler()
+                here = Numeric(place)
+                await place.node("a")
+                await here.define()
+                await here.allow()
+                await here.resource_class()
+                assert "numericParameters" not in (await here.classes.get("frob")).fields
+                asked = Request("GET", "/apis/resource.k8s.io/v1alpha1", {}, {}, b"")
+                served = json.loads((await server.api.handle(asked, identities.ADMIN)).body)["resources"]
+                assert "resourceclasses" in {one["name"] for one in served}
+                assert "noderesourcecapacities" not in {one["name"] for one in served}
+                await here.asks("p", 1)
+
+                async def talks():
+                    return (await here.talks.list(NS)).objects
+
+                await place.until(talks, "the driver is asked, as for any classic claim")
+            finally:
+                await place.stop()
+        asked = {one.path for wire in wires for one in wire.requests}
+        assert any(path.endswith("/resourceclasses") for path in asked)
+        assert not [path for path in asked if VENDOR in path]
+
+    asyncio.run(whole())
+
+
+SUITE = (
+    test_classic.test_a_driver_that_allocates_and_does_not_reserve_does_as_well,
+    test_classic.test_two_claims_of_two_drivers_are_asked_about_and_then_allocated_together,
+    test_classic.test_an_immediate_claim_is_waited_for_and_has_no_talk,
+    test_classic.test_pods_share_a_claim_whose_driver_allows_it,
+    test_stories.test_a_pod_with_a_template_gets_a_claim_a_device_and_a_node,
+    test_stories.test_a_pod_for_which_no_device_is_left_is_told_so_and_placed_when_one_is_given_back,
+    test_stories.test_an_unmodified_pod_with_an_extended_resource_lands_on_devices,
+)
+
+
+@pytest.mark.parametrize("test", SUITE, ids=lambda one: one.__name__)
+def test_with_it_off_the_stories_of_other_claims_are_as_they_are(test, monkeypatch):
+    """4381-TST-01."""
+    made = []
+
+    def off():
+        made.append(OFF)
+        return OFF
+
+    monkeypatch.setattr(scheduler.cluster, "Gates", off)
+    test(**({"transactions": True} if "transactions" in signature(test).parameters else {}))
+    assert made

@@ -252,6 +252,46 @@ async def test_an_allocation_that_would_be_too_large_is_refused_with_its_size(he
     assert await here.taken("p") is None
 
 
+MODELS = {
+    "counter": ("v1beta1", {"count": 2}, "required: {{object.spec.numberOfFrobnicators}}"),
+    "partition": (
+        "v1",
+        {"slots": 2, "profiles": {"one": {"slots": 1}, "two": {"slots": 2}}},
+        "profile: {{object.spec.numberOfFrobnicators == 2 ? 'two' : 'one'}}",
+    ),
+    "topology": ("v1", {"zones": {"z": 2}}, "required: {{object.spec.numberOfFrobnicators}}"),
+}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_one_controller_a_model_counts_use_says_what_fits_allocates_and_takes_back(model):
+    """4381-BCT-01: two of something, of which one claim takes one and the next cannot have two."""
+    version, capacity, asks = MODELS[model]
+    api_version = f"{model}.dra.config.k8s.io/{version}"
+
+    async def story(place):
+        here = await Numeric(place).furnish({"a": 0})
+        await here.put_capacity(
+            "a-more", "a", [{"id": "x", "apiVersion": api_version, "kind": "Capacity", "data": capacity}]
+        )
+        template = f"kind: Parameters\napiVersion: {api_version}\n{asks}\n"
+        await here.resource_class("of-model", numericParameters=[{**ENTRY, "celTemplate": template}])
+        for name, count in (("first", 1), ("second", 2)):
+            await here.claim(name, count, resource_class="of-model")
+        await here.pod("first", "first")
+        await place.bound("first")
+        handle = await here.handle("first")
+        assert (handle["apiVersion"], handle["kind"], handle["instance"]) == (api_version, "Allocation", "x")
+        await here.pod("second", "second")
+        await here.waits("second", "0/1 nodes are available")
+        await place.quiet()
+        assert "allocation" not in await here.status("second")
+        await here.finish("first")
+        assert await place.bound("second") == ["a"]
+
+    tell(story)
+
+
 @once
 async def test_what_cannot_be_read_is_counted(here):
     """4381-MON-08: instances, kinds without rights, and templates that fail."""
