@@ -4,8 +4,10 @@ The arithmetic is in `apply`; here is what it needs to know of a request: which
 version it speaks, and how the object looks in the versions of earlier writers.
 """
 
-import copy
 import hashlib
+from typing import cast
+
+import msgspec
 
 from allot.api import Fields, age, encode, schema
 
@@ -32,6 +34,8 @@ _NOT_OWNED = frozenset(
 
 _WHOSE = ("generateName", "ownerReferences")
 """What differs between objects that are alike, and that somebody owns: a claim names its pod."""
+
+_decode = msgspec.json.Decoder().decode
 
 
 class Ownership:
@@ -95,7 +99,7 @@ class Ownership:
                 return None
             if other is served:
                 return fields, served.version.shape()
-            hub = copy.deepcopy(fields) if served.is_hub else served.version.to_hub(copy.deepcopy(fields))
+            hub = fields if served.is_hub else served.version.to_hub(_copied(fields))
             return shown_in(hub, other), other.version.shape()
 
         return convert
@@ -129,7 +133,12 @@ def shown_in(hub: Fields, served: Served) -> Fields:
     """A hub form in the version that a client speaks; the argument stays as it is."""
     if served.is_hub:
         return hub
-    fields = served.version.from_hub(copy.deepcopy(hub))
+    fields = served.version.from_hub(_copied(hub))
     fields["apiVersion"] = served.api_version
     fields["kind"] = served.kind.kind
     return fields
+
+
+def _copied(fields: Fields) -> Fields:
+    """Written and read again: the quickest way to copy JSON."""
+    return cast(Fields, _decode(encode(fields)))
