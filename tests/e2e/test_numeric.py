@@ -17,7 +17,9 @@ from allot.driver import Ground, Node, NumericDriver, Offering, Places, numeric,
 from allot.driver.numeric_driver import Telling
 from allot.drivers import frobnicator
 from allot.informers import discover
+from nodeagent import world
 from nodeagent.plugins import until
+from nodeagent.test_classic_pods import Cut
 from nodeagent.world import NODE, NS, World, tell
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "numeric"
@@ -263,3 +265,37 @@ async def gate_off(here: World) -> None:
         await apply(here, pod)
         await until_told(here, "intruder", "kept", "reserved")
         await here.until_phase("Failed", "intruder")
+
+
+def test_without_its_server_an_agent_goes_on_with_what_it_knows(monkeypatch):
+    """4381-FAIL-04: the container with its frobnicators runs and begins again, the driver is heard, and what
+    it said is published when the server is back."""
+    monkeypatch.setattr(world, "HttpsTransport", Cut)
+    monkeypatch.setattr(Cut, "is_cut", False)
+
+    async def play(here: World) -> None:
+        starts, over = here.folder / "starts", here.folder / "over"
+        await apply(here, *documents("frobnicator-driver.yaml"))
+        hardware = Frobnicators(here)
+        async with here.agent(), hardware.running():
+            await until_shown(here, 8)
+            *rest, pod = asked("p", 3)
+            script = (
+                f'echo "$FROBNICATORS" >> {starts}; while [ ! -e {over} ]; do sleep 0.05; done; rm {over}'
+            )
+            pod["spec"]["containers"][0]["command"][2] = script
+            pod["spec"]["restartPolicy"] = "Always"
+            await apply(here, *rest, pod)
+            await here.until_phase("Running", "p")
+            await until(lambda: starts.exists() and starts.read_text() == "3\n")
+            Cut.is_cut = True
+            over.touch()
+            hardware.become(5, "v1alpha1")
+            await until(lambda: starts.read_text() == "3\n3\n")
+            Cut.is_cut = False
+            await until_shown(here, 5)
+            assert (await here.status("p"))["phase"] == "Running"
+            assert "allocation" in await status(here, "p")
+            await here.pods.delete("p", NS, grace_period_s=0)
+
+    tell(play)

@@ -283,7 +283,8 @@ def test_one_controller_a_model_counts_use_says_what_fits_allocates_and_takes_ba
         handle = await here.handle("first")
         assert (handle["apiVersion"], handle["kind"], handle["instance"]) == (api_version, "Allocation", "x")
         await here.pod("second", "second")
-        await here.waits("second", "0/1 nodes are available")
+        said = await here.waits("second", "0/1 nodes are available")
+        assert "what numeric claims ask for" not in said  # the model's own words
         await place.quiet()
         assert "allocation" not in await here.status("second")
         await here.finish("first")

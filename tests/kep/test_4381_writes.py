@@ -3,12 +3,18 @@
 import json
 import socket
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
-from allot.api import Request, Response, errors, numeric, transaction
+from allot.allocation import Ledger, PoolId, Taken, taken_by
+from allot.api import Request, Response, errors, numeric, resource, transaction
 from allot.apiserver import identities
+from allot.base import RandomIds
 from allot.client import Client, InProcessTransport
+from allot.scheduler.framework import CycleState
+from allot.scheduler.plugins.numeric import NumericAsk, NumericResources
+from allot.scheduler.plugins.numeric.asking import NAME
 from controllers.world import Record
 from scheduler.cluster import NS, Cluster
 from scheduler.cluster import tell as tell_any
@@ -148,8 +154,7 @@ def test_while_the_server_is_away_nothing_is_allocated_and_afterwards_it_goes_on
 
 
 def test_a_refused_write_gives_back_exactly_what_was_held():
-    """4381-BCT-11, 4381-BCT-14, 4381-SCH-11: what was marked and not stored is free; what was stored counts
-    once."""
+    """4381-BCT-11, 4381-BCT-14: what was marked and not stored is free; what was stored counts once."""
 
     async def story(place: Cluster) -> None:
         await place.start_controllers()
@@ -183,6 +188,68 @@ def test_a_refused_write_gives_back_exactly_what_was_held():
         await place.until(all_free, "free again")
 
     tell(story)
+
+
+def test_a_refused_binding_gives_back_what_was_stored_and_what_was_held():
+    """4381-SCH-11: usage and reservation both, and the pod is tried again."""
+
+    async def story(place: Cluster) -> None:
+        await place.start_controllers()
+        here = await Numeric(place).furnish({"a": 4})
+        wire = Wire.to(place)
+        wire.refuse_all("/pods/p/binding", errors.Forbidden("not now"))
+        await place.start_scheduler(transport=wire)
+        await here.asks("p", 4)
+        await here.waits("p", "not now")
+
+        async def idle() -> bool:
+            status = await here.status("p")
+            return "allocation" not in status and "reservedFor" not in status
+
+        await place.until(idle, "nothing stored for it")
+        await here.asks("q", 4)
+        assert await place.bound("q") == ["a"]
+        await here.finish("q")
+        await here.free("q")
+        wire.refuse_all("", None)
+        assert await place.bound("p") == ["a"]
+
+    tell(story)
+
+
+def test_giving_back_twice_has_the_effect_of_once():
+    """4381-BCT-11: and gives back nothing of what others hold, or of what is stored."""
+    ledger = Ledger()
+
+    def taking(uid: str, count: int) -> tuple[Taken, ...]:
+        result = resource.DeviceRequestAllocationResult(
+            request="classic",
+            driver="frob.example.com",
+            pool="numeric/a",
+            device="c0",
+            share_id=uid,
+            consumed_capacity={"counter.dra.config.k8s.io/count": str(count)},
+        )
+        devices = resource.DeviceAllocationResult(results=(result,))
+        return tuple(taken_by(resource.AllocationResult(devices=devices)))
+
+    def used() -> int:
+        usage = ledger.usage(PoolId("frob.example.com", "numeric/a"))
+        return sum(sum(one.consumed.values()) for one in usage.values()) // 10**9
+
+    def asked(uid: str) -> CycleState:
+        state = CycleState(None, None)  # type: ignore[arg-type]
+        state.read[NAME] = NumericAsk((SimpleNamespace(claim=SimpleNamespace(uid=uid)),))  # type: ignore[arg-type]
+        return state
+
+    snapshot, plugin = SimpleNamespace(ledger=ledger), NumericResources(RandomIds())
+    ledger.fly("mine", taking("mine", 3))
+    ledger.fly("others", taking("others", 2))
+    ledger.settle("stored", taking("stored", 1))
+    for _ in range(2):
+        plugin.unreserve(asked("mine"), snapshot)  # type: ignore[arg-type]
+        plugin.unreserve(asked("stored"), snapshot)  # type: ignore[arg-type]
+        assert used() == 3
 
 
 @once
