@@ -108,10 +108,15 @@ def test_a_scheduler_waits_for_a_type_that_the_server_does_not_serve():
 
 
 def test_off_nothing_of_it_is_there_and_claims_of_such_a_class_are_their_drivers():
-    """4381-TST-01: no kind, no field, and nobody reads the parameters of the vendor's kind."""
+    """4381-TST-01: no kind, no field, and nobody reads parameters of the kind that an older class names."""
+
+    async def before(here):
+        await here.furnish()
 
     async def whole():
-        async with api_server(MemoryStore(), Options(gates=OFF)) as server:
+        store = MemoryStore()
+        await running(store, Gates(), before)
+        async with api_server(store, Options(gates=OFF)) as server:
             place, wires, connect = Cluster(server, server.client(), OFF), [], server.client
 
             def client(user=identities.ADMIN):
@@ -125,16 +130,14 @@ def test_off_nothing_of_it_is_there_and_claims_of_such_a_class_are_their_drivers
                 await place.start_controllers()
                 await place.start_scheduler()
                 here = Numeric(place)
-                await place.node("a")
-                await here.define()
-                await here.allow()
-                await here.resource_class()
-                assert "numericParameters" not in (await here.classes.get("frob")).fields
+                await here.resource_class("late")
+                assert "numericParameters" not in (await here.classes.get("late")).fields
                 asked = Request("GET", "/apis/resource.k8s.io/v1alpha1", {}, {}, b"")
                 served = json.loads((await server.api.handle(asked, identities.ADMIN)).body)["resources"]
                 assert "resourceclasses" in {one["name"] for one in served}
                 assert "noderesourcecapacities" not in {one["name"] for one in served}
-                await here.asks("p", 1)
+                await here.claim("p", resource_class="late", made=False)
+                await here.pod("p", "p")
 
                 async def talks():
                     return (await here.talks.list(NS)).objects

@@ -133,7 +133,7 @@ def test_whoever_was_faster_is_not_overwritten(transactions: bool):
 
 
 def test_while_the_server_is_away_nothing_is_allocated_and_afterwards_it_goes_on():
-    """4381-FAIL-04: neither in the scheduler's own books nor in the claim."""
+    """4381-FAIL-04: what was allocated stays as it was, and its pod where it is."""
 
     async def story(place: Cluster) -> None:
         await place.start_controllers()
