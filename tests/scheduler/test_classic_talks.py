@@ -16,6 +16,7 @@ from allot.scheduler import sweeping
 from allot.scheduler.awaiting import Awaiting
 from allot.scheduler.binding import Binder, Failed
 from allot.scheduler.claim import ClaimInfo
+from allot.scheduler.claiming import Outdated
 from allot.scheduler.cycle import Placed
 from allot.scheduler.framework import CycleState
 from allot.scheduler.mirror import CLASSIC, SOURCES
@@ -24,6 +25,7 @@ from allot.scheduler.negotiation import Negotiating, Silent
 from allot.scheduler.negotiation_writes import TalkWriter
 from allot.scheduler.pod import PodInfo
 from allot.scheduler.rights import readable
+from allot.scheduler.talk import Talk
 from allot.scheduler.writes import EndTalk, Negotiate, ReserveClaim
 from allot.store import Put
 
@@ -111,6 +113,36 @@ def test_what_stands_there_already_is_not_written_again_and_what_drivers_said_st
         chosen = await writer.ask(made, talk, ("a", "b"), "a")  # on top of what is known, which is old
         assert chosen.selected == "a"
         assert chosen.answers == {"c": frozenset("b")}
+
+    story_of(story, started=False, runs=False)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_node_is_not_selected_in_an_object_that_nobody_has_answered_in(count: int):
+    """TALK8, P6: somebody removed the object and made it anew, and the scheduler had not heard of it."""
+
+    async def story(world: Classic, driver: Driver) -> None:
+        await world.furnish("a")
+        made = PodInfo.of(await world.pod("web"))
+        names = ("c", "d")[:count]
+        for name in names:
+            await world.claim(name)
+        found = [await world.here.get("resourceclaims", name) for name in names]
+        wants = [Want(name, ClaimInfo.of(one), DRIVER) for name, one in zip(names, found, strict=True) if one]
+        writer = TalkWriter(world.here.server.client(identities.SCHEDULER))
+        first = await writer.ask(made, None, ("a",))
+        said = {"resourceClaims": [{"name": name} for name in names]}
+        answered = Talk.of(await world.talks.update_status({**first.object.fields, "status": said}))
+        await writer.end(answered)
+        await writer.ask(made, None, ("a",))
+
+        if count == 1:
+            assert (await writer.ask(made, answered, ("a",), "a", wants)).selected == "a"
+            return
+        with pytest.raises(Outdated, match="is gone"):
+            await writer.ask(made, answered, ("a",), "a", wants)
+        now = await writer.read(made)
+        assert now is not None and not now.selected
 
     story_of(story, started=False, runs=False)
 

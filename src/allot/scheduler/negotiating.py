@@ -92,6 +92,10 @@ class Stand(NamedTuple):
     want: Want
     claim: ClaimInfo | None
 
+    @property
+    def is_pending(self) -> bool:
+        return self.claim is None or self.claim.allocation is None
+
 
 @dataclass(frozen=True, slots=True)
 class Told:
@@ -105,7 +109,7 @@ class Told:
 
     @property
     def pending(self) -> tuple[Want, ...]:
-        return tuple(one.want for one in self.claims if one.claim is None or one.claim.allocation is None)
+        return tuple(one.want for one in self.claims if one.is_pending)
 
 
 # -- deeds ----------------------------------------------------------------------------------------

@@ -12,10 +12,11 @@ What it promises
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from allot.api import Object, core
+from allot.api import Object, core, errors
 from allot.base import Clock, require
 
 from .awaiting import Awaiting, Known, Late, Listener, Subject
@@ -96,9 +97,9 @@ class Negotiating:
     ) -> tuple[Talk, list[ClaimInfo]]:
         pod = placed.state.pod
         subjects = _Subjects.of(pod, asked.wants)
-        with self._awaiting.listening(subjects.all) as listener:
+        with self._awaiting.listening(subjects.all) as listener, subjects.given_up(listener, pod, made):
             subjects.begin(listener, pod, asked)
-            talk = await self._talks.ask(pod, asked.talk, asked.nodes, asked.node.name)
+            talk = await self._talks.ask(pod, asked.talk, asked.nodes, asked.node.name, asked.wants)
             listener.answer(subjects.talk, talk.object)
             began_s = self._clock.monotonic_s()
             state = Chosen(asked.node, asked.nodes, began_s)
@@ -113,8 +114,9 @@ class Negotiating:
                 if isinstance(deed, Choose | Drop):  # somebody removed or changed it (STATE-05)
                     await asyncio.sleep(again_s)  # and may do so again
                     again_s = min(again_s * 2, RETRY_LONGEST_S)
-                    known = subjects.talk_in(listener.known)
-                    again = await self._talks.ask(pod, known, asked.nodes, asked.node.name)
+                    known, stands = subjects.talk_in(listener.known), subjects.stands(listener.known)
+                    pending = tuple(one.want for one in stands if one.is_pending)
+                    again = await self._talks.ask(pod, known, asked.nodes, asked.node.name, pending)
                     listener.answer(subjects.talk, again.object)
                     continue
                 stands = subjects.stands(listener.known)
@@ -123,7 +125,6 @@ class Negotiating:
                     isinstance(deed, Done | GiveUp), f"TALK1: a node is chosen for {pod.key}, and then {deed}"
                 )
                 if isinstance(deed, GiveUp):
-                    made += [one.claim for one in stands if one.claim and one.claim.is_reserved_for(pod.uid)]
                     raise Silent(deed.why) if deed.is_late else Unwilling(deed.why)
                 found = [one.claim for one in stands if one.claim is not None]
                 made += [one for one in found if one.is_reserved_for(pod.uid)]
@@ -192,6 +193,16 @@ class _Subjects:
         listener.answer(self.talk, asked.talk.object if asked.talk is not None else None)
         for subject, want in self.claims.items():
             listener.answer(subject, want.claim.object)
+
+    @contextmanager
+    def given_up(self, listener: Listener, pod: PodInfo, made: list[ClaimInfo]) -> Iterator[None]:
+        """Whatever ends the talk without success: the claims that list the pod are named (TALK6)."""
+        try:
+            yield
+        except (Refusal, errors.ApiError):
+            stands = self.stands(listener.known)
+            made += [one.claim for one in stands if one.claim and one.claim.is_reserved_for(pod.uid)]
+            raise
 
     def talk_in(self, known: Known) -> Talk | None:
         found = known.get(self.talk)

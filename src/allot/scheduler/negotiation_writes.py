@@ -4,10 +4,13 @@ What it promises
     TALK3  Only the spec is written, and only where it differs: what drivers said stays.
     TALK4  An object of another pod of the same name goes first, by its uid, and is never changed (P5).
     TALK5  Whoever else removes it meanwhile is welcome to: a talk that is gone has ended.
+    TALK8  A node is selected for several claims only in an object that has an answer for each (P6), also
+           where the first try met another object than was heard of.
 """
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -15,7 +18,8 @@ import msgspec
 from allot.api import Object, classic, errors, resource
 from allot.client import Client, Write
 
-from .claiming import CONFLICTS_MAX, RETRY_FIRST_S, RETRY_LONGEST_S, UNKNOWN, insist
+from .claiming import CONFLICTS_MAX, RETRY_FIRST_S, RETRY_LONGEST_S, UNKNOWN, Outdated, insist
+from .negotiating import Want, unanswered
 from .pod import PodInfo
 from .talk import Talk
 
@@ -28,12 +32,22 @@ class TalkWriter:
     def __init__(self, client: Client) -> None:
         self._talks = client.resource(resource.limits.GROUP, limits.VERSION, "podschedulings")
 
-    async def ask(self, pod: PodInfo, known: Talk | None, nodes: tuple[str, ...], selected: str = "") -> Talk:
-        """See to it that the object says so. `known` is what was last heard of it, and may be old.
-        Raises Refusal, or an ApiError."""
+    async def ask(
+        self,
+        pod: PodInfo,
+        known: Talk | None,
+        nodes: tuple[str, ...],
+        selected: str = "",
+        wants: Sequence[Want] = (),
+    ) -> Talk:
+        """See to it that the object says so. `known` is what was last heard of it, and may be old. `wants`:
+        the claims that a node is selected for. Raises Refusal, or an ApiError."""
         spec = _spec(nodes, selected)
         wait_s, conflicts, now = RETRY_FIRST_S, 0, known
         while True:
+            own = now if now is not None and now.pod == pod.uid else None
+            if len(wants) > 1 and unanswered(own, wants):
+                raise Outdated("what drivers have answered is gone: they are asked again")
             try:
                 return Talk.of(await self._attempt(pod, now, spec))
             except (errors.Conflict, errors.NotFound):  # AlreadyExists is a conflict
