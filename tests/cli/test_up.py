@@ -5,6 +5,7 @@ import argparse
 import pytest
 
 from allot import hollow
+from allot.base import duration_s
 from allot.cli import played, up
 from allot.cli.main import main
 
@@ -27,7 +28,7 @@ def test_the_help_says_what_holds_unless_a_flag_is_given():
     """It is written there in words, since what it is written of is dear to import."""
     stages, renewing = hollow.Stages(), hollow.Renewing()
     usual_s = (stages.start_s, stages.run_s, stages.stop_s, renewing.every_s)
-    assert [hollow.duration_s(said) for _, said, _ in played.DELAYS] == list(usual_s)
+    assert [duration_s(said) for _, said, _ in played.DELAYS] == list(usual_s)
     parser = argparse.ArgumentParser()
     up.arguments(parser)
     wanted = up._wanted(parser.parse_args([]))

@@ -12,7 +12,7 @@ from allot.sim.naming import components_of
 from allot.sim.recording import MACHINES
 
 WORLD = Scope(real_scheduler=True, agents=1.0)
-SHORT = Scope(seconds=900, pods=15, real_scheduler=True, agents=1.0)
+SHORT = Scope(seconds=900, pods=15, real_scheduler=True, agents=1.0, autoscaler=0.0)
 
 
 def test_every_promise_holds_while_agents_drivers_and_machines_die():
