@@ -38,7 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         ("--key", "of the certificate"),
         ("--cacert", "whose certificates callers must have"),
     ):
-        parser.add_argument(name, type=flags.something, default="", metavar="FILE", help=words)
+        parser.add_argument(name, type=flags.something, metavar="FILE", help=words)
     parser.add_argument(
         "--delay", type=flags.seconds, default=0.0, metavar="S", help="that a node takes to come; default: 0"
     )
@@ -50,7 +50,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    at = remote.Endpoint(address=options.listen, cert=options.cert, key=options.key, cacert=options.cacert)
+    at = remote.Endpoint(
+        address=options.listen, cert=options.cert or "", key=options.key or "", cacert=options.cacert or ""
+    )
     try:
         entries = groups.read(options.groups).configuration.groups
         for at_number, entry in enumerate(entries):
