@@ -117,7 +117,7 @@ class ApiServer:
         """What /metrics shows besides: of parts of the cluster that count in another process."""
         self.aside = Aside(self.metrics, threads=self.options.threads)
         self.traffic = Traffic(self.metrics)
-        self.laggards = Laggards()
+        self.laggards = Laggards(self.options.bookmark_s)
         self._loop_watch = LoopWatch()
         self.ready = False
         self._authority = authority

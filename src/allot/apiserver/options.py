@@ -21,6 +21,7 @@ class Options:
     ids: Ids = field(default_factory=RandomIds)
     anonymous_health: bool = False  # let strangers see /healthz, /livez and /readyz
     housekeeping_s: float = 1.0  # how often slow watchers, lost rights and old history are looked for
+    bookmark_s: float = 60.0  # after so long a watch on which nothing happens says how far it has come
     watch_loop: bool = True  # measure how long the event loop is held
     threads: bool = True  # work on large requests aside
     transactions: bool = True  # take several requests as one, which no other Kubernetes does

@@ -108,9 +108,12 @@ class DevicePlugin:
 class Plugged:
     """A plugin at work."""
 
-    def __init__(self, plugin: DevicePlugin, node: Node, directory: Path, sockets: Sockets) -> None:
+    def __init__(
+        self, plugin: DevicePlugin, node: Node, directory: Path, sockets: Sockets, look_s: float = LOOK_S
+    ) -> None:
         self._plugin, self._node = plugin, node
         self._directory, self._sockets = directory, sockets
+        self._look_s = look_s
         self._devices: tuple[deviceplugin.Device, ...] | None = None  # None: the author has not said yet
         self._turn = asyncio.Event()  # set, and replaced, with every list
         self._server: Server | None = None
@@ -149,7 +152,7 @@ class Plugged:
                 self.registered.clear()
             elif kubelet != with_whom or not self.registered.is_set():
                 with_whom = kubelet if await self._register() else None
-            await asyncio.sleep(LOOK_S if with_whom is not None or kubelet is None else AGAIN_S)
+            await asyncio.sleep(self._look_s if with_whom is not None or kubelet is None else AGAIN_S)
 
     async def _register(self) -> bool:
         self.registered.clear()

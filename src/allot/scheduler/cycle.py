@@ -39,6 +39,7 @@ from .framework import (
     Tier,
     Veto,
     VetoPlugin,
+    offering,
 )
 from .node import NodeInfo
 from .pod import PodInfo
@@ -80,14 +81,14 @@ Aside = Callable[[], None]
 
 class Cycle:
     def __init__(self, plugins: Sequence[Plugin], watch: Stopwatch | None = None) -> None:
-        self._gates = [one for one in plugins if isinstance(one, PreEnqueuePlugin)]
-        self._signs = [one for one in plugins if isinstance(one, SignPlugin)]
-        self._filters = [one for one in plugins if isinstance(one, FilterPlugin)]
-        self._scores = [one for one in plugins if isinstance(one, ScorePlugin)]
-        self._vetoes = [one for one in plugins if isinstance(one, VetoPlugin)]
-        self._rescues = [one for one in plugins if isinstance(one, PostFilterPlugin)]
-        self._reserves = [one for one in plugins if isinstance(one, ReservePlugin)]
-        self._tells = [one for one in plugins if isinstance(one, TellPlugin)]
+        self._gates = offering(plugins, PreEnqueuePlugin)
+        self._signs = offering(plugins, SignPlugin)
+        self._filters = offering(plugins, FilterPlugin)
+        self._scores = offering(plugins, ScorePlugin)
+        self._vetoes = offering(plugins, VetoPlugin)
+        self._rescues = offering(plugins, PostFilterPlugin)
+        self._reserves = offering(plugins, ReservePlugin)
+        self._tells = offering(plugins, TellPlugin)
         self._boards = Boards()
         self._watch = watch if watch is not None else Stopped()
 

@@ -32,7 +32,7 @@ from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Se
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, IntEnum
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 from allot.allocation import Explanation
 
@@ -137,6 +137,25 @@ class Signature(NamedTuple):
 class Plugin(Protocol):
     @property
     def name(self) -> str: ...
+
+
+Point = TypeVar("Point", bound=Plugin)
+_OFFERS: dict[tuple[type, object], bool] = {}
+"""By class and extension point: to look at all that a protocol names takes long, and a simulation asks
+about every plugin anew."""
+
+
+def offering(plugins: Iterable[Plugin], point: Callable[..., Point]) -> list[Point]:
+    """Those of the plugins that are asked at an extension point: what one does, all of its class do."""
+    found: list[Point] = []
+    for plugin in plugins:
+        key = (type(plugin), point)
+        offers = _OFFERS.get(key)
+        if offers is None:
+            offers = _OFFERS[key] = isinstance(plugin, cast("type", point))
+        if offers:
+            found.append(cast("Point", plugin))
+    return found
 
 
 @runtime_checkable

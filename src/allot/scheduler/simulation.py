@@ -35,7 +35,7 @@ from .capacity_of_nodes import SOURCE
 from .claim import ClaimInfo
 from .cycle import Cycle, Outcome, Unplaced
 from .extended import in_memory_uid, owner_of
-from .framework import Check, CycleState, Plugin, Rejection, ReservePlugin
+from .framework import Check, CycleState, Plugin, Rejection, ReservePlugin, offering
 from .node import NodeInfo
 from .pod import PodInfo
 from .snapshot import Snapshot
@@ -91,7 +91,7 @@ class Simulation:
         self._now = now
         self._keeps = frozenset(keeps)
         self._plugins = plugins
-        self._reserves = [one for one in plugins if isinstance(one, ReservePlugin)]
+        self._reserves = offering(plugins, ReservePlugin)
         self._given_back: dict[str, None] = {}  # claims, by uid
         self._added: dict[str, ClaimInfo] = {}
         self._begin()

@@ -51,6 +51,7 @@ _FLAP_S = (0.0, 0.0, 300.0)
 """How often devices fall ill in a life of a driver; 0: it says nothing of their health."""
 _PACE = Pace(first_s=0.2, longest_s=5.0, absent_s=60.0, watch_s=1800)
 _LOOKING = Looking(sockets_s=5.0, drivers_s=5.0)
+_PLUGIN_LOOKS_S = 2.0
 _MEASURED = Measured(8, 32 * 2**30, 100 * 2**30, "amd64", "6.1", "Linux", "", "")
 
 Luck = Callable[[str], random.Random]
@@ -225,7 +226,7 @@ class Machine:
             sockets = self.sockets.process(me.touched)
             me.at_kill(sockets.kill)
             plugin, node = self.cards.plugin(), kit.Node(self.node)
-            await kit.Plugged(plugin, node, ROOT / "device-plugins", sockets).run()
+            await kit.Plugged(plugin, node, ROOT / "device-plugins", sockets, _PLUGIN_LOOKS_S).run()
 
     def _around(self, driver: str, me: Component, connect: Connect) -> kit.Surroundings:
         """What a driver is handed: it all ends with its process."""

@@ -61,7 +61,7 @@ STILL_S = 120.0
 """At the end of the quiet time, when nobody asks for nodes any more."""
 _HEARD_S = 0.5
 _PACE = Pace(watch_s=1800)
-_HOUSEKEEPING_S = 10.0
+_HOUSEKEEPING_S, _BOOKMARK_S = 10.0, 300.0
 """Hours are made up, and events are not: what happens every second in production costs most here."""
 
 
@@ -145,6 +145,7 @@ class World:
                     clock=clock,
                     ids=ids,
                     housekeeping_s=_HOUSEKEEPING_S,
+                    bookmark_s=_BOOKMARK_S,
                     watch_loop=False,
                     threads=False,
                     transactions=self._together.of_server(number),

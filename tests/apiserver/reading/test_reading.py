@@ -169,6 +169,17 @@ def test_the_end_of_the_initial_events_is_marked(api):
     assert int(metadata["resourceVersion"]) >= int(seen.body[0]["object"]["metadata"]["resourceVersion"])
 
 
+def test_a_watch_on_which_nothing_happens_says_how_far_it_has_come(api):
+    """After a minute, or sooner where the server is told so. Whoever did not ask hears nothing."""
+    api.server.laggards.bookmark_s = 0.1
+    start = make(api, "a")[0]["metadata"]["resourceVersion"]
+    asked = {"watch": "1", "resourceVersion": start, "timeoutSeconds": "1"}
+    seen = api("GET", CONFIGS, **asked, allowWatchBookmarks="true").body
+    assert len(seen) > 2 and {event["type"] for event in seen} == {"BOOKMARK"}
+    assert {event["object"]["metadata"]["resourceVersion"] for event in seen} == {start}
+    assert api("GET", CONFIGS, **asked).body == []
+
+
 def test_a_watch_from_a_compacted_past_is_told_to_start_over(api):
     start = make(api, "a")[0]["metadata"]["resourceVersion"]
     make(api, "b", "c")

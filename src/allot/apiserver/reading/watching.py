@@ -32,7 +32,6 @@ _GATHER_S_PER_STREAM = 0.0001
 _GATHER_S_MAX = 0.05
 """With many watchers, what follows closely is sent together: waking each for each change would
 take all the time there is. One watcher alone waits a tenth of a millisecond."""
-_BOOKMARK_EVERY_S = 60.0
 _CATCH_UP_POLL_S = 0.02
 _LOOK_AGAIN_S = 10.0
 """How often everybody who watches is asked about, whether or not a role has changed."""
@@ -105,8 +104,9 @@ class _Stream(NamedTuple):
 class Laggards:
     """Streams that are being written to. One that falls out of the window is cut off."""
 
-    def __init__(self) -> None:
+    def __init__(self, bookmark_s: float) -> None:
         self.turns = Turns()
+        self.bookmark_s = bookmark_s
         self._streams: dict[Cache, dict[object, _Stream]] = {}
         self._starts: dict[Cache, int] = {}  # of the windows, when they were looked at last
         self._look_again_at = 0.0
@@ -242,7 +242,7 @@ async def _shared(
     bookmarks, deadline, rights = watch
     loop = asyncio.get_running_loop()
     position = start.position
-    bookmark_at = loop.time() + _BOOKMARK_EVERY_S
+    bookmark_at = loop.time() + laggards.bookmark_s
     gathered_at = 0.0
     token = laggards.enter(cache, lambda: position, rights)
     try:
@@ -261,7 +261,7 @@ async def _shared(
                 if chunk:
                     yield chunk
             elif bookmarks and now >= bookmark_at:
-                bookmark_at = now + _BOOKMARK_EVERY_S
+                bookmark_at = now + laggards.bookmark_s
                 yield sight.bookmark(cache.revision)
             else:
                 await cache.moved(min(deadline, bookmark_at if bookmarks else deadline) - now)

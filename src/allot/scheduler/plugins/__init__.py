@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from allot.base import Ids
 
-from ..framework import CycleState, Event, FilterPlugin, Plugin
+from ..framework import CycleState, Event, FilterPlugin, Plugin, offering
 from ..settings import Settings
 from .balanced import NodeResourcesBalancedAllocation
 from .claims import ResourceClaims
@@ -57,7 +57,7 @@ def about_claims(ids: Ids, budget: int) -> tuple[Plugin, ...]:
 
 def events(plugins: Sequence[Plugin]) -> Mapping[str, frozenset[Event]]:
     """What may help a pod that a plugin has rejected."""
-    return {one.name: one.events for one in plugins if isinstance(one, FilterPlugin)}
+    return {one.name: one.events for one in offering(plugins, FilterPlugin)}
 
 
 def classic_ask(state: CycleState) -> ClassicAsk | None:
