@@ -1,6 +1,7 @@
 """Long answers leave in pieces."""
 
 import asyncio
+import contextvars
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 from allot.api import Object
 from allot.apiserver.requests.pieces import list_response, pieces
 from allot.apiserver.requests.turns import Turns
+from allot.sim.loop import OWNER, run
 
 
 def objects(sizes):
@@ -72,3 +74,35 @@ def test_one_piece_is_made_in_a_pass_of_the_loop():
         assert made == before + 5, "what is short waits for nobody"
 
     asyncio.run(story())
+
+
+def test_whoever_leaves_or_stands_still_holds_up_nobody():
+    """A client of a made-up world was frozen when its turn came: for six minutes no scheduler got the list
+    with which its term begins (seed 17)."""
+
+    async def story():
+        loop, turns, served = asyncio.get_running_loop(), Turns(), []
+
+        async def ask(name):
+            await turns.take()
+            served.append(name)
+
+        def asking(name):
+            context = contextvars.copy_context()
+            context.run(OWNER.set, name)
+            return loop.create_task(ask(name), context=context)
+
+        tasks = [asking(name) for name in ("a", "frozen", "gone", "frozen too", "c", "d")]
+        await asyncio.sleep(0)
+        loop.freeze("frozen")
+        loop.freeze("frozen too")
+        tasks[2].cancel()
+        await asyncio.sleep(1)
+        before = [*served]
+        loop.thaw("frozen")
+        loop.thaw("frozen too")
+        await asyncio.wait(tasks)
+        assert before == ["a", "c", "d"] and served == [*before, "frozen", "frozen too"]
+        await ask("e")
+
+    run(story())
