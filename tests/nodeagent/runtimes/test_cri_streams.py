@@ -70,6 +70,32 @@ def test_one_attaches_to_a_container_that_reads(daemon: Containerd):
     tell(daemon, play)
 
 
+def test_what_is_typed_waits_no_longer_than_until_the_container_is_heard(daemon: Containerd, monkeypatch):
+    monkeypatch.setattr(streaming, "_LISTENS_S", 3600.0)
+
+    async def play(runtime: CriRuntime, pod: str) -> None:
+        text = "while :; do echo waiting; read -t 1 line && break; done; echo got $line"
+        started = await runtime.start(script(text, pod, stdin=True))
+        typist = Typist([b"one\n"], keeps_open=True)
+        await runtime.stream(started, None, typist)
+        assert typist.out.endswith(b"got one\n")
+
+    tell(daemon, play, within_s=60)
+
+
+def test_what_is_typed_to_a_silent_container_is_answered(daemon: Containerd):
+    """Nothing says when containerd listens, and nothing of the answer is lost."""
+
+    async def play(runtime: CriRuntime, pod: str) -> None:
+        for number in range(5):
+            started = await runtime.start(script("read line; echo got $line", pod, number=number, stdin=True))
+            typist = Typist([b"one\n"], keeps_open=True)
+            await runtime.stream(started, None, typist)
+            assert typist.out == b"got one\n"
+
+    tell(daemon, play)
+
+
 SERVE = "echo -n hello > /tmp/f; httpd -f -h /tmp -p 127.0.0.1:{port}"
 
 

@@ -34,7 +34,7 @@ class StreamFailed(OSError):
 
 
 _LISTENS_S = 0.3
-"""From taking streams until containerd listens to the container, on a busy machine."""
+"""From taking streams until containerd listens, where the container is silent and the machine busy."""
 
 
 class _Connection:
@@ -42,6 +42,7 @@ class _Connection:
         self._reader, self._writer = reader, writer
         self._inbox, self._outbox = spdy.Inbox(), spdy.Outbox()
         self._taken: dict[int, asyncio.Event] = {}
+        self.heard = asyncio.Event()  # something has come that is no reply
 
     def open(self, **headers: str) -> int:
         number = 2 * len(self._taken) + 1
@@ -63,6 +64,7 @@ class _Connection:
             for event in self._events(received):
                 match event:
                     case spdy.Data():
+                        self.heard.set()
                         yield event
                     case spdy.Replied(number, ends) if number in self._taken:
                         self._taken[number].set()
@@ -100,8 +102,9 @@ async def attachment(url: str, streams: Streams, input_url: Callable[[], Awaitab
     """Until the container ends, or somebody leaves it. Raises StreamFailed, and OSError.
 
     Of one connection containerd passes the input on before it listens to what the container answers, and what
-    is answered at once would be lost. So the input has a connection of its own, which is asked for a moment
-    after the other one was taken: containerd takes streams before it listens, and does not say when."""
+    is answered at once would be lost. So the input has a connection of its own, which is asked for when
+    something was heard on the other one: then containerd listens. It takes streams before that and does not
+    say when it does; so where the container is silent, a moment after they were taken."""
     async with _connected(url, _COMMANDS) as connection:
         sides = _opened(connection, streams)
         sending = []
@@ -121,7 +124,9 @@ async def _type(
 ) -> None:
     for one in sides.ending:
         await heard.taken(one)
-    await asyncio.sleep(_LISTENS_S)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_LISTENS_S):
+            await heard.heard.wait()
     try:
         async with _connected(await url(), _COMMANDS) as connection:
             connection.open(streamtype="error")
