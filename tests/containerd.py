@@ -77,17 +77,35 @@ disabled_plugins = ["io.containerd.nri.v1.nri"]
 """
 _NETWORK = {"cniVersion": "0.4.0", "name": "own", "plugins": [{"type": "own"}]}
 _NETWORK_PLUGIN = """#!/bin/sh
-# A CNI plugin: a network of the pod's own, with loopback and nothing else.
+# A CNI plugin: a network of the pod's own, with loopback, and an address that is another for each.
 case $CNI_COMMAND in
 ADD)
   nsenter --net="$CNI_NETNS" ip link set lo up
+  number=$(flock $0.given sh -c "echo >> $0.given; wc -l < $0.given")
+  address=NETWORK.$((4 * number + 2))
+  LAID
   interfaces='[{"name":"'$CNI_IFNAME'","sandbox":"'$CNI_NETNS'"}]'
-  addresses='[{"version":"4","address":"10.9.9.9/24","interface":0}]'
+  addresses='[{"version":"4","address":"'$address/30'","interface":0}]'
   echo '{"cniVersion":"0.4.0","interfaces":'$interfaces',"ips":'$addresses'}'
   ;;
 VERSION) echo '{"cniVersion":"0.4.0","supportedVersions":["0.3.1","0.4.0"]}' ;;
 esac
 """
+_WIRE = """if [ ${0##*/} = own ]; then
+    ip link add LINK-$number type veth peer name $CNI_IFNAME netns "$CNI_NETNS"
+    ip address add NETWORK.$((4 * number + 1))/30 dev LINK-$number
+    ip link set LINK-$number up
+    nsenter --net="$CNI_NETNS" ip address add $address/30 dev $CNI_IFNAME
+    nsenter --net="$CNI_NETNS" ip link set $CNI_IFNAME up
+  fi"""
+
+
+def _network_plugin(*, is_wired: bool) -> str:
+    """Names and addresses are the whole machine's, so they are another for each process that runs tests."""
+    pid = os.getpid()
+    plugin = _NETWORK_PLUGIN.replace("LAID", _WIRE if is_wired else "")
+    network = f"10.{100 + (pid >> 8) % 150}.{pid % 256}"
+    return plugin.replace("NETWORK", network).replace("LINK", f"n{pid}")
 
 
 @dataclass
@@ -129,6 +147,12 @@ class Containerd:
                 for child in task.read_text().split():
                     os.kill(int(child), signal.SIGKILL)
             os.kill(pid, signal.SIGKILL)
+
+    def lose_power(self) -> None:
+        """The same, and what lay in memory is gone: its state, mounts, network namespaces."""
+        self.crash()
+        unmount(self.home)
+        shutil.rmtree(self.home / "state", ignore_errors=True)
 
     def stop(self) -> None:
         self._end(signal.SIGTERM)
@@ -173,9 +197,11 @@ class Containerd:
 
 
 @contextmanager
-def containerd(*, has_cdi: bool = True, folder: str = "", has_networks: bool = False) -> Iterator[Containerd]:
-    """1.7, or the one in a folder of its own (CONTAINERD_2). Pods have networks of their own, or the
-    machine's."""
+def containerd(
+    *, has_cdi: bool = True, folder: str = "", has_networks: bool = False, is_wired: bool = False
+) -> Iterator[Containerd]:
+    """1.7, or the one in a folder of its own (CONTAINERD_2). Pods have networks of their own, in which the
+    machine reaches them if they are wired, or the machine's."""
     if os.geteuid() != 0:
         reason = "containerd runs as root only"
         pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
@@ -185,8 +211,8 @@ def containerd(*, has_cdi: bool = True, folder: str = "", has_networks: bool = F
     home = Path(tempfile.mkdtemp(prefix="cd"))  # short: its socket lies below it
     for name in ("cdi", "cni", "cni-bin"):
         (home / name).mkdir()
-    for name in ("own", "loopback") if has_networks else ():
-        (home / "cni-bin" / name).write_text(_NETWORK_PLUGIN)
+    for name in ("own", "loopback") if has_networks or is_wired else ():
+        (home / "cni-bin" / name).write_text(_network_plugin(is_wired=is_wired))
         (home / "cni-bin" / name).chmod(0o755)
         (home / "cni" / "own.conflist").write_text(json.dumps(_NETWORK))
     said = subprocess.run([program, "--version"], check=True, capture_output=True, text=True).stdout
@@ -212,8 +238,13 @@ def _clean(daemon: Containerd) -> None:
     """After a story that went wrong, too: nothing of it stays on the machine."""
     daemon.stop()
     daemon.crash()
+    unmount(daemon.home)
+
+
+def unmount(folder: Path) -> None:
+    """Whatever is mounted below a folder."""
     mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
-    for one in reversed([one for one in mounts if one.startswith(f"{daemon.home}/")]):
+    for one in reversed([one for one in mounts if one.startswith(f"{folder}/")]):
         subprocess.run(["umount", "-l", one], check=False, capture_output=True)
 
 

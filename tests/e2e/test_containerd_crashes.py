@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from containerd import IMAGE, Containerd, containerd
+from containerd import IMAGE, Containerd, containerd, unmount
 from e2e.test_node_crashes import Machine, _kill, live_and_die
 
 CASES = [
@@ -67,7 +67,8 @@ def test_somebody_is_killed_and_the_pod_lives_and_goes_all_the_same(machine, whe
 
 
 def test_after_a_reboot_the_pod_runs_again_with_its_device(machine):
-    """N5: agent, driver, containerd, shims and containers are gone at once, and so are the CDI files."""
+    """N5: agent, driver, containerd, shims and containers are gone at once, and so is what lay in memory: CDI
+    files, mounts, the state of containerd."""
     here = machine
     here.marks.unlink(missing_ok=True)
     here.start_agent()
@@ -76,7 +77,8 @@ def test_after_a_reboot_the_pod_runs_again_with_its_device(machine):
     here.until(here.has_left_its_mark, "its command has begun")
     for process in (here.agent, here.driver):
         _kill(process)
-    here.daemon.crash()
+    here.daemon.lose_power()
+    unmount(here.root)
     for path in here.cdi.iterdir():
         path.unlink()
     here.until(lambda: len(here.marks.read_text().splitlines()) == 2, "it was started again")

@@ -11,14 +11,14 @@ import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 import rights
-from containerd import containerd
+from containerd import CONTAINERD_2, containerd
 from e2e.test_containerd_crashes import ContainerdMachine
 from e2e.test_here import until
 from e2e.test_node_crashes import NODE, Machine, _below, _kill, live_and_die
@@ -199,9 +199,12 @@ def machine() -> Iterator[_WithWire]:
             yield here
 
 
-@pytest.fixture(scope="module")
-def containerd_machine() -> Iterator[_WithWire]:
-    with containerd(has_networks=True) as daemon, _wired(ContainerdNetMachine.interface) as (folder, wire):
+@pytest.fixture(scope="module", params=["", CONTAINERD_2], ids=["containerd 1.7", "containerd 2"])
+def containerd_machine(request: pytest.FixtureRequest) -> Iterator[_WithWire]:
+    with (
+        containerd(has_networks=True, folder=request.param) as daemon,
+        _wired(ContainerdNetMachine.interface) as (folder, wire),
+    ):
         here = ContainerdNetMachine(folder, daemon)
         here.wire = wire
         with _at_work(here):
@@ -223,9 +226,23 @@ def test_somebody_is_killed_and_on_containerd_too(containerd_machine, when, what
 
 
 def test_after_a_reboot_the_pod_has_the_interface_again(machine):
-    """N5. Whatever ran is gone, and its namespaces with it. The kernel gives hardware back then; an end of a
-    pair is gone too, so that the test lays the wire again."""
-    here = machine
+    """N1 to N8."""
+
+    def lose_power() -> None:
+        for pid in [child for one in _below(machine.root / "containers") for child in _tree(one)]:
+            os.kill(pid, signal.SIGKILL)
+
+    reboot(machine, lose_power)
+
+
+def test_after_a_reboot_the_pod_has_the_interface_again_on_containerd_too(containerd_machine):
+    """N1 to N8."""
+    reboot(containerd_machine, containerd_machine.daemon.lose_power)
+
+
+def reboot(here: _WithWire, lose_power: Callable[[], None]) -> None:
+    """Whatever ran is gone, and its namespaces with it. The kernel gives hardware back then; an end of a pair
+    is gone too, so that the test lays the wire again."""
     here.marks.unlink(missing_ok=True)
     here.start_agent()
     here.apply()
@@ -233,16 +250,22 @@ def test_after_a_reboot_the_pod_has_the_interface_again(machine):
     here.until(here.has_left_its_mark, "its command has begun")
     for process in (here.agent, here.driver):
         _kill(process)
-    for pid in [child for one in _below(here.root / "containers") for child in _tree(one)]:
-        os.kill(pid, signal.SIGKILL)
+    lose_power()
     for path in here.cdi.iterdir():
         path.unlink()
     until(lambda: not here.wire.is_whole(), "the namespace is gone, and the wire with it")
     here.wire.lay()
     here.until(lambda: len(here.marks.read_text().splitlines()) == 2, "it was started again")
+    assert _is_restarted_once(here), "N3"
     assert all(here.device in line and ADDRESS in line for line in here.marks.read_text().splitlines())
     here.until(lambda: bool(here.kubectl("delete", "pod", "p", "--wait=false")), "deleted")
     here.until(here.is_gone, "it is gone")
     here.until(here.is_clean, "nothing is left")
     _kill(here.agent)
     here.agent = None
+
+
+def _is_restarted_once(here: _WithWire) -> bool:
+    return (
+        here.kubectl("get", "pod", "p", "-o", "jsonpath={.status.containerStatuses[0].restartCount}") == "1"
+    )

@@ -159,7 +159,7 @@ def test_a_life_is_recalled_from_what_the_pod_shows():
     life = recall(pod(status=status))
     (container,) = life.observed.containers
     assert (container.restarts, container.last) == (2, Terminated(3, THEN, NOW))
-    assert container.state == Running(NOW) and life.observed.address == "10.0.0.7"
+    assert container.state == Running(NOW) and life.observed.addresses == ("10.0.0.7",)
     assert at(wishing("Never"), 110.0, life).observed.has_ended
 
     bare = recall(pod(status={"phase": "Running", "startTime": THEN}))

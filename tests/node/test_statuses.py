@@ -13,7 +13,7 @@ from .objects import pod
 NOW, LATER = "2026-11-15T08:00:00Z", "2026-11-15T08:01:00Z"
 SCHEDULED = {"type": "PodScheduled", "status": "True", "lastTransitionTime": NOW}
 MAIN = Container("main", Running(NOW), id="x://1", image_id="x/app")
-UP = Observed((MAIN,), address="10.0.0.2")
+UP = Observed((MAIN,), addresses=("10.0.0.2",))
 
 
 def conditions(status: dict[str, Any]) -> dict[str, str]:
@@ -48,6 +48,18 @@ def test_a_started_pod_is_ready_with_an_address_and_keeps_other_conditions():
         "started": True,
         "state": {"running": {"startedAt": NOW}},
     }
+
+
+def test_a_pod_with_several_addresses_shows_the_first_one_and_all():
+    """And another of them later; while none is known, the last that was stays."""
+    both = [{"ip": "10.0.0.2"}, {"ip": "fd00::2"}]
+    status = statuses.observed(started(), UP._replace(addresses=("10.0.0.2", "fd00::2")), LATER)
+    assert (status["podIP"], status["podIPs"]) == ("10.0.0.2", both)
+    shown = laid(started(), {"podIP": "10.0.0.2", "podIPs": both})
+    assert "podIPs" not in statuses.observed(shown, UP._replace(addresses=("10.0.0.2", "fd00::2")), LATER)
+    assert "podIP" not in statuses.observed(shown, UP._replace(addresses=()), LATER)
+    later = statuses.observed(shown, UP._replace(addresses=("10.0.0.3",)), LATER)
+    assert (later["podIP"], later["podIPs"]) == ("10.0.0.3", [{"ip": "10.0.0.3"}])
 
 
 def test_what_somebody_left_without_a_name_or_type_is_no_hindrance():
@@ -97,7 +109,7 @@ def test_of_a_pod_that_never_ran_only_the_phase_is_told():
 
 def test_a_container_that_waits_for_its_next_run_makes_the_pod_unready_and_no_more():
     down = MAIN._replace(state=Waiting("CrashLoopBackOff"), last=Terminated(3, NOW, LATER), restarts=1, id="")
-    status = statuses.observed(started(), Observed((down,), address="10.0.0.2"), LATER)
+    status = statuses.observed(started(), Observed((down,), addresses=("10.0.0.2",)), LATER)
     assert "phase" not in status and "startTime" not in status and "podIP" not in status
     assert conditions(status)["Ready"] == "False" and conditions(status)["Initialized"] == "True"
     (container,) = status["containerStatuses"]

@@ -49,14 +49,16 @@ class Pod:
         return await asyncio.open_connection(HERE, port)
 
 
-async def looked(handler: Handler, pod: Pod | None = None, timeout_s: float = 20.0) -> Outcome:
+async def looked(
+    handler: Handler, pod: Pod | None = None, timeout_s: float = 20.0, address: str = ""
+) -> Outcome:
     container = Container(name="main", ports=(ContainerPort(name="web", container_port=8080),))
-    at = Looked(Attempt("u", "main", 0, 0.0), container, handler, timeout_s)
+    at = Looked(Attempt("u", "main", 0, 0.0), container, handler, timeout_s, address)
     return await look(at, pod or Pod(), MachineNetwork())
 
 
 @asynccontextmanager
-async def serving(answer: bytes | None, tls: ssl.SSLContext | None = None):
+async def serving(answer: bytes | None, tls: ssl.SSLContext | None = None, host: str = HERE):
     """Answers whatever it is asked, and keeps it."""
     heard: list[bytes] = []
 
@@ -69,7 +71,7 @@ async def serving(answer: bytes | None, tls: ssl.SSLContext | None = None):
             await reader.read()
         writer.close()
 
-    server = await asyncio.start_server(talk, HERE, 0, ssl=tls)
+    server = await asyncio.start_server(talk, host, 0, ssl=tls)
     async with server:
         yield server.sockets[0].getsockname()[1], heard
 
@@ -94,12 +96,13 @@ def test_a_request_is_good_from_200_to_399(status, is_good):
 
 
 def test_a_request_says_who_asks_unless_the_probe_says_so():
-    plain = request(HttpGet(path="ok", port=80), 80).decode()
+    plain = request(HttpGet(path="ok", port=80), "localhost", 80).decode()
     assert (
         "GET /ok HTTP/1.1" in plain and "User-Agent: kube-probe/" in plain and "Host: localhost:80" in plain
     )
     headers = (Header(name="user-agent", value="me"), Header(name="Host", value="site"))
-    own = request(HttpGet(http_headers=headers), 80).decode()
+    own = request(HttpGet(http_headers=headers), "10.0.0.2", 80).decode()
+    assert b"Host: [fd00::2]:80\r\n" in request(HttpGet(), "fd00::2", 80)
     assert "kube-probe" not in own and "Host: site" in own and own.count("Host:") == 1
 
 
@@ -186,11 +189,32 @@ def test_to_sleep_takes_its_time():
     run(story)
 
 
+def test_a_pod_with_an_address_of_its_own_is_asked_there():
+    """And not where the runtime would reach it; a probe that names a host asks that."""
+    there = "127.0.0.2"
+
+    async def story() -> None:
+        async with serving(b"HTTP/1.1 200 OK\r\n\r\n", host=there) as (port, heard):
+            asked = HttpGet(port=port)
+            assert (await looked(Handler(http_get=asked), address=there)).is_good
+            assert b"Host: 127.0.0.2:%d\r\n" % port in heard[0]
+            assert not (await looked(Handler(http_get=asked))).is_good
+            named = HttpGet(port=port, host=there)
+            assert (await looked(Handler(http_get=named), address=HERE)).is_good
+            assert (await looked(Handler(tcp_socket=TcpSocket(port=port)), address=there)).is_good
+            assert not (await looked(Handler(tcp_socket=TcpSocket(port=port)), address=HERE)).is_good
+        async with grpc_server({"": 1}, host=there) as port:
+            assert (await looked(Handler(grpc=Grpc(port=port)), address=there)).is_good
+            assert not (await looked(Handler(grpc=Grpc(port=port)))).is_good
+
+    run(story)
+
+
 # -- gRPC, against the real library ----------------------------------------------------------------
 
 
 @asynccontextmanager
-async def grpc_server(statuses: dict[str, int] | None):
+async def grpc_server(statuses: dict[str, int] | None, host: str = HERE):
     """`statuses` by service; None: a server without a health service."""
 
     def check(asked: bytes, context: grpc.ServicerContext) -> bytes:
@@ -206,7 +230,7 @@ async def grpc_server(statuses: dict[str, int] | None):
         server.add_generic_rpc_handlers(
             [grpc.method_handlers_generic_handler("grpc.health.v1.Health", {"Check": handler})]
         )
-    port = server.add_insecure_port(f"{HERE}:0")
+    port = server.add_insecure_port(f"{host}:0")
     server.start()
     try:
         yield port

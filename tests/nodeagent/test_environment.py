@@ -24,11 +24,13 @@ async def lookup(plural: str, namespace: str, name: str) -> Object:
         raise errors.NotFound(f'{plural} "{name}" not found') from None
 
 
-def variables(*env: dict[str, Any], env_from: list[dict[str, Any]] | None = None) -> dict[str, str]:
+def variables(
+    *env: dict[str, Any], env_from: list[dict[str, Any]] | None = None, own: tuple[str, ...] = ()
+) -> dict[str, str]:
     container = {"name": "main", "env": env, "envFrom": env_from or []}
     metadata = {"labels": {"app": "web"}, "annotations": {"a/b": "c"}}
     one = pod(metadata=metadata, spec={"containers": [container], "serviceAccountName": "robot"})
-    around = Around("10.0.0.1", {"cpu": "8"})
+    around = Around("10.0.0.1", {"cpu": "8"}, own)
     return asyncio.run(environment(one, one.view(Pod).spec.containers[0], around, lookup))
 
 
@@ -64,6 +66,14 @@ def test_references_are_put_where_they_are_known():
 )
 def test_fields_of_the_pod(path, value):
     assert variables(field(path))["X"] == value
+
+
+def test_a_pod_with_addresses_of_its_own_is_told_those():
+    def told(path: str) -> str:
+        return variables(field(path), own=("10.1.0.7", "fd00::7"))["X"]
+
+    assert told("status.podIP") == "10.1.0.7" and told("status.podIPs") == "10.1.0.7,fd00::7"
+    assert told("status.hostIP") == told("status.hostIPs") == "10.0.0.1"
 
 
 def test_config_maps_and_secrets():

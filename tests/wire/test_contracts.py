@@ -29,6 +29,7 @@ PATHS = """
     /runtime.v1.RuntimeService/StopPodSandbox
     /runtime.v1.RuntimeService/RemovePodSandbox
     /runtime.v1.RuntimeService/ListPodSandbox
+    /runtime.v1.RuntimeService/PodSandboxStatus
     /runtime.v1.RuntimeService/CreateContainer
     /runtime.v1.RuntimeService/StartContainer
     /runtime.v1.RuntimeService/StopContainer
@@ -90,6 +91,7 @@ def test_the_paths_of_methods_are_upstreams():
         cri.STOP_SANDBOX,
         cri.REMOVE_SANDBOX,
         cri.LIST_SANDBOXES,
+        cri.SANDBOX_STATUS,
         cri.CREATE,
         cri.START,
         cri.STOP,

@@ -91,7 +91,8 @@ def recalled(pod: core.Pod, told: views.PodStatus, since_s: float) -> Life:
     init = tuple(map(shown, told.init_container_statuses))
     if not containers:  # somebody else says that it runs
         containers = _each(pod, Running(pod.status.start_time))
-    return Life(since_s, None, Observed(containers, init, pod.status.pod_ip))
+    addresses = (pod.status.pod_ip,) if pod.status.pod_ip else ()
+    return Life(since_s, None, Observed(containers, init, addresses))
 
 
 def backoff_s(restarts: int) -> float:

@@ -86,9 +86,9 @@ class HollowMachine:
     def _remember(self, node: str, pod: core.Pod, life: Life) -> Observed:
         observed = life.observed
         uid = pod.metadata.uid
-        if observed.runs and not observed.address and not pod.spec.host_network:
+        if observed.runs and not observed.addresses and not pod.spec.host_network:
             address = self._addresses.take(node, self._network_of(node), uid)
-            life = Life(life.since_s, life.told_s, observed._replace(address=address))
+            life = Life(life.since_s, life.told_s, observed._replace(addresses=(address,) if address else ()))
         self._lives[node][uid] = life
         return life.observed
 

@@ -72,7 +72,7 @@ class Observed(NamedTuple):
 
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
-    address: str = ""
+    addresses: tuple[str, ...] = ()  # by which others reach it
     reason: str = ""  # why the pod has ended, where it is not for its containers' sake
     message: str = ""
     ephemeral_containers: tuple[Container, ...] = ()

@@ -85,9 +85,11 @@ def explained(pod: Object, reason: str, message: str) -> Fields | None:
 
 def _addresses(known: Mapping[str, Any], seen: Observed) -> Fields:
     found: Fields = {}
-    for one, many, address in (("hostIP", "hostIPs", seen.host), ("podIP", "podIPs", seen.address)):
-        if address and known.get(one) != address:
-            found |= {one: address, many: [{"ip": address}]}
+    host = (seen.host,) if seen.host else ()
+    for one, many, addresses in (("hostIP", "hostIPs", host), ("podIP", "podIPs", seen.addresses)):
+        listed = [{"ip": address} for address in addresses]
+        if addresses and (known.get(one), known.get(many)) != (addresses[0], listed):
+            found |= {one: addresses[0], many: listed}
     return found
 
 

@@ -39,6 +39,7 @@ from . import runtimes
 from .loop import Agent, HollowNode, Looking, Process, Settings
 from .registering import Measured
 from .runtimes import (
+    Addresses,
     Attempt,
     CannotStart,
     ContainerSpec,
@@ -55,6 +56,7 @@ from .runtimes import (
 from .sealed import BadCheckpoint
 
 __all__ = [
+    "Addresses",
     "Agent",
     "Attempt",
     "BadCheckpoint",

@@ -1,7 +1,8 @@
 """One look at a container: a command, a request, a connection, or a gRPC health check.
 
-Whoever looks is handed a way in (`Reaching`): the runtime, which knows the network of each pod. A look ends
-within its time with an outcome; nothing that a container answers raises.
+A pod that has an address of its own is asked there, as others would ask it. Into any other there is a way
+(`Reaching`): the runtime, which knows the network of each pod. A look ends within its time with an outcome;
+nothing that a container answers raises.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from .probes import Outcome
 from .runtimes import Attempt, CannotStart, Executed
 from .views import Container, Handler, Port
 
+LOOPBACK = "localhost"
 OUTPUT_MAX = 10 * 1024
 
 
@@ -33,6 +35,7 @@ class Looked(NamedTuple):
     container: Container
     handler: Handler
     timeout_s: float
+    address: str = ""  # of a pod that the node reaches by its own; empty: by the runtime
 
 
 class BadPort(Exception):
@@ -60,9 +63,8 @@ async def _look(at: Looked, reaching: Reaching, network: Network) -> Outcome:
 
     @asynccontextmanager
     async def opened(port: int, host: str) -> AsyncIterator[Streams]:
-        reader, writer = await (
-            network.dial(host, port) if host else reaching.connect(at.attempt.pod_uid, port)
-        )
+        to = host or at.address
+        reader, writer = await (network.dial(to, port) if to else reaching.connect(at.attempt.pod_uid, port))
         try:
             yield reader, writer
         finally:
@@ -73,8 +75,8 @@ async def _look(at: Looked, reaching: Reaching, network: Network) -> Outcome:
         port = port_number(at.container, asked.port)
         async with opened(port, asked.host) as streams:
             if asked.scheme.upper() == "HTTPS":
-                await network.secure(streams, asked.host)
-            return await http_get.get(asked, port, streams)
+                await network.secure(streams, asked.host or at.address)
+            return await http_get.get(asked, asked.host or at.address or LOOPBACK, port, streams)
     if handler.tcp_socket is not None:
         async with opened(port_number(at.container, handler.tcp_socket.port), handler.tcp_socket.host):
             return Outcome(True)

@@ -22,6 +22,7 @@ class Around(NamedTuple):
 
     host: str  # the node's address
     allocatable: Mapping[str, str] = {}  # what stands for a limit that nobody has set
+    own: tuple[str, ...] = ()  # addresses of the pod; none: it has the node's
 
 
 def field(pod: Object, path: str, around: Around) -> str:
@@ -37,8 +38,8 @@ def field(pod: Object, path: str, around: Around) -> str:
         "metadata.uid": pod.uid,
         "spec.nodeName": view.spec.node_name,
         "spec.serviceAccountName": str(spec.get("serviceAccountName") or ""),
-        "status.podIP": view.status.pod_ip or host,
-        "status.podIPs": view.status.pod_ip or host,
+        "status.podIP": around.own[0] if around.own else host,
+        "status.podIPs": ",".join(around.own) or host,
         "status.hostIP": host,
         "status.hostIPs": host,
     }

@@ -34,6 +34,7 @@ class Hooks:
     def __init__(self, errands: Errands, reaching: Reaching, network: Network) -> None:
         self._errands, self._reaching, self._network = errands, reaching, network
         self._outcomes: dict[_Hook, Outcome | None] = {}  # None: it goes on
+        self.address_of: Callable[[str], str] = lambda uid: ""
         self.done: Callable[[Attempt, Moment, Outcome], None] = lambda attempt, moment, outcome: None
 
     def begin(self, attempt: Attempt, container: Container, moment: Moment, within_s: float = LONG_S) -> None:
@@ -42,7 +43,7 @@ class Hooks:
         if handler is None or hook in self._outcomes:
             return
         self._outcomes[hook] = None
-        looked = Looked(attempt, container, handler, within_s)
+        looked = Looked(attempt, container, handler, within_s, self.address_of(attempt.pod_uid))
         self._errands.begin(hook, lambda: self._run(hook, looked))
 
     def goes_on(self, attempt: Attempt, moment: Moment) -> bool:

@@ -13,10 +13,10 @@ class BadAnswer(Exception):
     """It is no HTTP."""
 
 
-async def get(asked: HttpGet, port: int, streams: Streams) -> Outcome:
+async def get(asked: HttpGet, host: str, port: int, streams: Streams) -> Outcome:
     """Any status from 200 to 399 is good. Raises BadAnswer, and OSError."""
     reader, writer = streams
-    writer.write(request(asked, port))
+    writer.write(request(asked, host, port))
     await writer.drain()
     status = await _status(reader)
     if 200 <= status < 400:
@@ -24,9 +24,10 @@ async def get(asked: HttpGet, port: int, streams: Streams) -> Outcome:
     return Outcome(False, f"HTTP probe failed with statuscode: {status}")
 
 
-def request(asked: HttpGet, port: int) -> bytes:
+def request(asked: HttpGet, host: str, port: int) -> bytes:
     own = {one.name.lower(): one.value for one in asked.http_headers}
-    usual = {"Host": f"{asked.host or 'localhost'}:{port}", "User-Agent": _USER_AGENT, "Accept": "*/*"}
+    named = f"[{host}]" if ":" in host else host
+    usual = {"Host": f"{named}:{port}", "User-Agent": _USER_AGENT, "Accept": "*/*"}
     headers = [
         *(f"{name}: {value}" for name, value in usual.items() if name.lower() not in own),
         *(f"{one.name}: {one.value}" for one in asked.http_headers),

@@ -74,15 +74,17 @@ class AgentMachine:
         parts.hooks.done = self._hooked
         parts.probing.failed = self._unhealthy
         parts.probing.hear = lambda uid: self._hear(uid)
+        parts.hooks.address_of = parts.probing.address_of = self._address_of
 
     # -- what a machine does --------------------------------------------------------------------
 
     async def standing(self, node: str) -> Sequence[Found]:
         pods = await self._pods.kept()
-        attempts = await self._runtime.attempts()
+        attempts, addresses = await self._runtime.attempts(), await self._runtime.addresses()
         found = []
         for pod in pods:
             known = self._pods.known(pod.uid)
+            known.addresses = addresses.get(pod.uid)
             for attempt in sorted((one for one in attempts if one.pod_uid == pod.uid), key=_number):
                 known.note(attempt)
             has_begun = bool(known.attempts)
@@ -285,7 +287,8 @@ class AgentMachine:
             return
         known.troubles.pop(container.name, None)
         try:
-            spec = await self._starting.spec(pod, next)
+            known.addresses = await self._runtime.address(self._starting.sandbox(pod))
+            spec = await self._starting.spec(pod, next, known.addresses)
             attempt = await self._runtime.start(spec, partial(self._telling.image, pod, container))
         except NotReady as wrong:
             self._troubled(known, next, NO_DEVICES, str(wrong))
@@ -380,12 +383,22 @@ class AgentMachine:
         again = [one for one in moments if one is not None]
         return seen._replace(
             containers=self._with_health(pod, seen),
-            address=self._place.address if any(known.attempts.values()) else "",
+            addresses=self._addresses(known),
             host=self._place.address,
             reason=known.verdict.reason if known.verdict is not None else "",
             message=known.verdict.message if known.verdict is not None else "",
             again_s=min(again, default=None),
         )
+
+    def _addresses(self, known: KnownPod) -> tuple[str, ...]:
+        if known.addresses is not None:
+            return known.addresses
+        return (self._place.address,) if any(known.attempts.values()) else ()
+
+    def _address_of(self, uid: str) -> str:
+        """Where a pod in a network of its own is reached from the node; empty: in no such."""
+        known = self._pods.get(uid)
+        return known.addresses[0] if known is not None and known.addresses else ""
 
     def _with_health(self, pod: Object, seen: Observed) -> tuple[Container, ...]:
         containers = with_health(pod, seen, self._preparing.told.of(pod.uid), self.health_of)

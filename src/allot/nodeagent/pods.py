@@ -15,7 +15,7 @@ from allot.base import Clock
 
 from . import views
 from .life import Trouble
-from .runtimes import Attempt
+from .runtimes import Addresses, Attempt
 from .starting import Place
 
 
@@ -32,6 +32,7 @@ class KnownPod:
     since: float  # Unix time: it was first heard of
     attempts: dict[str, list[Attempt]] = field(default_factory=dict)  # the last two of each container
     troubles: dict[str, Trouble] = field(default_factory=dict)
+    addresses: Addresses = None  # since its last container was to start
     told_to_end_s: float | None = None
     verdict: Verdict | None = None  # why it has to end, whatever its containers do
     is_kept: bool = False  # on disk

@@ -52,6 +52,7 @@ class Probing:
         self._reaching, self._network, self._clock = reaching, network, clock
         self._watched: dict[Which, _Watched] = {}
         self.hear: Callable[[str], None] = lambda uid: None
+        self.address_of: Callable[[str], str] = lambda uid: ""
         self.failed: Fail = lambda attempt, purpose, outcome: None
 
     def watch(self, attempt: Attempt, container: Container, known: Known) -> None:
@@ -112,7 +113,8 @@ class Probing:
         await asyncio.sleep(max(0.0, probes.first_after_s(probe) - runs_s))
         if purpose is not Purpose.STARTUP:
             await watched.started.wait()
-        at = Looked(watched.attempt, watched.container, probe, probes.timeout_s(probe))
+        address = self.address_of(watched.attempt.pod_uid)
+        at = Looked(watched.attempt, watched.container, probe, probes.timeout_s(probe), address)
         while not probes.is_over(purpose, watched.standings[purpose]):
             self._note(watched, purpose, probe, await look(at, self._reaching, self._network))
             await asyncio.sleep(probes.every_s(probe))

@@ -22,7 +22,7 @@ from .limits import limits_of
 from .logins import BadSecret, Entry, entries, logins_for
 from .mounting import FailedMount, Volumes
 from .preparing import Preparing
-from .runtimes import CannotStart, ContainerSpec, Login, Mount, Profile, SandboxSpec
+from .runtimes import Addresses, CannotStart, ContainerSpec, Login, Mount, Profile, SandboxSpec
 from .telling import Telling
 from .views import Container, Pod, PodSpec, SecurityProfile
 from .volumes import data_of
@@ -104,20 +104,20 @@ class Starting:
     async def refresh_volumes(self, pod: Object) -> None:
         await self._volumes.refresh(pod, self._around())
 
-    async def spec(self, pod: Object, next: Next) -> ContainerSpec:
-        """Raises what `trouble` knows."""
+    async def spec(self, pod: Object, next: Next, addresses: Addresses) -> ContainerSpec:
+        """In a pod with these addresses. Raises what `trouble` knows."""
         container, spec = next.container, pod.view(Pod).spec
         _require_user(container, spec)
-        _require_safe(spec)
         devices = given(pod.view(core.Pod), container, self._preparing.heeded(pod.uid))
-        env = await environment(pod, container, self._around(), self._lookup)
+        around = self._around()._replace(own=addresses or ())
+        env = await environment(pod, container, around, self._lookup)
         lent = await self._lending.given(pod.uid, container.name)
         names = tuple(dict.fromkeys((*cdi_ids(devices), *lent.cdi_ids)))
         mounts = await asyncio.to_thread(self._mounts, pod, next, env)
         logins = await self._logins(pod, container, spec)
         own, of_pod = container.security_context, spec.security_context
         return ContainerSpec(
-            pod=self._sandbox(pod, spec),
+            pod=self.sandbox(pod),
             name=container.name,
             number=next.number,
             image=container.image,
@@ -173,7 +173,10 @@ class Starting:
             return found
         return found._replace(name=str(self._place.root / "seccomp" / found.name))
 
-    def _sandbox(self, pod: Object, spec: PodSpec) -> SandboxSpec:
+    def sandbox(self, pod: Object) -> SandboxSpec:
+        """Raises Never."""
+        spec = pod.view(Pod).spec
+        _require_safe(spec)
         return SandboxSpec(
             pod.uid,
             pod.name,

@@ -8,11 +8,22 @@ everything ends and the records stay.
 import asyncio
 import contextvars
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from allot.base import Clock
-from allot.nodeagent import Attempt, CannotStart, ContainerSpec, Executed, Report, Streams, Usage, unheard
+from allot.nodeagent import (
+    Addresses,
+    Attempt,
+    CannotStart,
+    ContainerSpec,
+    Executed,
+    Report,
+    SandboxSpec,
+    Streams,
+    Usage,
+    unheard,
+)
 
 from .card_plugins import VARIABLE
 from .faults import Fenced
@@ -127,6 +138,12 @@ class RuntimeOfAgent:
     async def attempts(self) -> Sequence[Attempt]:
         self._touch()
         return tuple(self._containers.records.values())
+
+    async def addresses(self) -> Mapping[str, Addresses]:
+        return {}
+
+    async def address(self, pod: SandboxSpec) -> Addresses:
+        return None
 
     async def start(self, container: ContainerSpec, report: Report = unheard) -> Attempt:
         """It begins somewhere between the question and the answer."""

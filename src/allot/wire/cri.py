@@ -192,6 +192,32 @@ class ListPodSandboxResponse(Message, frozen=True):
     items: Annotated[tuple[PodSandbox, ...], 1] = ()
 
 
+class PodSandboxStatusRequest(Message, frozen=True):
+    pod_sandbox_id: Annotated[str, 1] = ""
+    verbose: Annotated[bool, 2] = False
+
+
+class PodIP(Message, frozen=True):
+    ip: Annotated[str, 1] = ""
+
+
+class PodSandboxNetworkStatus(Message, frozen=True):
+    ip: Annotated[str, 1] = ""  # empty: the machine's, or its network is gone
+    additional_ips: Annotated[tuple[PodIP, ...], 2] = ()
+
+
+class PodSandboxStatus(Message, frozen=True):
+    id: Annotated[str, 1] = ""
+    metadata: Annotated[PodSandboxMetadata | None, 2] = None
+    state: Annotated[SandboxState, 3] = SandboxState.READY
+    created_at: Annotated[int, 4] = 0
+    network: Annotated[PodSandboxNetworkStatus | None, 5] = None
+
+
+class PodSandboxStatusResponse(Message, frozen=True):
+    status: Annotated[PodSandboxStatus | None, 1] = None
+
+
 # -- containers -----------------------------------------------------------------------------------
 
 
@@ -519,6 +545,7 @@ RUN_SANDBOX: Final = Unary(_RUNTIME, "RunPodSandbox", RunPodSandboxRequest, RunP
 STOP_SANDBOX: Final = Unary(_RUNTIME, "StopPodSandbox", StopPodSandboxRequest, StopPodSandboxResponse)
 REMOVE_SANDBOX: Final = Unary(_RUNTIME, "RemovePodSandbox", RemovePodSandboxRequest, RemovePodSandboxResponse)
 LIST_SANDBOXES: Final = Unary(_RUNTIME, "ListPodSandbox", ListPodSandboxRequest, ListPodSandboxResponse)
+SANDBOX_STATUS: Final = Unary(_RUNTIME, "PodSandboxStatus", PodSandboxStatusRequest, PodSandboxStatusResponse)
 CREATE: Final = Unary(_RUNTIME, "CreateContainer", CreateContainerRequest, CreateContainerResponse)
 START: Final = Unary(_RUNTIME, "StartContainer", StartContainerRequest, StartContainerResponse)
 STOP: Final = Unary(_RUNTIME, "StopContainer", StopContainerRequest, StopContainerResponse)

@@ -8,6 +8,7 @@ choosing   which of them, by name
 
 from .choosing import attached
 from .contract import (
+    Addresses,
     Attempt,
     CannotStart,
     ContainerSpec,
@@ -27,6 +28,7 @@ from .cri import CriRuntime, UnfitRuntime
 from .process import ProcessRuntime
 
 __all__ = [
+    "Addresses",
     "Attempt",
     "CannotStart",
     "ContainerSpec",

@@ -169,6 +169,9 @@ class Streams(Protocol):
         """Never called with a terminal, which has one stream."""
 
 
+Addresses = tuple[str, ...] | None
+"""Of a pod in a network of its own, where others reach it; empty: that is gone. None: it has none such."""
+
 Report = Callable[[str, str], None]
 """What becomes of a container's image: the reason of an event, and its message."""
 
@@ -184,6 +187,13 @@ class Runtime(Protocol):
 
     async def attempts(self) -> Sequence[Attempt]:
         """RUN1."""
+
+    async def addresses(self) -> Mapping[str, Addresses]:
+        """Of every pod that has its own, as it stands."""
+
+    async def address(self, pod: SandboxSpec) -> Addresses:
+        """Of one pod, whose containers are about to start: its network is made, if it is not there. Raises
+        CannotStart."""
 
     async def start(self, container: ContainerSpec, report: Report = unheard) -> Attempt:
         """RUN2. Makes what the pod needs, and gets the image. Raises CannotStart."""

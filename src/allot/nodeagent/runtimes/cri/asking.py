@@ -63,7 +63,7 @@ def of_pod(root: str, pod_uid: str) -> dict[str, str]:
     return {ROOT: root, POD_UID: pod_uid}
 
 
-def is_on_host(sandbox: cri.PodSandbox) -> bool:
+def is_on_host(sandbox: cri.PodSandbox | cri.PodSandboxConfig) -> bool:
     """It has the machine's network."""
     return sandbox.annotations.get(NETWORK) == _HOST
 

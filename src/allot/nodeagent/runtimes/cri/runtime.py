@@ -12,7 +12,7 @@ import asyncio
 import logging
 import signal
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any, Final
 from allot.wire import CallFailed, Code, Sockets, cri
 
 from ..contract import (
+    Addresses,
     Attempt,
     CannotStart,
     ContainerSpec,
@@ -95,6 +96,25 @@ class CriRuntime:
 
     async def attempts(self) -> Sequence[Attempt]:
         return await self._service.insist(self._attempts)
+
+    async def addresses(self) -> Mapping[str, Addresses]:
+        return await self._service.insist(self._addresses)
+
+    async def address(self, pod: SandboxSpec) -> Addresses:
+        """Raises CannotStart."""
+        if pod.host_network:
+            return None
+
+        async def deed() -> Addresses:
+            async with self._pods[pod.pod_uid]:
+                sandbox, config = await self._sandbox(pod)
+            is_host = asking.is_on_host(config)
+            return None if is_host else await self._service.addresses(sandbox)
+
+        try:
+            return await self._service.insist(deed, _PATIENCE_S)
+        except CallFailed as failed:
+            raise CannotStart(failed.reason, "CreatePodSandboxError") from None
 
     async def start(self, container: ContainerSpec, report: Report = unheard) -> Attempt:
         async def deed() -> Attempt:
@@ -281,6 +301,19 @@ class CriRuntime:
 
     # -- sandboxes ------------------------------------------------------------------------------
 
+    async def _addresses(self) -> dict[str, Addresses]:
+        """Of the last sandbox of each pod."""
+        last = dict[str, cri.PodSandbox]()
+        for one in await self._service.sandboxes(asking.own(self._root)):
+            pod = one.labels.get(asking.POD_UID, "")
+            if pod not in last or _attempt(one) > _attempt(last[pod]):
+                last[pod] = one
+        return {
+            pod: await self._service.addresses(one.id)
+            for pod, one in last.items()
+            if not asking.is_on_host(one)
+        }
+
     async def _sandbox(self, pod: SandboxSpec) -> tuple[str, cri.PodSandboxConfig]:
         known = await self._service.sandboxes(asking.of_pod(self._root, pod.pod_uid))
         ready = next(filter(_is_ready, known), None)
@@ -289,7 +322,7 @@ class CriRuntime:
             return ready.id, asking.sandbox(pod, self._root, ready.metadata.attempt, has_network=has_network)
         for one in known:
             await self._stop_sandbox(one.id)
-        attempt = 1 + max((one.metadata.attempt for one in known if one.metadata is not None), default=-1)
+        attempt = 1 + max(map(_attempt, known), default=-1)
         has_network = pod.host_network or await self._service.has_network()
         if not has_network:
             log.warning(
@@ -373,6 +406,10 @@ class CriRuntime:
     def _tell(self, attempt: Attempt) -> None:
         for hear in self._hear:
             hear(attempt)
+
+
+def _attempt(sandbox: cri.PodSandbox) -> int:
+    return sandbox.metadata.attempt if sandbox.metadata is not None else -1
 
 
 def _is_ready(sandbox: cri.PodSandbox) -> bool:

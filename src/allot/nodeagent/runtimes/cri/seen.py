@@ -51,6 +51,13 @@ def container_id(attempt: Attempt) -> str:
     return attempt.id.partition("://")[2]
 
 
+def addresses(sandbox: cri.PodSandboxStatus | None) -> tuple[str, ...]:
+    network = sandbox.network if sandbox is not None else None
+    if network is None or not network.ip:
+        return ()
+    return (network.ip, *(one.ip for one in network.additional_ips if one.ip))
+
+
 def may_be_told_otherwise(status: cri.ContainerStatus) -> bool:
     """That memory ran out is heard apart from the end that it brought, and perhaps after it."""
     return status.exit_code == 137 and status.reason != OOM

@@ -16,6 +16,8 @@ from typing import Any, Final, TypeVar
 
 from allot.wire import CallFailed, Channel, Code, Message, Unary, cri
 
+from . import seen
+
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -83,6 +85,13 @@ class Service:
     async def sandboxes(self, labels: Mapping[str, str]) -> tuple[cri.PodSandbox, ...]:
         asked = cri.ListPodSandboxRequest(cri.PodSandboxFilter(label_selector=dict(labels)))
         return (await self.call(cri.LIST_SANDBOXES, asked)).items
+
+    async def addresses(self, sandbox: str) -> tuple[str, ...]:
+        """Of a sandbox in a network of its own; none, once that or the sandbox is gone."""
+        with unless_gone():
+            asked = cri.PodSandboxStatusRequest(sandbox)
+            return seen.addresses((await self.call(cri.SANDBOX_STATUS, asked)).status)
+        return ()
 
     async def status(self, container: str) -> cri.ContainerStatus | None:
         """None: there is no such container. One of which it has lost sight is ended first."""

@@ -23,7 +23,18 @@ import msgspec
 
 from allot.base import unix_address
 
-from ..contract import Attempt, CannotStart, ContainerSpec, Executed, Report, Streams, Usage, unheard
+from ..contract import (
+    Addresses,
+    Attempt,
+    CannotStart,
+    ContainerSpec,
+    Executed,
+    Report,
+    SandboxSpec,
+    Streams,
+    Usage,
+    unheard,
+)
 from . import asking, sessions, usage
 from .shepherd import logs, main, processes, records
 
@@ -78,6 +89,13 @@ class ProcessRuntime:
     async def attempts(self) -> Sequence[Attempt]:
         await self._connected()  # whoever begins it has ended what was left (HERD3)
         return await asyncio.to_thread(self._read_all)
+
+    async def addresses(self) -> Mapping[str, Addresses]:
+        return {}
+
+    async def address(self, pod: SandboxSpec) -> Addresses:
+        """One of its own has loopback, and what its devices bring: nobody is told of those."""
+        return None
 
     async def start(self, container: ContainerSpec, report: Report = unheard) -> Attempt:
         can = await self.abilities()
