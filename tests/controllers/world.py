@@ -132,7 +132,7 @@ class World:
     def _client_of(self, controller: Controller) -> Client:
         user = identities.controller(controller.account)
         wire = self.wires[controller.account] = Record(InProcessTransport(self.server.api.handle, user))
-        return Client(wire)
+        return Client(wire, user_agent=controller.name)
 
     # -- looking --------------------------------------------------------------------------------
 
@@ -160,11 +160,16 @@ class World:
 
 @asynccontextmanager
 async def world(
-    *controllers: Controller, gates: Gates | None = None, authorities: str = "", transactions: bool = False
+    *controllers: Controller,
+    gates: Gates | None = None,
+    authorities: str = "",
+    transactions: bool = False,
+    claims_with_pods: bool = False,
 ) -> AsyncIterator[World]:
     """Without transactions, unless a story is about them: one write after the other, as anywhere else."""
     gates = gates or Gates()
-    async with api_server(options=Options(gates=gates, transactions=transactions)) as server:
+    options = Options(gates=gates, transactions=transactions, claims_with_pods=claims_with_pods)
+    async with api_server(options=options) as server:
         here = World(server, server.client(), controllers, gates=gates, authorities=authorities)
         try:
             yield here
@@ -179,10 +184,15 @@ def tell(
     gates: Gates | None = None,
     authorities: str = "",
     transactions: bool = False,
+    claims_with_pods: bool = False,
 ) -> None:
     async def whole() -> None:
         async with world(
-            *controllers, gates=gates, authorities=authorities, transactions=transactions
+            *controllers,
+            gates=gates,
+            authorities=authorities,
+            transactions=transactions,
+            claims_with_pods=claims_with_pods,
         ) as here:
             if started:
                 await here.start()

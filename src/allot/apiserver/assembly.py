@@ -6,6 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from allot.api import (
+    Kind,
     Request,
     Response,
     User,
@@ -77,6 +78,7 @@ from .subresources.scaling import Scaling
 from .telemetry import Telemetry
 from .transactions import Transactions
 from .writing.applying import Applier
+from .writing.claims_of_pods import ClaimsOfPods
 from .writing.collection import CollectionDeleter
 from .writing.deleting import Deleter
 from .writing.guard import Guards
@@ -137,10 +139,32 @@ class ApiServer:
             CelExpressions(self.options.gates),
             self.lookups.resource_class,
         )
-        admission = self._admission()
+        policy, binding = (self.lookups.kind(policies.GROUP, kind.plural) for kind in kinds.POLICIES)
+        judges = Policies(self._front, self.caches, self.registry, policy, binding, SERVER, self.aside)
+        admission = self._admission(judges, policy)
         self._ownership = Ownership(self.registry)
         quotas = Quotas(self._repository, self.caches, self.lookups.kind, self.options.gates)
-        self.writer = Writer(self._repository, contexts, admission, self._ownership, self._guard, quotas)
+        self._claims_of_pods = ClaimsOfPods(
+            self.lookups.kind("", "pods"),
+            self.lookups.kind(*resource.RESOURCE_CLAIM_TEMPLATE.storage),
+            self._front,
+            self.registry,
+            self.caches,
+            contexts,
+            self._ownership,
+            quotas,
+            self.lookups.resource_class,
+            judges.are_none,
+        )
+        self.writer = Writer(
+            self._repository,
+            contexts,
+            admission,
+            self._ownership,
+            self._guard,
+            quotas,
+            self._claims_of_pods if self.options.claims_with_pods else None,
+        )
         self.deleter = Deleter(self._repository, contexts, admission, self._guard)
         self._patcher = Patcher(self.writer, Applier(self.writer, self._ownership))
         self._reader = Reader(self._repository, self.caches, self.laggards)
@@ -183,7 +207,8 @@ class ApiServer:
         revoked = kinds.CREDENTIAL_REVOCATION
         self.caches.made(revoked).listeners.append(revocation_observer(self.revocations))
         classes = (*self.lookups.classes, *compute.served(self.options.gates), self.lookups.kind("", "nodes"))
-        loaded = (*followed, custom.DEFINITION, revoked, *classes, *offered)
+        made_from = (self._claims_of_pods.templates,) if self.options.claims_with_pods else ()
+        loaded = (*followed, custom.DEFINITION, revoked, *classes, *offered, *made_from)
         await asyncio.gather(*(self.caches.of(kind) for kind in loaded))
         self._definitions = definitions
         rights = bootstrap_objects()
@@ -228,7 +253,7 @@ class ApiServer:
         await self.caches.close()
         self.aside.close()
 
-    def _admission(self) -> Admission:
+    def _admission(self, judges: Policies, policy: Kind) -> Admission:
         escalation = [no_escalation(self.authorizer, SERVER)]
         ranges = LimitRanges(self._front, self.caches, self.lookups.kind("", "limitranges"))
         accounts = self.lookups.kind("", "serviceaccounts")
@@ -256,8 +281,6 @@ class ApiServer:
             born_with_account(accounts, self.options.ids),
             podsecurity.labels_of_namespaces(self.lookups.pods_of),
         ]
-        policy, binding = (self.lookups.kind(policies.GROUP, kind.plural) for kind in kinds.POLICIES)
-        judges = Policies(self._front, self.caches, self.registry, policy, binding, SERVER, self.aside)
         for_kind[policies.GROUP, policy.plural] = [judges.check_policy]
         return Admission([node_restriction(self.lookups.core)], for_kind, [judges.judge])
 

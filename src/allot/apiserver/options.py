@@ -25,6 +25,7 @@ class Options:
     watch_loop: bool = True  # measure how long the event loop is held
     threads: bool = True  # work on large requests aside
     transactions: bool = True  # take several requests as one, which no other Kubernetes does
+    claims_with_pods: bool = False  # make the claims of a new pod with it, which else their controller does
 
 
 @dataclass(frozen=True, slots=True)

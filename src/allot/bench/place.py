@@ -79,7 +79,8 @@ async def _in_process(store: str, data_dir: Path, gates: Sequence[str]) -> Async
         opened = open_store(store, data_dir)
     except (ValueError, StoreError) as wrong:
         raise NotReady(str(wrong)) from None
-    api = ApiServer(opened, Options(gates=Gates(dict.fromkeys(gates, True)), watch_loop=False))
+    options = Options(gates=Gates(dict.fromkeys(gates, True)), watch_loop=False, claims_with_pods=True)
+    api = ApiServer(opened, options)
     try:
         await api.start()
         yield Place(lambda user: InProcessTransport(api.handle, user), None)
@@ -94,6 +95,7 @@ async def _in_a_process_of_its_own(
 ) -> AsyncIterator[Place]:
     command = [sys.executable, "-m", "allot.cli", "apiserver", "--port", "0", "--data-dir", str(data_dir)]
     command += ["--store", store, "--feature-gates", ",".join(f"{gate}=true" for gate in gates)]
+    command += ["--claims-with-pods"]  # as `allot up` has it
     log = data_dir / "apiserver.log"
     cores = shares(ours())
     with log.open("wb") as said, kept_to(cores.server):

@@ -47,6 +47,13 @@ def arguments(parser: argparse.ArgumentParser, log_level: str = "info") -> None:
         default=True,
         help="also listen on DATA-DIR/api.sock, for processes of the same user (default)",
     )
+    parser.add_argument(
+        "--claims-with-pods",
+        action=argparse.BooleanOptionalAction,
+        default=False,
+        help="make the claims of a new pod from their templates in the write that stores the pod, where "
+        "nothing speaks against it; else the claim controller makes them (default: %(default)s)",
+    )
     auditing.arguments(parser)
     encrypting.arguments(parser)
     flags.add_feature_gates(parser)
@@ -62,7 +69,11 @@ def serving_options(options: argparse.Namespace) -> ServingOptions:
         options.host,
         options.port,
         tuple(options.name),
-        Options(gates=options.feature_gates, anonymous_health=options.anonymous_health),
+        Options(
+            gates=options.feature_gates,
+            anonymous_health=options.anonymous_health,
+            claims_with_pods=options.claims_with_pods,
+        ),
         way_to_nodes,
         options.socket,
         auditing.settings(options),

@@ -37,7 +37,7 @@ _SERVER = "allot.cli.apiserver_of_up"
 def arguments(parser: argparse.ArgumentParser) -> None:
     server_arguments(parser, log_level="warning")
     played.arguments(parser)
-    parser.set_defaults(nodes=None, fleet=None)
+    parser.set_defaults(nodes=None, fleet=None, claims_with_pods=True)
     parser.add_argument(
         "--here",
         action="store_true",

@@ -24,7 +24,7 @@ from allot.api import Object, errors
 from .together import member_of
 from .writes import Write
 
-UNDER_WAY_MAX = 6
+UNDER_WAY_MAX = 2
 WRITES_MAX = 24
 BYTES_MAX = 128 * 1024
 

@@ -4,7 +4,8 @@
 
 Two copies of every controller stand for election on a real API server, in some worlds on
 two of them that share a store, which is in memory and lets others go first now and then.
-In some worlds servers have transactions, in some they have none, and in some only the first.
+In some worlds servers have transactions, in some they have none, and in some only the first; in half of them
+servers make the claims of new pods.
 For an hour of made-up time people and nodes do what the script says while faults strike:
 requests fail in every way (`faults`), components die at work and come back, freeze until
 their lease has run out, clocks are set. Then the faults stop, a quiet time passes, and the
@@ -55,6 +56,8 @@ AFTERWARDS_S = 30.0
 """How long faults go on after the last step of a script that was cut short."""
 
 SHARE_WITH_TWO_SERVERS = 0.25
+SHARE_WITH_CLAIMS_MADE = 0.5
+"""Of the worlds, in which servers make the claims of a pod with it."""
 SHARE_WITH_BOASTERS = 0.5
 """Of worlds with an autoscaler: one of its groups promises more than its nodes have."""
 STILL_S = 120.0
@@ -126,6 +129,7 @@ class World:
         self._has_autoscaler = scope.has_autoscaler(self._lots)
         self._groups: NodeGroups | None = None
         self._together = Together.drawn(self._lots.draw("transactions")[0])
+        self._makes_claims = self._lots.draw("claims with pods")[0] < SHARE_WITH_CLAIMS_MADE
         self._connections = 0
         self._clocks: dict[str, VirtualClock] = {}
         self._components: dict[str, Component] = {}
@@ -149,6 +153,7 @@ class World:
                     watch_loop=False,
                     threads=False,
                     transactions=self._together.of_server(number),
+                    claims_with_pods=self._makes_claims,
                 ),
             )
             for number in range(count)

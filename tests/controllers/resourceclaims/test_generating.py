@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from allot.api.generated import base_name
 from allot.controllers import resourceclaims
-from allot.controllers.resourceclaims.generating import base_name
 from allot.informers import Limits
 from controllers.resourceclaims.objects import (
     CLAIM_NAME,

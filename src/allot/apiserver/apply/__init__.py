@@ -17,6 +17,7 @@ lastapplied   kubectl's annotation from before server-side apply
 """
 
 from .apply import Applied, apply
+from .configured import configured
 from .conflicts import Conflict, Conflicts
 from .extract import created
 from .fieldset import FieldSet, union
@@ -32,6 +33,7 @@ __all__ = [
     "FieldSet",
     "apply",
     "author_of",
+    "configured",
     "created",
     "track_update",
     "union",

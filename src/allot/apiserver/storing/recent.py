@@ -12,8 +12,8 @@ is not recent any more goes on without them, whoever still has it.
 
 from allot.api import Fields, Object
 
-KEPT_MAX = 2048
-KEPT_BYTES_MAX = 4 << 20  # as they are stored
+KEPT_MAX = 4096
+KEPT_BYTES_MAX = 12 << 20  # as they are stored
 
 
 class Recent:

@@ -7,6 +7,7 @@
     ownership    who owns which field: `metadata.managedFields`
     guard        no device is given twice (D1, D2)
     compute_guard  no node gives more of a compute resource than it has (D7)
+    claims_of_pods  the claims of a new pod, made with it (WITH1 to WITH3)
     quotas       nobody gets more than the quotas of a namespace allow (Q1)
     deleting     delete: at once, or with the write that removes the last finalizer
     collection   deletecollection: everything that a selector matches, one delete each

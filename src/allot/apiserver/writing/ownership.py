@@ -11,7 +11,7 @@ import msgspec
 
 from allot.api import Fields, age, encode, schema
 
-from ..apply import Author, Convert, FieldSet, created, track_update, union
+from ..apply import Author, Convert, FieldSet, configured, created, track_update, union
 from ..deciding.context import ServerWriteContext
 from ..registry import Registry, Served
 from ..requests.call import Call
@@ -55,6 +55,22 @@ class Ownership:
                 new["metadata"]["managedFields"] = managed
         else:
             self._track(call, old, new, context, subresource)
+
+    def record_applied(
+        self, served: Served, new: Fields, said: Fields, manager: str, context: ServerWriteContext
+    ) -> None:
+        """Write down that `manager` owns the status that it `said`, as if it had applied it."""
+        entry = {
+            "manager": manager,
+            "operation": "Apply",
+            "apiVersion": served.api_version,
+            "time": age.timestamp(context.now),
+            "fieldsType": "FieldsV1",
+            "fieldsV1": configured(said, served.version.shape()),
+            "subresource": "status",
+        }
+        metadata = new["metadata"]
+        metadata["managedFields"] = [entry, *(metadata.get("managedFields") or ())]  # appliers come first
 
     def _of_new(self, call: Call, new: Fields, context: ServerWriteContext) -> list[Fields]:
         """The record of a new object. Those made from one template have the same fields, but for

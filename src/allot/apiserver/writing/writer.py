@@ -10,7 +10,7 @@ The path of every write
 What is pure of it is done in the seat of the call (`aside`): elsewhere, if the object is large.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import cast
 
@@ -49,6 +49,7 @@ from ..requests.warnings import warning_headers
 from ..security import refusal
 from ..storing.repository import Found, Repository, key_of, most_bytes_of, require_storable
 from .body import Body, read_body
+from .claims_of_pods import ClaimsOfPods, Made
 from .guard import Guards
 from .ownership import Ownership
 from .quotas import Quotas
@@ -80,7 +81,9 @@ class Writer:
         ownership: Ownership,
         guard: Guards,
         quotas: Quotas,
+        claims_of_pods: ClaimsOfPods | None = None,
     ) -> None:
+        self._claims_of_pods = claims_of_pods
         self._repository = repository
         self._contexts = contexts
         self._admission = admission
@@ -111,11 +114,15 @@ class Writer:
                 if attempt == 0 and await self._contexts.is_outdated(context):
                     continue
                 raise
+            beside: Sequence[Made] = ()
+            claims = self._claims_of_pods
+            if claims is not None and attempt == 0 and call.kind is claims.pods:
+                beside = await claims.add_to(call, this, self._prepare_create)
             if self._quotas.concern(this):
                 async with self._quotas.charged(this):
-                    outcome = await self._store_new(call, this)
+                    outcome = await self._store_new(call, this, beside)
             else:
-                outcome = await self._store_new(call, this)
+                outcome = await self._store_new(call, this, beside)
             if isinstance(outcome, Outcome):
                 return outcome
             key = key_of(call.kind, this.namespace, this.name)
@@ -158,7 +165,8 @@ class Writer:
         await self._settle_change(call, sent, second)
         this.new = second.new
 
-    async def _store_new(self, call: Call, this: Attempt) -> Outcome | Refused:
+    async def _store_new(self, call: Call, this: Attempt, beside: Sequence[Made]) -> Outcome | Refused:
+        """`beside` are written with it."""
         new, context, seat = cast(Fields, this.new), this.context, call.seat
         key = key_of(call.kind, this.namespace, this.name)
         if call.dry_run:
@@ -170,6 +178,8 @@ class Writer:
         outcome = await self._commit(context, Compare(key, 0), Put(key, stored))
         if isinstance(outcome, Refused):
             return outcome
+        for other in beside:
+            self._repository.written(other.key, other.stored, outcome.revision, other.fields)
         written = self._repository.written(key, stored, outcome.revision, new)
         return Outcome(written, True, context.warnings)
 

@@ -4,9 +4,8 @@ names of KEP-3063."""
 from collections.abc import Mapping
 from typing import Any
 
+from allot.api import generated
 from allot.base import Counter, Metrics
-
-from . import generating
 
 
 class CreateCounts:
@@ -19,7 +18,7 @@ class CreateCounts:
 
     def count(self, status: str, claim: Mapping[str, Any]) -> None:
         """One attempt, and whether it was a success or a failure."""
-        asks = str(generating.asks_for_admin_access(claim)).lower()
+        asks = str(generated.asks_for_admin_access(claim.get("spec") or {})).lower()
         self._by_kind.add(1, status, asks, "", "Pod")
         self._all.add(1)
         if status == "failure":

@@ -1,4 +1,4 @@
-"""Which claims a pod needs, and what a generated one looks like.
+"""Which claims a pod needs, and what is to be done about each.
 
 Pure: what the caches say goes in, what to do comes out.
 """
@@ -7,13 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from allot.api import Object, classic, errors, resource
+from allot.api import Object, errors, generated, resource
 
 from .views import Pod, PodClaim, claim_of, is_for
-
-FIELD_MANAGER = "ResourceClaimController"
-_BASE_MAX, SUFFIX = 57, 5
-"""Leaves room in a label of 63 letters for a dash and the random ones."""
 
 _ANNOTATION = resource.limits.POD_CLAIM_NAME_ANNOTATION
 
@@ -74,54 +70,13 @@ def _is_leaving(claim: Object) -> bool:
     return claim.metadata.deletion_timestamp is not None
 
 
-def new_claim(pod: Object, entry: str, template: Object, name: str) -> dict[str, Any]:
-    """The claim to create. Everything in the template is carried over, known here or not.
-
-    The name is chosen here and not by the server: after a create whose outcome is unknown it
-    can be tried again.
-    """
-    spec = template.fields.get("spec") or {}
-    wanted = spec.get("spec") or {}
-    is_classic = resource.shape.class_name_of(wanted) != ""
-    given: Mapping[str, Any] = spec.get("metadata") or {}
-    owner = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid, "controller": True}
-    metadata = {
-        **given,
-        "name": name,
-        **({} if is_classic else {"generateName": base_name(pod.name, entry)}),
-        "namespace": pod.namespace,
-        "annotations": {**(given.get("annotations") or {}), _ANNOTATION: entry},
-        "ownerReferences": [owner],
-    }
-    return {
-        "apiVersion": classic.limits.API_VERSION if is_classic else f"{resource.limits.GROUP}/v1",
-        "kind": "ResourceClaim",
-        "metadata": metadata,
-        "spec": classic.in_v1alpha1(wanted) if is_classic else wanted,
-    }
-
-
-def class_of(template: Object) -> str:
-    """The resource class of the claims that are made from a template; "" where they are structured."""
-    return resource.shape.class_name_of((template.fields.get("spec") or {}).get("spec") or {})
-
-
-def base_name(pod: str, entry: str) -> str:
-    """What the random letters are put behind. Both names give up letters in proportion."""
-    whole = f"{pod}-{entry}-"
-    if len(whole) <= _BASE_MAX:
-        return whole
-    kept = (text[: len(text) * _BASE_MAX // len(whole)] for text in (pod, entry))
-    return "-".join(kept)
-
-
 def failure(pod: str, entry: str, refused: errors.ApiError) -> str:
     """What the event says about a claim that could not be made.
 
     Every attempt has another name. It is told without its random letters, as a server that had
     chosen it would tell it: then the same trouble makes one event that is counted.
     """
-    base, text = base_name(pod, entry), str(refused)
+    base, text = generated.base_name(pod, entry), str(refused)
     if refused.name.startswith(base):
         text = text.replace(refused.name, base)
     return f"PodResourceClaim {entry}: {text}"
@@ -137,8 +92,3 @@ def statuses(pod: Pod, names: Mapping[str, str]) -> list[dict[str, Any]]:
         {"name": entry, "resourceClaimName": name} if name is not None else {"name": entry}
         for entry, name in merged.items()
     ]
-
-
-def asks_for_admin_access(claim: Mapping[str, Any]) -> bool:
-    requests = resource.shape.requests_in(claim.get("spec") or {})
-    return any((request.get("exactly") or {}).get("adminAccess") for request in requests)

@@ -9,7 +9,7 @@ it should be, no key is added.
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from allot.api import Object, classic, resource
+from allot.api import Object, classic, generated, resource
 from allot.informers import (
     OWNER_INDEX,
     Added,
@@ -26,7 +26,6 @@ from allot.informers import (
 )
 
 from ..controller import Loop, World
-from . import generating
 from .claim_loop import ClaimLoop
 from .consumers import Consumers
 from .memory import Gone, Made
@@ -247,5 +246,5 @@ def _unmade(object: Object) -> list[PodClaim]:
 
 
 def _class_name(object: Object) -> tuple[str, ...]:
-    name = generating.class_of(object)
+    name = generated.class_of(object.fields)
     return (name,) if name else ()

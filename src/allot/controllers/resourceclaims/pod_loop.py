@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from allot.api import Object, classic, errors, resource
+from allot.api import Object, classic, errors, generated, resource
 from allot.client import Resource
 from allot.informers import OWNER_INDEX, WARNING, Again, Events, Informer, Key, owner_uids
 
@@ -130,7 +130,7 @@ class PodLoop:
                     if template is None or self._missing_class(template):
                         return False
                     name = self._new_name(object, entry, template)
-                    wanted[entry.name] = generating.new_claim(object, entry.name, template, name)
+                    wanted[entry.name] = _new_claim(object, entry, template, name)
                     fresh[entry.name] = name
                 case Adopt(name):
                     fresh[entry.name] = name
@@ -138,7 +138,7 @@ class PodLoop:
             return False
         record = self._write_pods.writes.apply(
             self._record_of(object, pod, fresh),
-            field_manager=generating.FIELD_MANAGER,
+            field_manager=generated.FIELD_MANAGER,
             force=True,
             subresource="status",
         )
@@ -178,7 +178,7 @@ class PodLoop:
         step = generating.step_for(pod, entry, recorded, self._owned_by(pod))
         if isinstance(step, Create) and not self._world.gates[classic.limits.GATE]:
             template = self._templates.cache.get(step.template, pod.metadata.namespace)
-            if template is not None and generating.class_of(template):
+            if template is not None and generated.class_of(template.fields):
                 return Skip()
         return step
 
@@ -232,7 +232,7 @@ class PodLoop:
             raise errors.NotFound(
                 f'resource class "{missing}": resourceclass.{resource.limits.GROUP} "{missing}" not found'
             )
-        wanted = generating.new_claim(pod, entry.name, template, self._new_name(pod, entry, template))
+        wanted = _new_claim(pod, entry, template, self._new_name(pod, entry, template))
         try:
             claim = await self._create_once(pod, entry, wanted)
         except errors.ApiError:
@@ -244,16 +244,14 @@ class PodLoop:
 
     def _missing_class(self, template: Object) -> str:
         """The resource class without which nobody could allocate what is made from a template."""
-        name = generating.class_of(template)
+        name = generated.class_of(template.fields)
         return name if name and self._classes.cache.get(name) is None else ""
 
     def _new_name(self, pod: Object, entry: PodClaim, template: Object) -> str:
-        if generating.class_of(template):
+        if generated.class_of(template.fields):
             return classic.limits.claim_name(pod.name, entry.name)
         tried = self._unanswered.take(pod.uid, entry.name)
-        return tried or (
-            generating.base_name(pod.name, entry.name) + self._world.ids.suffix(generating.SUFFIX)
-        )
+        return tried or (generated.base_name(pod.name, entry.name) + self._world.ids.suffix(generated.SUFFIX))
 
     def _writer_of(self, claim: dict[str, Any]) -> Resource:
         """A classic claim is made in its own version."""
@@ -282,7 +280,7 @@ class PodLoop:
         wanted = self._record_of(object, pod, fresh)
         try:
             await self._write_pods.apply(
-                wanted, field_manager=generating.FIELD_MANAGER, force=True, subresource="status"
+                wanted, field_manager=generated.FIELD_MANAGER, force=True, subresource="status"
             )
         except errors.NotFound:
             pass  # the pod went meanwhile, and its claims go with it
@@ -333,6 +331,10 @@ class PodLoop:
         view = claim_of(claim)
         is_generated = name in _generated(pod) or view.metadata.controlling_pod is not None
         return None if is_generated and not is_for(view, pod) else claim  # C4
+
+
+def _new_claim(pod: Object, entry: PodClaim, template: Object, name: str) -> dict[str, Any]:
+    return generated.new_claim(pod.name, pod.uid, pod.namespace, entry.name, template.fields, name)
 
 
 def _recorded_name(pod: Pod, entry: PodClaim) -> str:

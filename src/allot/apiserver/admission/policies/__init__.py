@@ -72,6 +72,10 @@ class Policies:
         if change.type != "DELETED":
             self._bindings[change.object.name] = binding_spec(change.object.fields)
 
+    def are_none(self) -> bool:
+        """Whether no write is judged."""
+        return not self._bindings
+
     async def check_policy(self, attempt: Attempt) -> None:
         """A plugin for policies: expressions that cannot be read are refused."""
         if attempt.new is None or attempt.subresource:
