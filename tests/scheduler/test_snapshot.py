@@ -4,11 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allot.allocation import DeviceId, Features, Taken
-from allot.api import Object, resource
+from allot.api import Object, encode, resource
 from allot.informers import Key
 from allot.scheduler.pod import PodInfo
 from allot.scheduler.snapshot import Snapshot
@@ -294,3 +295,47 @@ def known(which: str) -> PodInfo:
 
 def pictures(snapshot: Snapshot) -> dict[str, object]:
     return {one.name: (one.unschedulable, sorted(one.pods), dict(one.used)) for one in snapshot.nodes()}
+
+
+def extended_claim(revision: int, device: str = "gpu-0") -> Object:
+    fields = msgspec.json.decode(claim(revision, device=device).stored)
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "pod", "controller": True}
+    fields["metadata"] |= {
+        "annotations": {resource.limits.EXTENDED_RESOURCE_CLAIM_ANNOTATION: "true"},
+        "ownerReferences": [owner],
+    }
+    return Object(encode(fields))
+
+
+@pytest.mark.parametrize("heard_first", [True, False], ids=["heard of first", "answered first"])
+def test_a_claim_that_lands_as_it_was_planned_moves_nothing(heard_first: bool):
+    """Its devices were taken when it was decided, and have been in nobody else's hands."""
+
+    def land(snapshot: Snapshot) -> None:
+        if not heard_first:
+            snapshot.rename_flight("pod/extended-resources", "u")
+        snapshot.put_claim(extended_claim(5))
+        snapshot.rename_flight("pod/extended-resources", "u")  # the answer
+
+    snapshot = empty()
+    snapshot.put_node(node("a"))
+    snapshot.inventory.apply(gpus("a"))
+    snapshot.ledger.fly("pod/extended-resources", taken("gpu-0"))
+    mark = snapshot.mark()
+    land(snapshot)
+    assert snapshot.moved_since(mark) == frozenset()
+    hold = snapshot.ledger.hold("u")
+    assert hold is not None and hold.settled and snapshot.ledger.hold("pod/extended-resources") is None
+    snapshot.ledger.check()
+
+
+def test_a_claim_that_has_something_else_than_was_planned_is_not_the_flight():
+    snapshot = empty()
+    snapshot.put_node(node("a"))
+    snapshot.inventory.apply(gpus("a"))
+    snapshot.ledger.fly("pod/extended-resources", taken("gpu-0"))
+    mark = snapshot.mark()
+    snapshot.put_claim(extended_claim(5, "gpu-1"))
+    assert snapshot.ledger.hold("pod/extended-resources") is not None
+    assert snapshot.moved_since(mark) == {"a"}
+    snapshot.ledger.check()

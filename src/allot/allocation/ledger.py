@@ -185,6 +185,21 @@ class Ledger:
         self._replace(claim, Hold(planned, settled=False))
         return ()
 
+    def rename(self, old: ClaimUid, new: ClaimUid) -> None:
+        """A flight for a claim that did not exist goes on under the uid that it has got. No device changes
+        hands by that, so nobody needs to look again."""
+        hold = self._holds.get(old)
+        if hold is None or hold.settled or old == new:
+            return
+        if self._holds.get(new) is not None:
+            self.cancel(old)
+            self.fly(new, hold.devices)
+            return
+        self._change(hold, Usage.minus, old)
+        self._change(hold, Usage.plus, new)
+        self._holds.drop(old)
+        self._holds.set(new, hold)
+
     def settle(self, claim: ClaimUid, devices: Iterable[Taken]) -> None:
         """Record what the server accepted, whoever else holds it."""
         self._replace(claim, Hold(tuple(devices), settled=True))

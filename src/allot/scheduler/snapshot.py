@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from allot.allocation import Features, Inventory, Ledger, taken_by
+from allot.allocation import Features, Inventory, Ledger, Taken, taken_by
 from allot.api import Gates, Object, classic, compute, numeric, resource
 from allot.base import Journal, Overlay, Recent
 from allot.informers import Key
@@ -32,7 +32,7 @@ from .capacity_of_nodes import CapacityOfNodes
 from .claim import ClaimInfo, devices_named, is_newer
 from .classes import Classes
 from .compute import ComputeClasses
-from .extended import ExtendedResources, owner_of
+from .extended import ExtendedResources, in_memory_uid, owner_of
 from .node import NodeInfo
 from .parameters import ParameterObjects
 from .pod import PodInfo
@@ -322,11 +322,22 @@ class Snapshot:
             self.withdraw_claim(before)
         self.revise_claim(claim)
         if taken is not None:
+            self._land(claim, taken)
             self.ledger.settle(claim.uid, taken)
         else:
             self._let_go(claim.uid)
             self.prospects.returned(claim.key)
         return claim
+
+    def _land(self, claim: ClaimInfo, taken: tuple[Taken, ...]) -> None:
+        """A claim for extended resources may be heard of before the answer to its creation is. If it has what
+        is in flight for it, that flight is its own."""
+        owner = owner_of(claim.view.metadata)
+        if owner is None:
+            return
+        flight = self.ledger.hold(in_memory_uid(owner))
+        if flight is not None and flight.devices == taken:
+            self.ledger.rename(in_memory_uid(owner), claim.uid)
 
     def put_unreadable(self, object: Object) -> None:
         """A claim that cannot be read. Nobody uses it; whatever devices it names or held stay held (D1)."""
@@ -376,10 +387,7 @@ class Snapshot:
 
     def rename_flight(self, old: str, new: str) -> None:
         """A claim that was held for before it existed has got its uid from the server."""
-        hold = self.ledger.hold(old)
-        if hold is not None and not hold.settled:
-            self.ledger.cancel(old)
-            self.ledger.fly(new, hold.devices)
+        self.ledger.rename(old, new)
 
     def _let_go(self, uid: str) -> None:
         """The server says that the claim has no allocation: what is in flight is still in flight (SNAP1)."""
