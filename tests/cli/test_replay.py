@@ -1,6 +1,8 @@
 """`allot replay` and `allot scheduler --record`: what they answer and how they end."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -54,3 +56,14 @@ def test_a_file_that_is_no_record_is_left_alone(
     assert main([*command, str(path), "--kubeconfig", str(tmp_path / "none")]) == 2
     assert "is no record" in capsys.readouterr().err
     assert path.read_text() == "dear diary\n"
+
+
+def test_an_answer_that_finds_no_room_is_no_answer(tmp_path: Path):
+    """Into a file on a full disk, say: neither a traceback nor the status of an answer."""
+    path = tmp_path / "empty.record"
+    path.write_bytes(b'{"kind":"Record","apiVersion":"allot.dev/v1"}\n')
+    command = [sys.executable, "-m", "allot.cli", "replay", str(path)]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 74
+    assert done.stderr == b"allot replay: the answer cannot be written: No space left on device\n"

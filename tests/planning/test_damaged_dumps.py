@@ -1,13 +1,16 @@
 """Dumps that somebody has cut, bent or written by hand: read, or refused with the place."""
 
+import errno
 import gzip
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from allot.planning import BadDump, Cluster, Dump, load, save
+from allot.planning import dump as dump_module
 
 from .clusters import gathered, hardware, pod
 
@@ -71,3 +74,28 @@ def test_a_line_that_nests_without_end_is_refused(tmp_path: Path):
         into.write('\n{"a":' + "[" * 100_000)
     with pytest.raises(BadDump):
         load(tmp_path / "dump")
+
+
+def test_a_dump_that_does_not_fit_on_the_disk_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Half a dump would be read as a smaller cluster: nothing in it says how much is missing."""
+    path, named = tmp_path / "dump", tmp_path / "named"
+    named.symlink_to(path)
+    whole = Dump(gathered([*hardware("gpu", 1), pod("a")]))
+    save(whole, named)
+    before = path.read_bytes()
+
+    def until_full(_: Dump):
+        yield b"{}\n"
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(dump_module, "written", until_full)
+        with pytest.raises(OSError, match=r"No space left on device.*named"):
+            save(Dump(gathered([pod("b")])), named)
+    assert path.read_bytes() == before and sorted(tmp_path.iterdir()) == [path, named]
+    save(Dump(gathered([pod("b")])), named)
+    assert named.is_symlink() and path.read_bytes() != before
+    with pytest.raises(OSError, match=r"No space left on device.*/dev/full"):
+        save(whole, Path("/dev/full"))

@@ -6,6 +6,7 @@ A command is a module of this package with `arguments(parser)` and
 """
 
 import argparse
+import errno
 import importlib
 import logging
 import os
@@ -45,6 +46,8 @@ COMMANDS: dict[str, str] = {
 """Command name -> one line of help. The module has the command's name, with underscores."""
 
 _ENOUGH_SEEN = 141  # as a shell says of a program that a closed pipe ended
+_UNWRITTEN = 74  # as sysexits.h calls it: no command answers with it
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _INTERRUPTED = 130  # and of one that Ctrl-C ended
 
 
@@ -70,9 +73,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read our output has seen enough (`| head`). Nor must the interpreter complain at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _say_no_more()
         return _ENOUGH_SEEN
+    except OSError as full:
+        if full.errno not in _NO_ROOM:
+            raise
+        print(f"allot {options.command}: the answer cannot be written: {full.strerror}", file=sys.stderr)
+        _say_no_more()
+        return _UNWRITTEN
     except KeyboardInterrupt:
         print(f"allot {options.command}: interrupted", file=sys.stderr)
         return _INTERRUPTED
     return status
+
+
+def _say_no_more() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

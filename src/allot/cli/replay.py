@@ -21,9 +21,9 @@ DIFFERS, UNREADABLE = 1, 2
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=flags.path, metavar="FILE")
     parser.add_argument("-o", "--output", choices=["text", "json"], default="text")
-    deciding(parser)
+    deciding(parser, unsaid="as then")
     flags.add_feature_gates(parser, "feature gates other than those of then")
-    parser.set_defaults(policy=None, feature_gates=None)
+    parser.set_defaults(feature_gates=None)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -53,26 +53,29 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def deciding(parser: argparse.ArgumentParser) -> None:
-    """What decides between nodes and devices that would do."""
+def deciding(parser: argparse.ArgumentParser, *, unsaid: str = "") -> None:
+    """What decides between nodes and devices that would do. Where nothing is said it is as `unsaid` says, or
+    what a scheduler does by itself."""
     parser.add_argument(
         "--policy",
         choices=sorted(POLICIES),
-        default=LEAST_WASTE.name,
-        help="for devices (default: %(default)s)",
+        default=None if unsaid else LEAST_WASTE.name,
+        help=f"for devices (default: {unsaid or LEAST_WASTE.name})",
     )
     parser.add_argument("--packed", action="store_true", help="short for --scoring-strategy MostAllocated")
     parser.add_argument(
         "--scoring-strategy",
         choices=[one.value for one in scheduler.Strategy],
-        help="spread pods, fill nodes up, or as --scoring-shape says (default: LeastAllocated)",
+        help="spread pods, fill nodes up, or as --scoring-shape says "
+        f"(default: {unsaid or scheduler.Scoring().strategy.value})",
     )
     parser.add_argument(
         "--scoring-resource",
         type=flags.weighted,
         action="append",
         metavar="NAME[=WEIGHT]",
-        help="what scoring looks at, extended resources too; may be repeated (default: cpu, memory and pods)",
+        help="what scoring looks at, extended resources too; may be repeated "
+        f"(default: {unsaid or 'cpu, memory and pods'})",
     )
     parser.add_argument(
         "--scoring-shape",

@@ -13,6 +13,7 @@ Labels, names, taints, selectors and device attributes are in it: they decide.
 """
 
 import gzip
+import os
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -82,9 +83,26 @@ def written(dump: Dump) -> Iterable[bytes]:
 
 
 def save(dump: Dump, path: Path) -> None:
-    """Raises OSError."""
-    with gzip.open(path, "wb") if path.suffix == ".gz" else path.open("wb") as file:
-        file.writelines(written(dump))
+    """Whole, or not at all: what was there before stays where the disk is full. Raises OSError."""
+    known = path.resolve()
+    if known.exists() and not known.is_file():
+        _write(dump, path, path)  # a pipe, say, which nothing can take the place of
+        return
+    beside = known.with_name(f"{known.name}.new")
+    try:
+        _write(dump, beside, path)
+        os.replace(beside, known)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def _write(dump: Dump, path: Path, named: Path) -> None:
+    try:
+        with gzip.open(path, "wb") if named.suffix == ".gz" else path.open("wb") as file:
+            file.writelines(written(dump))
+    except OSError as refused:
+        raise OSError(refused.errno, os_reason(refused), str(named)) from None
 
 
 def load(path: Path) -> Dump:
