@@ -107,13 +107,11 @@ async def no_class(here: World) -> None:
 
 
 async def full_quota(here: World) -> None:
-    await structured(here)
     await exhaust(here, "count/resourceclaims.resource.k8s.io")
 
 
 async def any_quota(here: World) -> None:
     """Of something else: what it counts is found out where a write pays."""
-    await structured(here)
     await exhaust(here, "count/configmaps")
 
 
@@ -132,7 +130,6 @@ async def admin_access(here: World) -> None:
 
 
 async def policy(here: World) -> None:
-    await structured(here)
     rule = {
         "apiGroups": ["resource.k8s.io"],
         "apiVersions": ["*"],
@@ -146,22 +143,55 @@ async def policy(here: World) -> None:
     await policies.create({"metadata": {"name": "none"}, "spec": spec})
     bound = {"policyName": "none", "validationActions": ["Deny"]}
     await bindings.create({"metadata": {"name": "none"}, "spec": bound})
-    await here.quiet()  # the server learns of it as of any other
 
 
-UNUSUAL = (no_template, no_class, full_quota, any_quota, name_taken, admin_access, policy)
+TEMPLATES = (no_template, no_class, name_taken, admin_access)
+NAMESPACES = (full_quota, any_quota, policy)
 
 
-@pytest.mark.parametrize("furnish", UNUSUAL, ids=lambda one: one.__name__)
+async def left_to_the_controller(here: World, body: dict[str, Any]) -> None:
+    await here.quiet()  # the server has learned of everything
+    before = {one.uid for one in await claims_of(here)}
+    created = await here.pods.create(body)
+    assert names_in(created) == {}
+    assert {one.uid for one in await claims_of(here)} == before
+
+
+@pytest.mark.parametrize("furnish", TEMPLATES, ids=lambda one: one.__name__)
 def test_no_pod_is_refused_for_its_claims(furnish):
     """WITH2"""
 
     async def story(here: World) -> None:
         await furnish(here)
-        before = {one.uid for one in await claims_of(here)}
-        created = await here.pods.create(pod())
-        assert names_in(created) == {}
-        assert {one.uid for one in await claims_of(here)} == before
+        await left_to_the_controller(here, pod())
+
+    alone(story)
+
+
+@pytest.mark.parametrize("is_known", [False, True], ids=["the first of a template", "another one"])
+@pytest.mark.parametrize("furnish", NAMESPACES, ids=lambda one: one.__name__)
+def test_where_somebody_has_a_say_about_claims_they_are_asked(furnish, is_known: bool):
+    """WITH2"""
+
+    async def story(here: World) -> None:
+        await structured(here)
+        if is_known:
+            assert names_in(await here.pods.create(pod("before")))
+        await furnish(here)
+        await left_to_the_controller(here, pod())
+
+    alone(story)
+
+
+def test_a_claim_that_would_have_no_name_is_not_made():
+    """WITH2: names are cut in proportion, and what is left of this one ends with a dot."""
+    name = "a" * 51 + "." + "b" * 10
+    assert ".-" in generated.base_name(name, "gpu")
+
+    async def story(here: World) -> None:
+        await structured(here)
+        assert names_in(await here.pods.create(pod("before")))
+        await left_to_the_controller(here, pod(name))
 
     alone(story)
 
@@ -286,6 +316,8 @@ def test_the_controller_leaves_them_as_they_are():
 @pytest.mark.parametrize("furnish", [no_template, full_quota], ids=lambda one: one.__name__)
 def test_what_the_server_does_not_make_the_controller_makes_later(furnish):
     async def story(here: World) -> None:
+        if furnish is full_quota:
+            await structured(here)
         await furnish(here)
         assert names_in(await here.pods.create(pod())) == {}
         if furnish is no_template:
