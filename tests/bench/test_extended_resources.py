@@ -1,6 +1,7 @@
 """The shapes of KEP-5004, small, from the server to the pods on their nodes, with our own scheduler."""
 
 import asyncio
+from collections.abc import Mapping
 
 import pytest
 
@@ -35,6 +36,13 @@ def test_the_published_shapes_run_from_end_to_end(kind: str):
         assert scene.requests_of(number) == {explicit or implicit: "1"}
 
 
+def objects_written(counts: Mapping[str, float]) -> float:
+    """How many of them go into one transaction, and how many events into one, is a matter of timing."""
+    return sum(
+        count for name, count in counts.items() if name not in ("create transactions", "create events")
+    )
+
+
 def test_a_pod_costs_about_as_many_writes_as_one_with_a_claim():
     """5004-PERF-03: how long it takes is measured by the same shapes with claims from templates; what can be
     held to here is the work: making a claim that is protected and allocated, in one write, naming it in the
@@ -45,4 +53,4 @@ def test_a_pod_costs_about_as_many_writes_as_one_with_a_claim():
     own = {name: count for name, count in by_resource.items() if "resourceclaims" in name}
     assert own == {"create resourceclaims": 1}
     assert all(by_resource.get(name, 0) <= count for name, count in claims.items())
-    assert sum(by_resource.values()) <= sum(by_claim.values()) + 1
+    assert objects_written(by_resource) <= objects_written(by_claim) + 1

@@ -23,7 +23,7 @@ def test_every_pod_is_bound_and_every_write_counted():
     assert figures["pods_per_second"] == pytest.approx(10 / report.seconds, abs=0.1)
     assert 0 < figures["time_to_bind_ms"]["p50"] <= figures["time_to_bind_ms"]["p99"]
     assert figures["writes_per_pod"]["create pods"] == 1
-    assert figures["writes_per_pod"]["create resourceclaims"] == 1
+    assert "create resourceclaims" not in figures["writes_per_pod"]  # they are made with the pods
     assert figures["writes_per_pod"]["create pods/binding"] == 1
     assert figures["peak_rss_mb"] > 10
     assert (figures["store"], figures["transport"]) == ("sqlite", "inprocess")

@@ -75,7 +75,7 @@ def plain(found: Object, known: dict[str, str]) -> Any:
 @pytest.mark.parametrize("furnish", [structured, classic])
 @pytest.mark.parametrize("how_many", [1, 2], ids=["the first of a template", "another one"])
 def test_what_is_made_is_what_the_controller_would_have_made(furnish, how_many: int):
-    """WITH3: field by field, and who owns each of them."""
+    """WITH3, Rule 6.1: field by field, and who owns each of them."""
     seen: list[Any] = []
 
     async def story(here: World) -> None:
@@ -292,7 +292,7 @@ def test_in_a_transaction_that_is_refused_nothing_is_left():
 
 
 def test_the_controller_leaves_them_as_they_are():
-    """It finds them recorded. What follows - release and deletion - is its own as ever."""
+    """Rule 6.1: it finds them recorded. What follows - release and deletion - is its own as ever."""
 
     async def story(here: World) -> None:
         await structured(here)
