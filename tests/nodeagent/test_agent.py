@@ -13,7 +13,7 @@ from allot.apiserver import identities
 from allot.base import MachineFiles
 from allot.client import Access, Credential, Fixed, HttpsTransport, Server
 from allot.controllers.resourceclaims.released import Releases
-from allot.nodeagent import ProcessRuntime
+from allot.nodeagent import BadCheckpoint, ProcessRuntime
 from allot.wire import cdi, registration
 
 from .plugins import DRIVER, Plugin, until
@@ -574,5 +574,23 @@ def test_a_pod_says_that_its_node_has_no_room_to_write_it_down_and_starts_when_i
             for name in ("p", "plain"):
                 await here.until_phase("Succeeded", name)
         assert not [one for one in caplog.records if one.exc_info], "no traceback for what is no bug"
+
+    tell(play)
+
+
+@pytest.mark.parametrize(
+    "junk", [b"", b"junk", b"[]", b'{"metadata": {"uid": "x"}}', b'{"metadata": {"uid": "junk"}, "spec": 5}']
+)
+def test_an_agent_does_not_begin_beside_a_pod_that_it_cannot_read(junk: bytes):
+    """It began, and tried again for ever, without a word of which file it was."""
+
+    async def play(here: World) -> None:
+        (here.root / "pods").mkdir(parents=True)
+        (here.root / "pods" / "junk.json").write_bytes(junk)
+        with pytest.raises(ExceptionGroup) as several:
+            async with here.agent():
+                pass
+        (bad,) = several.value.exceptions
+        assert isinstance(bad, BadCheckpoint) and str(bad).startswith("pods/junk.json: it ")
 
     tell(play)

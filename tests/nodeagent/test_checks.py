@@ -14,7 +14,7 @@ import pytest
 from allot.apiserver.security.authority import Authority
 from allot.nodeagent.checks import Looked, look
 from allot.nodeagent.dialing import MachineNetwork
-from allot.nodeagent.grpc_health import health_status
+from allot.nodeagent.grpc_health import frame, health_status
 from allot.nodeagent.http_get import request
 from allot.nodeagent.probes import Outcome
 from allot.nodeagent.runtimes import Attempt, Executed
@@ -119,6 +119,47 @@ def test_https_is_spoken_with_any_certificate(tmp_path):
             assert (await looked(Handler(http_get=HttpGet(port=port, scheme="HTTPS")))).is_good
             assert not (await looked(Handler(http_get=HttpGet(port=port)))).is_good, "it speaks TLS alone"
         assert len(heard) == 1
+
+    run(story)
+
+
+def test_whatever_a_container_answers_is_an_outcome():
+    """One that answered without end had its probe end instead, which then never killed it."""
+
+    async def story() -> None:
+        async with serving(b"x" * 200_000) as (port, _):
+            outcome = await looked(Handler(http_get=HttpGet(port=port)))
+            assert not outcome.is_good and "no end" in outcome.message
+        padded = frame(0, 0x9, 1, b"")
+        endless = frame(0, 0, 1, b"x" * 60_000) * 3
+        for answer in (padded, endless, b"\x00" * 100, b"junk" * 100):
+            async with answering(answer) as port:
+                assert not (await looked(Handler(grpc=Grpc(port=port)), timeout_s=5)).is_good
+
+    run(story)
+
+
+@asynccontextmanager
+async def answering(answer: bytes):
+    """The same to everybody, whatever they ask."""
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1000)
+        writer.write(answer)
+        writer.close()
+
+    async with await asyncio.start_server(talk, HERE, 0) as server:
+        yield server.sockets[0].getsockname()[1]
+
+
+def test_a_host_or_port_that_cannot_be_is_an_outcome():
+    async def story() -> None:
+        for host in ("a..b", "a" * 300, "."):
+            outcome = await looked(Handler(tcp_socket=TcpSocket(port=80, host=host)))
+            assert not outcome.is_good and outcome.message
+        for port in (0, 70000, "99999999999"):
+            outcome = await looked(Handler(tcp_socket=TcpSocket(port=port, host=HERE)))
+            assert outcome == Outcome(False, f"there is no port {port}")
 
     run(story)
 

@@ -79,6 +79,21 @@ def test_a_pod_goes_on_while_its_agent_and_then_containerd_are_away(daemon: Cont
     story(daemon, play)
 
 
+def test_a_pod_may_have_the_longest_name_that_there_is(daemon: Containerd):
+    """No file and no host may be called so."""
+
+    async def play(here: World) -> None:
+        name = "n" * 253
+        async with here.agent():
+            await here.pod("echo fine", name=name)
+            await here.until_phase("Succeeded", name)
+            assert await here.log(name) == "fine\n"
+            await here.pods.delete(name, NS)
+            await here.until_gone(name)
+
+    story(daemon, play)
+
+
 async def heard(here: World, pod: str) -> list[str]:
     """The events of a pod's container, as TYPE REASON MESSAGE, whatever their order."""
     events = (await here.client.resource("", "v1", "events").list(NS)).objects

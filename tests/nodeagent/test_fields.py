@@ -2,7 +2,7 @@
 
 import pytest
 
-from allot.nodeagent.fields import Around, UnknownField, field, file, resource
+from allot.nodeagent.fields import Around, UnknownField, field, file, hostname, resource
 from allot.nodeagent.views import Container, ResourceRef, Resources
 from node.objects import pod
 
@@ -54,3 +54,11 @@ def test_all_labels_are_a_file_of_lines_whose_values_are_quoted():
     assert file(labelled, "metadata.labels", AROUND) == 'a="1\\n2"\nb="say \\"hi\\""'
     assert file(labelled, "metadata.annotations", AROUND) == 'x/y="z\\\\"'
     assert file(labelled, "metadata.labels['b']", AROUND) == 'say "hi"'
+
+
+def test_a_pod_is_called_by_its_name_as_far_as_the_system_takes_one():
+    """64 bytes; a name may have 253, and what is left must be one."""
+    assert hostname(pod()) == "p" and hostname(pod(spec={"hostname": "web"})) == "web"
+    assert hostname(pod("a" * 63)) == "a" * 63
+    assert hostname(pod("a" * 100)) == "a" * 63
+    assert hostname(pod("a" * 60 + "-.-" + "b" * 100)) == "a" * 60

@@ -1,5 +1,6 @@
 """The status of a real pod, field by field, and what is said about it."""
 
+import socket
 from typing import Any
 
 from .plugins import until
@@ -166,5 +167,18 @@ def test_an_added_container_ends_with_its_pod():
             await here.until_phase("Succeeded")
             (status,) = (await here.status())["ephemeralContainerStatuses"]
             assert status["state"]["terminated"]["exitCode"] == 9
+
+    tell(play)
+
+
+def test_a_pod_may_have_the_longest_name_that_there_is():
+    """No host may be called so."""
+
+    async def play(here: World) -> None:
+        name = "n" * 253
+        async with here.agent():
+            await here.pod("hostname; echo $HOSTNAME", name=name)
+            await here.until_phase("Succeeded", name)
+            assert set((await here.log(name)).split()) <= {"n" * 63, socket.gethostname()}
 
     tell(play)

@@ -17,6 +17,7 @@ from .runtimes import Attempt, CannotStart, Executed
 from .views import Container, Handler, Port
 
 LOOPBACK = "localhost"
+_PORT_MAX = 65535
 OUTPUT_MAX = 10 * 1024
 
 
@@ -93,4 +94,7 @@ def port_number(container: Container, port: Port) -> int:
         if not found:
             raise BadPort(f"container {container.name} has no port that is called {port!r}")
         return found
-    return int(port)
+    number = int(port)
+    if not 0 < number <= _PORT_MAX:
+        raise BadPort(f"there is no port {number}")
+    return number

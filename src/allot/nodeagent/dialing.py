@@ -21,7 +21,10 @@ class Network(Protocol):
 
 class MachineNetwork:
     async def dial(self, host: str, port: int) -> Streams:
-        return await asyncio.open_connection(host, port)
+        try:
+            return await asyncio.open_connection(host, port)
+        except UnicodeError:
+            raise OSError(f"{host!r} is no name of a host") from None
 
     async def secure(self, streams: Streams, host: str) -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

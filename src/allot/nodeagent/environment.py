@@ -11,7 +11,7 @@ from typing import Any
 
 from allot.api import Object, errors
 
-from .fields import Around, UnknownField, field, resource
+from .fields import Around, UnknownField, field, hostname, resource
 from .views import Container, EnvVar, KeyRef, Pod
 
 Lookup = Callable[[str, str, str], Awaitable[Object]]
@@ -26,7 +26,7 @@ class BadEnvironment(Exception):
 
 async def environment(pod: Object, container: Container, around: Around, lookup: Lookup) -> dict[str, str]:
     """Raises BadEnvironment, and ApiError when the server cannot be asked."""
-    found: dict[str, str] = {"HOSTNAME": pod.name}
+    found: dict[str, str] = {"HOSTNAME": hostname(pod)}
     for source in container.env_from:
         found |= await _all_of(source, pod.namespace, lookup)
     for variable in container.env:

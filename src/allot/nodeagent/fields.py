@@ -9,6 +9,7 @@ from allot.api import Object, Quantity, core
 from .views import Container, ResourceRef
 
 _NAMED = re.compile(r"metadata\.(labels|annotations)\['([^']*)'\]")
+_HOSTNAME_MAX = 63
 _IN_THOUSANDTHS = "cpu"
 _REQUESTED = ("cpu", "memory", "ephemeral-storage")
 
@@ -23,6 +24,12 @@ class Around(NamedTuple):
     host: str  # the node's address
     allocatable: Mapping[str, str] = {}  # what stands for a limit that nobody has set
     own: tuple[str, ...] = ()  # addresses of the pod; none: it has the node's
+
+
+def hostname(pod: Object) -> str:
+    """What its containers call themselves: its name, as far as the system takes one."""
+    named = str((pod.fields.get("spec") or {}).get("hostname") or pod.name)
+    return named if len(named) <= _HOSTNAME_MAX else named[:_HOSTNAME_MAX].rstrip("-.")
 
 
 def field(pod: Object, path: str, around: Around) -> str:

@@ -44,7 +44,9 @@ async def check(asked: Grpc, streams: Streams) -> Outcome:
         elif kind in (_GOAWAY, _RESET):
             raise BadAnswer("the server ended the call")
         elif kind == _DATA and stream == 1:
-            body += payload[1 : -payload[0] or None] if flags & _PADDED else payload
+            body += payload[1 : -payload[0] or None] if flags & _PADDED and payload else payload
+            if len(body) > _FRAME_MAX:
+                raise BadAnswer("its answer has no end")
         if stream == 1 and flags & _END_STREAM and kind in (_DATA, _HEADERS):
             break
     if len(body) < 5:

@@ -38,7 +38,10 @@ def request(asked: HttpGet, host: str, port: int) -> bytes:
 
 
 async def _status(reader: asyncio.StreamReader) -> int:
-    line = await reader.readline()
+    try:
+        line = await reader.readline()
+    except ValueError:
+        raise BadAnswer("malformed HTTP response: its first line has no end") from None
     version, _, rest = line.partition(b" ")
     if not version.startswith(b"HTTP/1.") or not rest[:3].isdigit():
         raise BadAnswer(f"malformed HTTP response {line[:60]!r}")

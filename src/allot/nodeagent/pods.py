@@ -10,12 +10,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from allot.api import Object
+import msgspec
+
+from allot.api import Object, core
 from allot.base import Clock
 
 from . import views
 from .life import Trouble
 from .runtimes import Addresses, Attempt
+from .sealed import BadCheckpoint
 from .starting import Place
 
 
@@ -65,9 +68,11 @@ class KnownPod:
 
 class Pods:
     def __init__(self, place: Place, clock: Clock) -> None:
+        """Raises BadCheckpoint, and OSError: what an earlier process has left cannot be read."""
         self._place, self._clock = place, clock
         self._known: dict[str, KnownPod] = {}
         self._shown: dict[str, Object] = {}
+        self._read()
 
     @property
     def uids(self) -> tuple[str, ...]:
@@ -137,5 +142,17 @@ class Pods:
     def _read(self) -> list[Object]:
         place = self._place
         names = [one for one in place.files.names(place.pods) if one.endswith(".json") and one[0] != "."]
-        found = (place.files.read(place.pods / name) for name in names)
-        return [Object(content) for content in found if content is not None]
+        found = ((name, place.files.read(place.pods / name)) for name in names)
+        return [_pod(name, content) for name, content in found if content is not None]
+
+
+def _pod(name: str, content: bytes) -> Object:
+    """Raises BadCheckpoint: of a pod that cannot be read nobody would end what is left of it."""
+    pod = Object(content)
+    try:
+        pod.view(views.Pod), pod.view(core.Pod), pod.uid
+    except (msgspec.DecodeError, UnicodeError) as wrong:
+        raise BadCheckpoint(f"pods/{name}", f"it is not the JSON of a pod ({wrong})") from None
+    if name != f"{pod.uid}.json":
+        raise BadCheckpoint(f"pods/{name}", f"it holds a pod whose uid is {pod.uid!r}")
+    return pod

@@ -15,7 +15,7 @@ from allot.wire import cdi
 
 from .deviceplugins import Lending
 from .environment import BadEnvironment, Lookup, environment, expanded
-from .fields import Around
+from .fields import Around, hostname
 from .giving import cdi_ids, given
 from .life import FIRST_WAIT_S, Next, Trouble
 from .limits import limits_of
@@ -181,7 +181,7 @@ class Starting:
             pod.uid,
             pod.name,
             pod.namespace,
-            spec.hostname or pod.name,
+            hostname(pod),
             labels=pod.metadata.labels or {},
             annotations=pod.metadata.annotations or {},
             host_network=spec.host_network or not self._has_network(pod),

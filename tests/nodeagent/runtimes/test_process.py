@@ -502,3 +502,40 @@ def test_hooks_of_vendors_find_the_bundle_of_a_container(where):
         await place.end_of(started)
 
     tell_at(where, play)
+
+
+@pytest.mark.parametrize("where", PROCESSES)
+def test_a_reason_that_would_be_very_long_is_cut_and_costs_nobody_anything(where):
+    """One pod asked for a program whose name had 200,000 letters, and all containers were killed for it."""
+
+    async def play(place: Place) -> None:
+        other = await place.runtime.start(place.script("exec sleep 300", "other"))
+        for name in ("x" * 200_000, "\x01" * 100_000):
+            spec = place.script("", pod="pod-2")._replace(command=(name,))
+            with pytest.raises(CannotStart) as wrong:
+                await place.runtime.start(spec)
+            assert len(str(wrong.value)) < 10_000
+        assert [one[:3] for one in await place.runtime.attempts() if one.runs] == [other[:3]]
+        assert (await place.runtime.execute(other, ("x" * 300_000,), 10)).exit_code in (126, 127)
+        assert await place.output("echo fine", pod="pod-3") == ["stdout F fine"]
+
+    tell_at(where, play)
+
+
+@pytest.mark.parametrize("where", PROCESSES)
+def test_a_command_that_prints_without_end_costs_no_more_memory_than_another(where):
+    """A probe may be `yes`."""
+
+    async def play(place: Place) -> None:
+        started = await place.runtime.start(place.script("exec sleep 300"))
+        before = peak()
+        done = await place.runtime.execute(started, ("sh", "-c", "yes | head -c 300000000; exit 3"), 60)
+        assert done.exit_code == 3 and done.output.startswith(b"y\ny\n")
+        assert peak() - before < 100 * 2**20
+
+    tell_at(where, play)
+
+
+def peak() -> int:
+    """The most memory that this process ever had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -24,6 +24,7 @@ LOGS: Final = "allot.dev/log-directory"
 NETWORK: Final = "allot.dev/network"
 _HOST: Final = "host"
 
+_FILE_NAME_MAX: Final = 255
 CPU_PERIOD_US: Final = 100_000
 
 MASKED: Final = (
@@ -69,7 +70,10 @@ def is_on_host(sandbox: cri.PodSandbox | cri.PodSandboxConfig) -> bool:
 
 
 def log_directory(pod: SandboxSpec, root: str) -> str:
-    return pod.log_directory or f"{root}/logs/{pod.namespace}_{pod.name}_{pod.pod_uid}"
+    if pod.log_directory:
+        return pod.log_directory
+    room = _FILE_NAME_MAX - len(pod.namespace) - len(pod.pod_uid) - 2
+    return f"{root}/logs/{pod.namespace}_{pod.name[:room]}_{pod.pod_uid}"
 
 
 def log_path(container: ContainerSpec) -> str:

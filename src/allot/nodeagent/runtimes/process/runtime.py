@@ -41,6 +41,7 @@ from .shepherd import logs, main, processes, records
 log = logging.getLogger(__name__)
 
 LOG_BYTES_MAX, LOG_FILES_MAX = 10 * 1024 * 1024, 5
+_OUTPUT_MAX = 1024 * 1024
 _BEGIN_S = 20.0
 _BEGIN_AGAIN_S = 0.5  # one that was killed may hold its lock for a moment
 
@@ -313,15 +314,17 @@ def _json(path: Path) -> dict[str, Any] | None:
 
 @dataclass
 class _Collected:
-    """What a command prints, for whoever only wants to read it."""
+    """What a command prints first, for whoever only wants to read it. The rest is read and dropped."""
 
     output: list[bytes] = field(default_factory=list)
+    _room: int = _OUTPUT_MAX
     tty: bool = False
     stdin: AsyncIterator[bytes] | None = None
     resizes: AsyncIterator[tuple[int, int]] | None = None
 
     async def write_out(self, data: bytes) -> None:
-        self.output.append(data)
+        self.output.append(data[: self._room])
+        self._room -= len(self.output[-1])
 
     async def write_err(self, data: bytes) -> None:
-        self.output.append(data)
+        await self.write_out(data)

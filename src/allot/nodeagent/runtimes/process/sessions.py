@@ -34,7 +34,10 @@ class Session:
         self.files: list[int] = []  # that were handed over
 
     async def ask(self, files: Sequence[int], **what: Any) -> None:
-        socket.send_fds(self._talk, [json.dumps({"id": 0, **what}).encode() + b"\n"], files)
+        request = json.dumps({"id": 0, **what}).encode() + b"\n"
+        sent = socket.send_fds(self._talk, [request], files)
+        if sent < len(request):  # so much fits at once
+            await asyncio.get_running_loop().sock_sendall(self._talk, request[sent:])
 
     async def answer(self) -> dict[str, Any]:
         """Raises ConnectionError."""

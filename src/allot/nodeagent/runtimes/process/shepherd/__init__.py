@@ -3,6 +3,7 @@
     main        the program: one for each directory
     loop        hears agents, containers and the system; decides nothing
     container   one attempt from its start to its record
+    words       what is said to it and by it, cut to what there is room for
     starting    how the first process of a container comes to be, with or without a helper
     first       the first process inside: it makes the container's world, and then becomes its command
     world       what a container sees: its own /dev and /proc, its mounts, the machine's files

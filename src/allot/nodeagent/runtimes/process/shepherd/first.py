@@ -7,7 +7,6 @@ the command ends it kills what is left below, and ends with the same code.
 
 import contextlib
 import fcntl
-import json
 import os
 import signal
 import socket
@@ -16,7 +15,7 @@ import traceback
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from . import hooks, kernel, processes
+from . import hooks, kernel, processes, words
 from .world import World
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ def live(order: "Order", inside: socket.socket, cgroups: list[int]) -> NoReturn:
         if stdio is None:
             master, slave = os.openpty()
             stdio, files = (slave, slave, slave), [master]
-        socket.send_fds(inside, [json.dumps({"ready": True}).encode()], files)
+        socket.send_fds(inside, [words.written(ready=True)], files)
         for file in files:
             os.close(file)
         if not inside.recv(16):
@@ -65,7 +64,7 @@ def refuse(inside: socket.socket, failed: BaseException) -> NoReturn:
     why = str(failed) if is_known else "".join(traceback.format_exception(failed))
     reason = "RunContainerError" if isinstance(failed, CannotRun) else "CreateContainerError"
     try:
-        inside.send(json.dumps({"error": why, "reason": reason}).encode())
+        inside.send(words.written(error=why, reason=reason))
     finally:
         os._exit(1)  # whatever comes: this is a fork, and what called it is the shepherd's
 

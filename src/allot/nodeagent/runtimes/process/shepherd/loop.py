@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from . import devices, entering, processes, records, sandbox
+from . import devices, entering, processes, records, sandbox, words
 from .cgroups import Cgroups
 from .container import Container
 from .logs import Pipe
@@ -42,7 +42,7 @@ class Agent:
 
     def say(self, **what: Any) -> None:
         with contextlib.suppress(OSError):  # it is heard of when it is read from
-            self.talk.sendall(json.dumps(what).encode() + b"\n")
+            self.talk.sendall(words.written(**what) + b"\n")
 
     def command_ended(self, status: int) -> None:
         self.command = 0

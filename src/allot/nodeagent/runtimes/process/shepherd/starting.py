@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import first, hooks, kernel, processes
+from . import first, hooks, kernel, processes, words
 from .cgroups import Group
 from .sandbox import Sandbox
 
@@ -67,14 +67,14 @@ def start(order: Order) -> Begun:
 def heard(talk: socket.socket) -> Word | None:
     """None: it has gone."""
     try:
-        data, files, _, _ = socket.recv_fds(talk, 64 * 1024, 1)
+        data, files, _, _ = socket.recv_fds(talk, words.ROOM, 1)
     except OSError:
         return None
     return Word(json.loads(data), files) if data else None
 
 
 def say(talk: socket.socket, files: tuple[int, ...] = (), **what: Any) -> None:
-    socket.send_fds(talk, [json.dumps(what).encode()], files)
+    socket.send_fds(talk, [words.written(**what)], files)
 
 
 # -- without a helper ----------------------------------------------------------------------------
