@@ -17,6 +17,8 @@ FindClass = Callable[[str], Awaitable[Mapping[str, Any] | None]]
 Where = Callable[[Attempt, Fields], Mapping[str, Any]]
 """Of an object, the template of pods, or the pod itself."""
 
+_SORTS = ("initContainers", "containers")
+_STANDARD = frozenset(("cpu", "memory"))
 _NOT_SERVED = "must be a standard resource type or fully qualified"
 
 
@@ -29,7 +31,8 @@ def class_names_of_pods(find: FindClass | None, template_of: Where) -> Plugin:
             return None
         if attempt.old is not None and template_of(attempt, attempt.old) == template_of(attempt, new):
             return None
-        return _judge(attempt, find, list(_asked(template_of(attempt, new).get("spec") or {})))
+        spec = template_of(attempt, new).get("spec") or {}
+        return _judge(attempt, find, list(_asked(spec))) if _may_name_classes(spec) else None
 
     return admit
 
@@ -47,8 +50,18 @@ def class_names_of_quotas(find: FindClass | None) -> Plugin:
     return admit
 
 
+def _may_name_classes(spec: Mapping[str, Any]) -> bool:
+    """Nearly no pod does, and then nobody needs to know where its limits are."""
+    return any(
+        name not in _STANDARD and compute.class_of(name.removeprefix("requests."))
+        for sort in _SORTS
+        for container in spec.get(sort) or ()
+        for name in (container.get("resources") or {}).get("limits") or ()
+    )
+
+
 def _asked(spec: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
-    for sort in ("initContainers", "containers"):
+    for sort in _SORTS:
         for at, container in enumerate(spec.get(sort) or ()):
             for name in (container.get("resources") or {}).get("limits") or ():
                 yield (Path("spec") / sort)[at] / "resources" / "limits", name
