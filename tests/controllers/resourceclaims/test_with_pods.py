@@ -263,6 +263,23 @@ def test_a_template_that_changes_is_read_anew():
     alone(story)
 
 
+@pytest.mark.parametrize("bound", ["PATTERNS_MAX", "PATTERN_BYTES_MAX"])
+def test_what_is_remembered_of_templates_is_bounded(monkeypatch, bound: str):
+    """A template that is not remembered is read anew, and its claims are made all the same."""
+    monkeypatch.setattr(claims_of_pods, bound, 3)
+
+    async def story(here: World) -> None:
+        for number in range(5):
+            await here.templates.create(template(f"t{number}"))
+        for number in range(10):
+            entry = [{"name": "gpu", "resourceClaimTemplateName": f"t{number % 5}"}]
+            assert names_in(await here.pods.create(pod(f"p{number}", claims=entry)))
+        kept = here.server.api._claims_of_pods._patterns
+        assert len(kept) == (3 if bound == "PATTERNS_MAX" else 0)
+
+    alone(story)
+
+
 def test_with_the_gate_of_classic_claims_off_none_is_made():
     async def story(here: World) -> None:
         body = template()

@@ -42,7 +42,9 @@ from .quotas import Quotas
 
 ENTRIES_MAX = 16
 BYTES_MAX = 128 * 1024
-PATTERNS_MAX = 1024
+PATTERNS_MAX = 256
+PATTERN_BYTES_MAX = 16 * 1024
+"""Of templates that are larger none is kept: decoded they take ten times as much."""
 _ACCOUNT = "resource-claim-controller"
 
 Prepare = Callable[[Call, Body, ServerWriteContext], Awaitable[Attempt]]
@@ -142,10 +144,7 @@ class ClaimsOfPods:
             fields = await self._first(maker, generated.new_claim(*described), prepare)
             if fields is None:
                 return None
-            rest = {name: value for name, value in fields.items() if name != "metadata"}
-            self._patterns[key] = _Pattern(template.revision, rest)
-            if len(self._patterns) > PATTERNS_MAX:
-                del self._patterns[next(iter(self._patterns))]
+            self._keep(key, template, fields)
         else:
             fields = {**pattern.beside_metadata, "metadata": generated.metadata(*described)}
             fill_in_create(served.kind, fields, this.namespace, this.context.now, self._ids)
@@ -156,6 +155,14 @@ class ClaimsOfPods:
         if self._quotas.concern(attempt):
             return None
         return Made(key_of(served.kind, this.namespace, name), stored_form(fields), fields)
+
+    def _keep(self, key: str, template: Object, first: Fields) -> None:
+        self._patterns.pop(key, None)
+        if len(template.stored) <= PATTERN_BYTES_MAX:
+            rest = {name: value for name, value in first.items() if name != "metadata"}
+            self._patterns[key] = _Pattern(template.revision, rest)
+            if len(self._patterns) > PATTERNS_MAX:
+                del self._patterns[next(iter(self._patterns))]
 
     def _template(self, key: str) -> Object | None:
         """As the store has it, where that can be seen at once; else as far as this server has heard."""
