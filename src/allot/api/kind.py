@@ -124,6 +124,7 @@ class Version:
     from_hub: Callable[[Fields], Fields] = _keep
     default: Callable[[Fields, datetime], None] = lambda fields, now: None  # on this version's form
     defaults_by_part: bool = False  # what `default` fills in below spec, or status, follows from that alone
+    converts_by_part: bool = False  # as each looks in the hub form, too; metadata looks the same
     deprecated: str = ""  # the Warning header of every answer in this version
     custom: Schema | None = None  # in place of `schema`, for kinds that are defined at run time
     returns_deleted: bool = True  # DELETE answers with the object, not with a Status

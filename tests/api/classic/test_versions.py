@@ -121,3 +121,19 @@ def test_v1alpha1_hides_the_request_that_was_made_and_no_other():
     assert shown(CLAIM, hub, "v1alpha1")["spec"] == {"resourceClassName": "gpu"}
     other = {"spec": {"resourceClassName": "gpu", "devices": versions.devices_of("nic")}}
     assert shown(CLAIM, other, "v1alpha1") == other
+
+
+@settings(max_examples=150)
+@given(specs, statuses, specs, statuses, st.sampled_from(VERSIONS))
+def test_what_becomes_of_a_part_follows_from_that_part_alone(spec, status, other_spec, other_status, name):
+    """What `converts_by_part` says: who owns a spec is not asked when a status changes."""
+    version = CLAIM.version(name)
+    assert version.converts_by_part
+
+    def shown(spec, status):
+        return version.from_hub(copy.deepcopy({"metadata": {"name": "c"}, "spec": spec, "status": status}))
+
+    this = shown(spec, status)
+    assert shown(spec, other_status)["spec"] == this["spec"]
+    assert shown(other_spec, status)["status"] == this["status"]
+    assert this["metadata"] == {"name": "c"}

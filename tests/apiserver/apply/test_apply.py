@@ -363,6 +363,16 @@ def test_a_key_of_a_map_goes_with_its_last_maker():
     assert world.content["spec"] == {"parts": {"b": {"x": 2}}}
 
 
+class Alike:
+    """Versions that show the same."""
+
+    def convert(self, fields, version):
+        return fields, DEPLOYMENT
+
+    def keep_parts(self, version):
+        return False
+
+
 def test_an_applier_stays_the_same_in_another_version():
     world = World()
     world.apply("ann", config(replicas=3, paused=True))
@@ -373,7 +383,7 @@ def test_an_applier_stays_the_same_in_another_version():
         author,
         "t9",
         DEPLOYMENT,
-        convert=lambda fields, version: (fields, DEPLOYMENT),
+        versions=Alike(),
     )
     assert result.fields["spec"] == {"replicas": 3}
     assert [e["apiVersion"] for e in result.fields["metadata"]["managedFields"]] == ["apps/v2"]

@@ -178,12 +178,16 @@ def test_entries_of_another_version_are_judged_in_that_version():
     schema = get("io.k8s.api.resource.v1.ResourceSlice")
     beta = get("io.k8s.api.resource.v1beta1.ResourceSlice")
 
-    def convert(fields, version):
-        if version != "resource.k8s.io/v1beta1":
-            return None
-        out = copy.deepcopy(fields)
-        out["spec"]["nodeName"] = out["spec"].get("nodeName", "")
-        return out, beta
+    class Versions:
+        def convert(self, fields, version):
+            if version != "resource.k8s.io/v1beta1":
+                return None
+            out = copy.deepcopy(fields)
+            out["spec"]["nodeName"] = out["spec"].get("nodeName", "")
+            return out, beta
+
+        def keep_parts(self, version):
+            return False
 
     live = {"metadata": {}, "spec": {"driver": "d", "nodeName": "n"}}
     old = {
@@ -198,7 +202,7 @@ def test_entries_of_another_version_are_judged_in_that_version():
     live["metadata"]["managedFields"] = [old, unserved]
     new = copy.deepcopy(live)
     new["spec"]["nodeName"] = "m"
-    managed = track_update(live, new, Author("z", "resource.k8s.io/v1"), "t1", schema, convert)
+    managed = track_update(live, new, Author("z", "resource.k8s.io/v1"), "t1", schema, Versions())
     assert owned(managed) == {"x": {".spec.driver"}, "z": {".spec.nodeName"}}
 
 

@@ -64,6 +64,7 @@ _CLAIM_VERSION = Version(
     versions.claim_from_v1alpha1,
     versions.claim_to_v1alpha1,
     versions.default_claim,
+    converts_by_part=True,
 )
 _TEMPLATE_VERSION = Version(
     limits.VERSION,
@@ -71,6 +72,7 @@ _TEMPLATE_VERSION = Version(
     versions.template_from_v1alpha1,
     versions.template_to_v1alpha1,
     versions.default_template,
+    converts_by_part=True,
 )
 
 

@@ -232,14 +232,14 @@ def _overfull(
             return f"device {name} has no capacity {key}"
     for key, total in totals.items():
         if key in named:
-            taken = _sum(
+            amounts = [
                 amount
                 for holder in device.holders
                 for other, amount in holder.capacity.items()
-                if _spelled(other, totals, driver) == key
-            )
-            if taken.nano > _nano(total):
-                return f"the shares of device {name} need {taken} of {key}, which has {total}"
+                if other == key or _spelled(other, totals, driver) == key
+            ]
+            if _sum_nano(amounts) > _nano(total):
+                return f"the shares of device {name} need {_sum(amounts)} of {key}, which has {total}"
         elif device.shared and result.share_id is not None and not (in_parts and named):
             return f"share {result.share_id} of device {name} does not say how much it consumes of {key}"
     return None
@@ -286,9 +286,9 @@ class _Pool(NamedTuple):
                 where = f"counter {set_name}/{counter}"
                 if counter not in totals:
                     return f"device {name} draws from {where}, which no slice of its pool has"
-                taken = _sum(one[counter] for one in drawn if counter in one)
-                if taken.nano > _nano(totals[counter]):
-                    return f"the held devices need {taken} of {where}, which has {totals[counter]}"
+                amounts = [one[counter] for one in drawn if counter in one]
+                if _sum_nano(amounts) > _nano(totals[counter]):
+                    return f"the held devices need {_sum(amounts)} of {where}, which has {totals[counter]}"
         return None
 
     def _incompatible(self, new: Iterable[str]) -> str | None:
@@ -321,6 +321,10 @@ def _full_name(result: DeviceRequestAllocationResult) -> str:
 
 def _nano(amount: Amount) -> int:
     return Quantity.parse(amount).nano
+
+
+def _sum_nano(amounts: Iterable[Amount]) -> int:
+    return sum(nano for amount in amounts if (nano := _nano(amount)) > 0)
 
 
 def _sum(amounts: Iterable[Amount]) -> Quantity:

@@ -53,11 +53,12 @@ def _versions(
     default_v1beta1: Default = _nothing,
 ) -> tuple[Version, ...]:
     return (
-        Version("v1", _schema("v1", kind), default=default, defaults_by_part=True),
+        Version("v1", _schema("v1", kind), default=default, defaults_by_part=True, converts_by_part=True),
         Version(
             "v1beta2",
             _schema("v1beta2", kind),
             default=default,
+            converts_by_part=True,
             deprecated=_deprecated("v1beta2", kind, "1.36", "1.39"),
         ),
         Version(
@@ -66,6 +67,7 @@ def _versions(
             from_v1beta1,
             to_v1beta1,
             default_v1beta1,
+            converts_by_part=True,
             deprecated=_deprecated("v1beta1", kind, "1.35", "1.38"),
         ),
     )

@@ -22,15 +22,15 @@ from .conflicts import Conflict, Conflicts
 from .extract import created
 from .fieldset import FieldSet, union
 from .managed import author_of
-from .update import Author, Convert, track_update
+from .update import Author, Versions, track_update
 
 __all__ = [
     "Applied",
     "Author",
     "Conflict",
     "Conflicts",
-    "Convert",
     "FieldSet",
+    "Versions",
     "apply",
     "author_of",
     "configured",

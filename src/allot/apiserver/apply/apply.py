@@ -44,7 +44,7 @@ from .fieldset import (
 from .lastapplied import allowed_by_last_applied, with_last_applied
 from .managed import APPLY, BEFORE_FIRST_APPLY, UPDATE, Entry, Identity, by_identity, shown, stored
 from .merge import merged, pruned
-from .update import Author, Convert, Fields, Views, given_up
+from .update import Author, Fields, Versions, Views, given_up
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -66,7 +66,7 @@ class _Case:
     author: Author
     now: str
     schema: shapes.Schema
-    convert: Convert | None
+    versions: Versions | None
 
 
 def apply(
@@ -77,7 +77,7 @@ def apply(
     schema: shapes.Schema,
     *,
     force: bool = False,
-    convert: Convert | None = None,
+    versions: Versions | None = None,
     settle: Settle | None = None,
 ) -> Applied | Conflicts:
     """The object after `author` applied `config`. Nothing that is handed in is changed.
@@ -88,7 +88,7 @@ def apply(
     """
     if (config.get("metadata") or {}).get("managedFields"):
         raise errors.BadRequest("metadata.managedFields must be nil")
-    case = _Case(live or {}, config, author, now, schema, convert)
+    case = _Case(live or {}, config, author, now, schema, versions)
     mine = Entry(author.manager, APPLY, author.api_version, _said(case), now, author.subresource)
     entries = _entries_before(live, case)
     last = entries.get(mine.identity)
@@ -98,7 +98,7 @@ def apply(
 
     changes = compare(case.live, fields, schema)
     others = {identity: entry for identity, entry in entries.items() if identity != mine.identity}
-    views = Views(case.live, fields, author.api_version, changes, convert)
+    views = Views(case.live, fields, author.api_version, changes, versions)
     if not force:
         conflicts = _disputed(_conflicts(others, views), case)
         if conflicts:
@@ -189,7 +189,7 @@ def _conflicts(others: Mapping[Identity, Entry], views: Views) -> Sequence[Confl
     """APPLY3."""
     found = []
     for entry in others.values():
-        changes = views.at(entry.api_version)
+        changes = views.of(entry)
         taken = intersection(entry.fields, changes.written) if changes is not None else EMPTY
         if taken:
             found.append(Conflict(entry, taken))

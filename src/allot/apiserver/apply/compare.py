@@ -25,6 +25,18 @@ class Changes:
     def __bool__(self) -> bool:
         return bool(self.written or self.removed)
 
+    def below(self, edge: str) -> "Changes":
+        """Those of one part of the object."""
+        if edge not in self.written and edge not in self.removed:
+            return _NO_CHANGES
+        changed, added, removed = (
+            {edge: each[edge]} if edge in each else {} for each in (self.changed, self.added, self.removed)
+        )
+        return Changes(changed, added, removed)
+
+
+_NO_CHANGES = Changes({}, {}, {})
+
 
 Nodes = tuple[dict[str, Any] | None, dict[str, Any] | None, dict[str, Any] | None]
 """The changed, added and removed parts below one node; None where there is nothing."""

@@ -15,8 +15,8 @@ A client that sends managedFields of its own is believed, except through a
 subresource; one that sends none, or nonsense, does not delete them.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
 
 from allot.api import schema as shapes
 
@@ -37,8 +37,15 @@ from .managed import (
 
 Fields = dict[str, Any]
 
-Convert = Callable[[Fields, str], tuple[Fields, shapes.Schema] | None]
-"""The object in another API version with its schema there; None when that version is not served."""
+
+class Versions(Protocol):
+    """The other API versions of an object."""
+
+    def convert(self, fields: Fields, api_version: str) -> tuple[Fields, shapes.Schema] | None:
+        """The object there, with its schema; None when that version is not served."""
+
+    def keep_parts(self, api_version: str) -> bool:
+        """Whether spec there follows from spec alone, status from status, and metadata is the same."""
 
 
 class Author(NamedTuple):
@@ -53,7 +60,7 @@ def track_update(
     author: Author,
     now: str,
     schema: shapes.Schema,
-    convert: Convert | None = None,
+    versions: Versions | None = None,
 ) -> list[Fields]:
     """managedFields of `new`, which replaces `live`. Neither is changed."""
     sent = (new.get("metadata") or {}).get("managedFields")
@@ -65,7 +72,7 @@ def track_update(
     entries = _believed(live, sent, author)
     if not entries and live is not None:
         return []  # whoever forgot all owners did so on purpose; the next apply begins anew
-    return shown(_tracked(live or {}, new, entries, author, now, schema, convert))
+    return shown(_tracked(live or {}, new, entries, author, now, schema, versions))
 
 
 def _believed(live: Fields | None, sent: Any, author: Author) -> Sequence[Entry]:
@@ -82,12 +89,12 @@ def _tracked(
     author: Author,
     now: str,
     schema: shapes.Schema,
-    convert: Convert | None,
+    versions: Versions | None,
 ) -> Sequence[Entry]:
     changes = compare(live, new, schema)
     if not changes:
         return entries
-    views = Views(live, new, author.api_version, changes, convert)
+    views = Views(live, new, author.api_version, changes, versions)
     found = by_identity(entries)
     left = given_up(found, views)
     taken = changes.written
@@ -107,31 +114,49 @@ class Views:
     """One change as each API version sees it."""
 
     def __init__(
-        self, old: Fields, new: Fields, version: str, changes: Changes, convert: Convert | None
+        self, old: Fields, new: Fields, version: str, changes: Changes, versions: Versions | None
     ) -> None:
         self._old = old
         self._new = new
-        self._convert = convert
+        self._changes = changes
+        self._versions = versions
         self._seen: dict[str, Changes | None] = {version: changes}
 
-    def at(self, version: str) -> Changes | None:
-        """None when the version is no longer served, and its entries mean nothing any more."""
+    def of(self, entry: Entry) -> Changes | None:
+        """As far as it may touch what the entry has. None when its version is no longer served, and it means
+        nothing any more."""
+        version = entry.api_version
         if version not in self._seen:
+            if (seen := self._at_a_glance(entry)) is not None:
+                return seen
             self._seen[version] = self._look(version)
         return self._seen[version]
 
-    def _look(self, version: str) -> Changes | None:
-        if self._convert is None:
+    def _at_a_glance(self, entry: Entry) -> Changes | None:
+        """Without a conversion, where the parts that changed are others than the entry has, or metadata."""
+        if self._versions is None or not self._versions.keep_parts(entry.api_version):
             return None
-        old, new = self._convert(self._old, version), self._convert(self._new, version)
+        old, new = self._old, self._new
+        for edge in entry.fields:
+            if edge != _METADATA and old.get(edge[2:]) != new.get(edge[2:]):
+                return None
+        return self._changes.below(_METADATA)
+
+    def _look(self, version: str) -> Changes | None:
+        if self._versions is None:
+            return None
+        old, new = self._versions.convert(self._old, version), self._versions.convert(self._new, version)
         return None if old is None or new is None else compare(old[0], new[0], new[1])
+
+
+_METADATA = "f:metadata"
 
 
 def given_up(entries: dict[Identity, Entry], views: Views) -> dict[Identity, Entry]:
     """What everybody still owns after somebody else's change."""
     left: dict[Identity, Entry] = {}
     for identity, entry in entries.items():
-        changes = views.at(entry.api_version)
+        changes = views.of(entry)
         if changes is None:
             continue
         fields = difference(difference(entry.fields, changes.written), changes.removed)

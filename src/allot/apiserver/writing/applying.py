@@ -69,7 +69,7 @@ class Applier:
             age.timestamp(now),
             shape,
             force=call.request.asks_for("force"),
-            convert=self._ownership.converter(call.served),
+            versions=self._ownership.versions(call.served),
             settle=settle,
         )
         if isinstance(result, Conflicts):

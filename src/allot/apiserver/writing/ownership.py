@@ -11,7 +11,7 @@ import msgspec
 
 from allot.api import Fields, age, encode, schema
 
-from ..apply import Author, Convert, FieldSet, configured, created, track_update, union
+from ..apply import Author, FieldSet, Versions, configured, created, track_update, union
 from ..deciding.context import ServerWriteContext
 from ..registry import Registry, Served
 from ..requests.call import Call
@@ -98,27 +98,42 @@ class Ownership:
             author,
             age.timestamp(context.now),
             served.version.shape(),
-            self.converter(served),
+            self.versions(served),
         )
         if managed:
             new["metadata"]["managedFields"] = managed
         else:
             new["metadata"].pop("managedFields", None)
 
-    def converter(self, served: Served) -> Convert:
-        """How an object of `served` looks in another version of its kind."""
+    def versions(self, served: Served) -> Versions:
+        """How an object of `served` looks in other versions of its kind."""
+        return _Versions(self._registry, served)
 
-        def convert(fields: Fields, api_version: str) -> tuple[Fields, schema.Schema] | None:
-            group, _, version = api_version.rpartition("/")
-            other = self._registry.served(group, version, served.kind.plural)
-            if other is None or group != served.kind.group:
-                return None
-            if other is served:
-                return fields, served.version.shape()
-            hub = fields if served.is_hub else served.version.to_hub(_copied(fields))
-            return shown_in(hub, other), other.version.shape()
 
-        return convert
+class _Versions:
+    __slots__ = ("_registry", "_served")
+
+    def __init__(self, registry: Registry, served: Served) -> None:
+        self._registry = registry
+        self._served = served
+
+    def convert(self, fields: Fields, api_version: str) -> tuple[Fields, schema.Schema] | None:
+        served, other = self._served, self._other(api_version)
+        if other is None:
+            return None
+        if other is served:
+            return fields, served.version.shape()
+        hub = fields if served.is_hub else served.version.to_hub(_copied(fields))
+        return shown_in(hub, other), other.version.shape()
+
+    def keep_parts(self, api_version: str) -> bool:
+        other = self._other(api_version)
+        return other is not None and other.version.converts_by_part and self._served.version.converts_by_part
+
+    def _other(self, api_version: str) -> Served | None:
+        group, _, version = api_version.rpartition("/")
+        kind = self._served.kind
+        return self._registry.served(group, version, kind.plural) if group == kind.group else None
 
 
 def _taken_apart(new: Fields) -> tuple[Fields, Fields]:
