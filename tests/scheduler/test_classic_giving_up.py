@@ -85,6 +85,31 @@ def test_what_was_reserved_before_this_scheduler_came_is_left_too(transactions: 
     story_of(story, runs=False, started=False, transactions=transactions)
 
 
+@both_ways
+def test_a_claim_that_is_being_deleted_is_left_by_the_pod_that_waits_for_it(transactions: bool):
+    """Its driver reserved it for a scheduler that is gone, and takes it back when nobody has it any more."""
+
+    async def story(world: Classic, driver: Driver) -> None:
+        await world.furnish("a")
+        await world.resource_class("nic", OTHER)
+        await world.claim("c")
+        await world.claim("d", resource_class="nic")
+        await world.pod("web", "c", "d")
+        await allocate(world, driver, "c", "a", "web")
+        await world.claims.delete("c", NS)
+        assert await world.users("c") == ["web"]
+        await world.here.start_controllers()
+        await world.here.start_scheduler(SHORT)
+
+        async def is_gone() -> bool:
+            return await world.here.get("resourceclaims", "c") is None
+
+        await world.here.until(is_gone, "the deleted claim gone")
+        assert driver.deallocations == 1
+
+    story_of(story, started=False, transactions=transactions)
+
+
 def test_what_is_reserved_is_left_when_the_binding_is_refused():
     """3063-UNRSV-01: also after a failed bind, whoever had listed the pod."""
 

@@ -136,6 +136,38 @@ def test_whoever_comes_next_mends_what_a_dead_scheduler_left(dies_at: int, after
     tell(story, started=False)
 
 
+def test_a_claim_that_is_being_deleted_is_left_by_the_pod_that_waits_for_it():
+    """Reserved by a scheduler that died, and then deleted: the pod waited until the claim was gone, and the
+    claim until the pod had left it."""
+
+    async def story(here: Cluster) -> None:
+        await here.start_controllers()
+        await here.node("a")
+        await here.devices("a", 2)
+        await here.device_class()
+        for name in "xy":
+            await here.claim(name)
+        claims = [{"name": name, "resourceClaimName": name} for name in "xy"]
+        await here.pod("p", resourceClaims=claims)
+        for dies_at in range(1, 5):
+            await die(here, dies_at, after=True, least=1)
+            if await here.held():
+                break
+        assert [*(await here.held())] == ["x"]
+        await here.resource("resourceclaims").delete("x", NS)
+        assert await here.get("resourceclaims", "x") is not None
+        await here.start_scheduler()
+
+        async def is_gone() -> bool:
+            return await here.get("resourceclaims", "x") is None
+
+        await here.until(is_gone, "the deleted claim gone")
+        await here.claim("x")
+        assert await here.bound("p") == ["a"]
+
+    tell(story, started=False)
+
+
 def test_what_a_dead_scheduler_left_is_removed_although_its_pod_can_no_longer_be_tried():
     """C5: another claim of the pod went away meanwhile, and the pod waits for it outside the queue."""
 

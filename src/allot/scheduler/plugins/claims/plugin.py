@@ -149,9 +149,9 @@ def _closed(claim: ClaimInfo, pod: PodInfo) -> str:
 
 
 def _kept_in_vain(claims: PodClaims, pod: PodInfo) -> tuple[ClaimInfo, ...]:
-    """Classic claims that the pod has reserved while it cannot have another, or them: somebody may hold that
-    one and wait for these, or wait until one that is being deleted is gone. A driver reserves what it
-    allocates, so nobody else would take them back."""
+    """Claims that the pod has reserved and that nobody else would take back. Those that are being deleted,
+    which wait until it has left. And classic ones while it cannot have another: a driver reserves what it
+    allocates, and somebody may hold that other one and wait for these."""
     if not claims.blocked and not any(one.is_closed_to(pod.uid) for one in claims.allocated):
         return ()
     return _kept((*claims.allocated, *claims.unusable), pod)
@@ -159,7 +159,9 @@ def _kept_in_vain(claims: PodClaims, pod: PodInfo) -> tuple[ClaimInfo, ...]:
 
 def _kept(claims: Iterable[ClaimInfo | Missing], pod: PodInfo) -> tuple[ClaimInfo, ...]:
     found = (one.claim if isinstance(one, Missing) else one for one in claims)
-    return tuple([one for one in found if one and one.is_classic and one.is_reserved_for(pod.uid)])
+    return tuple(
+        [one for one in found if one and (one.is_classic or one.is_deleting) and one.is_reserved_for(pod.uid)]
+    )
 
 
 def _key(claim: ClaimInfo) -> Key:
