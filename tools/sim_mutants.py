@@ -356,7 +356,7 @@ OF_NUMERIC = (
     Mutant(
         "what a driver needs of a numeric allocation is not written",
         f"{SCHEDULER}/plugins/numeric/allocating.py",
-        "        resource_handle=handle,\n",
+        "        resource_handle=handle.decode(),\n",
         "",
     ),
     Mutant(

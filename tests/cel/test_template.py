@@ -220,6 +220,18 @@ def test_a_template_that_may_cost_too_much_is_refused_and_a_stored_one_stops():
     assert refusal(HEAD + "\n".join(f"v{i}: {one}" for i in range(9))).kind == "forbidden"
 
 
+def test_whoever_cannot_wait_says_how_much_it_may_cost():
+    """TEMPLATE4: what would cost more is told apart from what no template may cost, and from a mistake."""
+    template = compile_template(HEAD + "v: {{object.spec.list.all(x, x > 0)}}")
+    long = {"spec": {"list": [1] * 2000}}
+    with pytest.raises(CostExceeded):
+        template.expand(long, most=1000)
+    assert template.expand(long, most=100_000) == template.expand(long)
+    with pytest.raises(EvaluationError, match="no such key") as wrong:
+        template.expand({"spec": {}}, most=1000)
+    assert not isinstance(wrong.value, CostExceeded)
+
+
 def test_a_long_template_is_refused():
     """4381-VAL-03"""
     fits = f"{HEAD}v: {'a' * (10 * 1024 - len(HEAD) - 3)}"

@@ -268,7 +268,9 @@ def test_objects_are_listed_and_watched_once_however_many_pods_need_them(monkeyp
     pod or node."""
     expanded = []
     expand = Template.expand
-    monkeypatch.setattr(Template, "expand", lambda self, one: expanded.append(one) or expand(self, one))
+    monkeypatch.setattr(
+        Template, "expand", lambda self, one, most: expanded.append(one) or expand(self, one, most)
+    )
 
     async def told(place):
         here = Numeric(place)

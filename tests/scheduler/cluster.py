@@ -43,6 +43,7 @@ class Cluster:
     metrics: Metrics = field(default_factory=Metrics)
     scheduler: Scheduler | None = None
     leading: Callable[[], None] = lambda: None
+    aside: Callable[[Callable[[], None]], Awaitable[None]] = asyncio.to_thread
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
     # -- running --------------------------------------------------------------------------------
@@ -102,6 +103,7 @@ class Cluster:
                 self.metrics,
                 Telemetry(Metrics(), clock),
                 self.gates,
+                self.aside,
             )
             self.scheduler = Scheduler(dependencies, settings)
             await self.scheduler.run(self.leading)

@@ -27,7 +27,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from .errors import CompileError, EvaluationError
+from .errors import CompileError, CostExceeded, EvaluationError
 from .hints import Path
 from .holes import Hole, cut
 from .meter import COST_LIMIT, Meter
@@ -67,12 +67,18 @@ class Template:
     _rules: tuple[Rule, ...]
     _root: Member
 
-    def expand(self, object: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters, with `kind` and `apiVersion`. Raises EvaluationError."""
-        meter = Meter(COST_LIMIT)
-        values = [
-            _run(hole, rule, object, meter) for hole, rule in zip(self._holes, self._rules, strict=True)
-        ]
+    def expand(self, object: Mapping[str, Any], most: int = COST_LIMIT) -> dict[str, Any]:
+        """The parameters, with `kind` and `apiVersion`. Raises EvaluationError; CostExceeded, where it
+        would cost more than `most` and perhaps not more than any template may."""
+        meter = Meter(most)
+        try:
+            values = [
+                _run(hole, rule, object, meter) for hole, rule in zip(self._holes, self._rules, strict=True)
+            ]
+        except EvaluationError:
+            if meter.left < 0 and most < COST_LIMIT:
+                raise CostExceeded from None
+            raise
         try:
             made = self._root.filled(Filling(values, self._holes, EXPANDED_MAX))
         except TooLarge:

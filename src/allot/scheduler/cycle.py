@@ -25,6 +25,7 @@ from .framework import (
     Checks,
     CycleState,
     FilterPlugin,
+    LongWork,
     Plugin,
     PostFilterPlugin,
     PreEnqueuePlugin,
@@ -98,7 +99,8 @@ class Cycle:
 
     def schedule_one(self, state: CycleState, snapshot: Snapshot) -> Generator[Aside | None, None, Outcome]:
         self._watch.begin_cycle()
-        signature = self.sign(state, snapshot)
+        while isinstance(signature := self._sign(state, snapshot), LongWork):
+            yield signature
         if isinstance(signature, Rejection):
             alike = (signature.plugin, signature.reason)
             return (yield from self._unplaced(state, alike, snapshot, Counter({signature: 0})))
@@ -193,10 +195,16 @@ class Cycle:
         return None
 
     def sign(self, state: CycleState, snapshot: Snapshot) -> Signature | Rejection:
+        """However long that takes."""
+        while isinstance(signed := self._sign(state, snapshot), LongWork):
+            signed()
+        return signed
+
+    def _sign(self, state: CycleState, snapshot: Snapshot) -> Signature | Rejection | LongWork:
         parts: list[Hashable] = []
         for plugin in self._signs:
             part = self._watch.ask(plugin.name, "PreFilter", plugin.sign, state, snapshot)
-            if isinstance(part, Rejection):
+            if isinstance(part, Rejection | LongWork):
                 return part
             parts.append(part)
         return Signature(tuple(parts), tuple(sorted(state.classes.items())))

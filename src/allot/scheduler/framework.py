@@ -76,6 +76,20 @@ class Rejection:
     unanswered: bool = False  # somebody is still to say: it may fit all the same
 
 
+class LongWork:
+    """What a plugin must have worked out before it can sign a pod, and what takes long. It depends on nothing
+    that moves: others are decided meanwhile, and then the pod is signed anew."""
+
+    def __init__(self, plugin: str, work_out: Callable[[], object]) -> None:
+        self.plugin = plugin
+        self._work_out = work_out
+        self.found: object | None = None
+
+    def __call__(self) -> None:
+        if self.found is None:
+            self.found = self._work_out()
+
+
 class Tier(IntEnum):
     """What a rating is about. A lower tier decides only between nodes that are equal above."""
 
@@ -166,8 +180,8 @@ class PreEnqueuePlugin(Plugin, Protocol):
 
 @runtime_checkable
 class SignPlugin(Plugin, Protocol):
-    def sign(self, state: CycleState, snapshot: "Snapshot") -> Hashable | Rejection:
-        """Everything about the pod that this plugin's checks and ratings depend on.
+    def sign(self, state: CycleState, snapshot: "Snapshot") -> Hashable | Rejection | LongWork:
+        """Everything about the pod that this plugin's checks and ratings depend on, or what to do first.
 
         Classes that they are made from are named in `state.classes`, also those that are not there.
         """

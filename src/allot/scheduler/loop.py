@@ -51,14 +51,14 @@ from .claiming import Refusal
 from .cycle import Aside, Cycle, Outcome, Placed, Unplaced
 from .evicting import Evictor
 from .explaining import PATIENCE_S, Explainer
-from .framework import CycleState
+from .framework import CycleState, Event, LongWork
 from .intake import Intake
 from .mirror import RESOURCE_CLASSES, News
 from .negotiation import Negotiated, WaitsForDrivers
 from .parameter_watches import KindTold, ParameterWatches
 from .parameters import kinds_of
 from .pod import PodInfo
-from .queue import Queue, Queued
+from .queue import Queue, Queued, Where
 from .recording import UNRECORDED, Recorder
 from .rights import readable
 from .settings import Settings
@@ -95,6 +95,14 @@ class RoomMade:
 
     outcome: Unplaced
     refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WorkedOut:
+    """What had to be worked out before a pod could be decided."""
+
+    pod: PodInfo
+    bug: Exception | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +177,7 @@ class Scheduler:
             self._misread,
             self._talked_out,
         )
-        self._box: deque[News | Report | RoomMade | KindTold] = deque()
+        self._box: deque[News | Report | RoomMade | KindTold | WorkedOut] = deque()
         self._parameters = ParameterWatches(
             dependencies.client,
             self._informers,
@@ -209,7 +217,8 @@ class Scheduler:
         NumericMetrics(dependencies.metrics, self.snapshot, plugins.template_failures(asked))
         self._evictor = Evictor(dependencies.client, self._clock, self._events)
         self._acting: set[asyncio.Task[None]] = set()
-        self._patient: set[str] = set()  # pods, by uid, whose binding waits for a driver
+        self._patient: set[str] = set()  # pods, by uid, that wait for a driver, or for long work
+        self._long_work = asyncio.Lock()  # one at a time, since all of it costs the others
 
     async def run(self, leading: Callable[[], None] = lambda: None) -> None:
         used = [self._informers.use(what) for what in await readable(self._client)]
@@ -252,6 +261,10 @@ class Scheduler:
                 raise
             except Exception as bug:  # perhaps one that only this pod meets: the others go on
                 self._gave_up(state, bug)
+                continue
+            if isinstance(outcome, LongWork):
+                self._patient.add(queued.pod.uid)
+                self._act(group, self._work_out(queued.pod, outcome), f"long work for {queued.pod.key}")
                 continue
             self._recorder.decided(state, outcome)
             self._metrics.decided(outcome, self._now_s() - queued.first_seen_s, queued.attempts)
@@ -313,6 +326,15 @@ class Scheduler:
         self._acting.discard(task)
         self._woken.set()
 
+    async def _work_out(self, pod: PodInfo, work: LongWork) -> None:
+        bug = None
+        try:
+            async with self._long_work:
+                await self._aside(work)
+        except Exception as raised:  # by what one pod asks for: the others go on
+            bug = raised
+        self._put(WorkedOut(pod, bug))
+
     async def _make_room(self, outcome: Unplaced, remedy: RoomMaking) -> None:
         """Carry out what a plugin proposed; then the pod waits for what comes of it."""
         pod = outcome.state.pod
@@ -347,7 +369,7 @@ class Scheduler:
 
     # -- news -----------------------------------------------------------------------------------
 
-    def _put(self, news: News | Report | RoomMade | KindTold) -> None:
+    def _put(self, news: News | Report | RoomMade | KindTold | WorkedOut) -> None:
         self._box.append(news)
         self._woken.set()
 
@@ -376,7 +398,7 @@ class Scheduler:
                 await asyncio.sleep(0)
                 now_s = self._now_s()
 
-    def _hear(self, news: News | Report | RoomMade | KindTold, now_s: float) -> None:
+    def _hear(self, news: News | Report | RoomMade | KindTold | WorkedOut, now_s: float) -> None:
         match news:
             case News():
                 self._recorder.learned(news)
@@ -417,6 +439,8 @@ class Scheduler:
                 self._metrics.waited(news)
             case ExtendedClaim(created):
                 self._metrics.extended_claim(created)
+            case WorkedOut(pod, bug):
+                self._worked_out(pod, bug)
             case RoomMade(outcome, refused):
                 if refused and isinstance(outcome.remedy, Preempt):
                     self.snapshot.prospects.spare(victim.uid for victim in outcome.remedy.victims)
@@ -425,6 +449,16 @@ class Scheduler:
                 self._failed(outcome, is_error=refused)
             case _:
                 assert_never(news)
+
+    def _worked_out(self, pod: PodInfo, bug: Exception | None) -> None:
+        self._patient.discard(pod.uid)
+        if self.queue.where(pod.uid) is not Where.TAKEN:
+            return  # it is gone
+        if bug is not None:
+            self._gave_up(CycleState(pod, self._clock.now()), bug)
+            return
+        self.queue.happened_to(pod.uid, Event.PARAMETERS_CHANGED, self._now_s())
+        self.queue.failed(pod.uid, pod.uid, frozenset(), self._now_s())
 
     def _watch_parameters(self) -> None:
         """Of the kinds that classes name now."""
@@ -478,12 +512,15 @@ class Scheduler:
         return self._clock.monotonic_s()
 
 
-async def _in_turns(cycle: Generator[Aside | None, None, T], aside: DoAside) -> T:
-    """Run a cycle; wherever it pauses, others have their turn."""
+async def _in_turns(cycle: Generator[Aside | None, None, T], aside: DoAside) -> T | LongWork:
+    """Run a cycle; wherever it pauses, others have their turn. It ends where something is to be worked out
+    first that takes long."""
     while True:
         try:
             work = next(cycle)
         except StopIteration as done:
             result: T = done.value
             return result
+        if isinstance(work, LongWork):
+            return work
         await (asyncio.sleep(0) if work is None else aside(work))

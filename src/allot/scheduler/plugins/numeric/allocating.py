@@ -6,21 +6,54 @@ amounts in the node's numeric pool: ledger, hold records, preemption and checker
 for numeric claims.
 """
 
-from allot.api import Quantity, encode, meta, numeric, resource
+from collections import OrderedDict
+from typing import Final
+
+import msgspec
+
+from allot.api import Object, Quantity, encode, meta, numeric, resource
 from allot.base import Ids
 from allot.numeric import Choice
 
 from ...framework import Rejection
-from .asking import NAME, Asked, stored_copy
+from .asking import NAME, Asked
 
 REQUEST = "classic"
+COPIES_MAX: Final = 256
 
 
-def allocation(asked: Asked, choice: Choice, node: str, ids: Ids) -> resource.AllocationResult | Rejection:
-    handle = encode(_handle(asked, choice, node)).decode()
-    size = len(handle.encode())
-    if size > numeric.limits.HANDLE_MAX:
-        text = f"the allocation of a claim, with its parameters, has {size} bytes"
+class Copies:
+    """Objects as allocations keep them. Claims of one template keep the same ones, so what was written last
+    stays at hand."""
+
+    def __init__(self) -> None:
+        self._written: OrderedDict[tuple[str, str, str], msgspec.Raw] = OrderedDict()
+
+    def of(self, object: Object) -> msgspec.Raw:
+        version = object.api_version, object.uid, object.resource_version
+        known = self._written.get(version)
+        if known is None:
+            known = self._written[version] = msgspec.Raw(encode(_unmanaged(object)))
+            while len(self._written) > COPIES_MAX:
+                self._written.popitem(last=False)
+        return known
+
+
+def _unmanaged(object: Object) -> dict[str, object]:
+    """Whole, but for who wrote which of its fields."""
+    fields = dict(object.fields)
+    fields["metadata"] = {
+        name: value for name, value in fields["metadata"].items() if name != "managedFields"
+    }
+    return fields
+
+
+def allocation(
+    asked: Asked, choice: Choice, node: str, ids: Ids, copies: Copies
+) -> resource.AllocationResult | Rejection:
+    handle = encode(_handle(asked, choice, node, copies))
+    if len(handle) > numeric.limits.HANDLE_MAX:
+        text = f"the allocation of a claim, with its parameters, has {len(handle)} bytes"
         return Rejection(NAME, f"{text}; {numeric.limits.HANDLE_MAX} are the most there may be")
     result = resource.DeviceRequestAllocationResult(
         request=REQUEST,
@@ -33,12 +66,12 @@ def allocation(asked: Asked, choice: Choice, node: str, ids: Ids) -> resource.Al
     return resource.AllocationResult(
         devices=resource.DeviceAllocationResult(results=(result,)),
         node_selector=_only(node),
-        resource_handle=handle,
+        resource_handle=handle.decode(),
         shareable=asked.shareable,
     )
 
 
-def _handle(asked: Asked, choice: Choice, node: str) -> dict[str, object]:
+def _handle(asked: Asked, choice: Choice, node: str, copies: Copies) -> dict[str, object]:
     """In the version of the capacity that it is taken from: its driver knows that one."""
     own = asked.class_parameters
     return {
@@ -47,9 +80,9 @@ def _handle(asked: Asked, choice: Choice, node: str) -> dict[str, object]:
         "metadata": {},
         **choice.instance.model.allocation(choice),
         "nodeName": node,
-        "resourceClass": stored_copy(asked.class_object),
-        "classParameters": stored_copy(own) if own is not None else None,
-        "claimParameters": stored_copy(asked.claim_parameters),
+        "resourceClass": copies.of(asked.class_object),
+        "classParameters": copies.of(own) if own is not None else None,
+        "claimParameters": copies.of(asked.claim_parameters),
     }
 
 

@@ -1,15 +1,15 @@
 """A pod's pending numeric claims: their classes, their parameter objects, and what a model makes of them."""
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from allot.api import Object, classic, numeric
-from allot.numeric import BadData, Expanded, Expansions, Want
+from allot.numeric import BadData, Expanded, Expansions, Registry, Want
 
 from ...claim import ClaimInfo
-from ...framework import Rejection
+from ...framework import LongWork, Rejection
 from ...parameters import ParameterKind
 from ...snapshot import Snapshot
 
@@ -49,32 +49,33 @@ class Asking:
     """Reads what pods ask for, and keeps what templates gave: once an object's version and a template."""
 
     def __init__(self) -> None:
-        self._expanded: OrderedDict[Hashable, Expanded | str] = OrderedDict()
+        self._expanded: OrderedDict[Hashable, Expanded | str | LongWork] = OrderedDict()
         self._expansions = Expansions()
         self.failures = 0  # of templates
 
-    def read(self, claims: tuple[ClaimInfo, ...], snapshot: Snapshot) -> NumericAsk | Rejection:
+    def read(self, claims: tuple[ClaimInfo, ...], snapshot: Snapshot) -> NumericAsk | Rejection | LongWork:
         found: list[Asked] = []
         for claim in claims:
             asked = self._one(claim, snapshot)
+            if isinstance(asked, LongWork):
+                return asked
             if isinstance(asked, str):
                 return Rejection(NAME, f'resourceclaim "{claim.key.name}": {asked}')
             found.append(asked)
         return NumericAsk(tuple(found))
 
-    def _one(self, claim: ClaimInfo, snapshot: Snapshot) -> Asked | str:
+    def _one(self, claim: ClaimInfo, snapshot: Snapshot) -> Asked | str | LongWork:
         name, reference = claim.view.spec.resource_class_name, claim.view.spec.parameters_ref
         known, object = snapshot.resource_classes[name], snapshot.class_object(name)
         listed = known.numeric_parameters
-        kinds = ", ".join(f"{one.kind}.{one.group}" if one.group else one.kind for one in listed)
         if reference is None:
-            return f'resourceclass "{name}" needs parametersRef, of one of these kinds: {kinds}'
+            return f'resourceclass "{name}" needs parametersRef, of one of these kinds: {_named(listed)}'
         entry = next(
             (at for at in listed if (at.group, at.kind) == (reference.api_group, reference.kind)), None
         )
         if entry is None:
             kind = ParameterKind(reference.api_group, "", reference.kind)
-            return f'resourceclass "{name}" takes no parameters of kind {kind}, only of: {kinds}'
+            return f'resourceclass "{name}" takes no parameters of kind {kind}, only of: {_named(listed)}'
         kind = ParameterKind(entry.group, entry.version, entry.kind)
         parameters = snapshot.parameters.find(kind, claim.key.namespace, reference.name)
         if isinstance(parameters, str):
@@ -83,27 +84,49 @@ class Asking:
         if isinstance(own, str):
             return f'parameters of resourceclass "{name}": {own}'
         expanded = self._expand(entry.cel_template, parameters, snapshot)
+        if isinstance(expanded, LongWork):
+            return expanded
         if isinstance(expanded, str):
             return f'resourceclass "{name}", numericParameters for {entry.kind}: {expanded}'
         key = known.driver_name, expanded.key
         want = Want(known.driver_name, expanded.model, expanded.want, key)
         return Asked(claim, known, object, entry.shareable, want, parameters, own)
 
-    def _expand(self, template: str, object: Object, snapshot: Snapshot) -> Expanded | str:
+    def _expand(self, template: str, object: Object, snapshot: Snapshot) -> Expanded | str | LongWork:
         key = template, object.api_version, object.uid, object.resource_version
         known = self._expanded.get(key)
         if known is None:
-            known = self._expanded[key] = self._expanded_anew(template, object, snapshot)
-            while len(self._expanded) > EXPANDED_MAX:
-                self._expanded.popitem(last=False)
+            known = self._keep(key, self._begun(template, object, snapshot.capacity.models))
+        elif isinstance(known, LongWork) and isinstance(known.found, Expanded | str):
+            known = self._keep(key, known.found)
         return known
 
-    def _expanded_anew(self, template: str, object: Object, snapshot: Snapshot) -> Expanded | str:
-        try:
-            return self._expansions.expand(template, object.fields, snapshot.capacity.models)
-        except BadData as why:
+    def _keep(self, key: Hashable, found: Expanded | str | LongWork) -> Expanded | str | LongWork:
+        if isinstance(found, str):
             self.failures += 1
+        self._expanded[key] = found
+        while len(self._expanded) > EXPANDED_MAX:
+            self._expanded.popitem(last=False)
+        return found
+
+    def _begun(self, template: str, object: Object, models: Registry) -> Expanded | str | LongWork:
+        try:
+            found = self._expansions.expand_at_once(template, object.fields, models)
+        except BadData as why:
             return str(why)
+        return found if found is not None else LongWork(NAME, lambda: _finished(template, object, models))
+
+
+def _finished(template: str, object: Object, models: Registry) -> Expanded | str:
+    """With nothing of its caller's: others go on meanwhile."""
+    try:
+        return Expansions().expand(template, object.fresh(), models)
+    except BadData as why:
+        return str(why)
+
+
+def _named(listed: Sequence[numeric.NumericParameterType]) -> str:
+    return ", ".join(f"{one.kind}.{one.group}" if one.group else one.kind for one in listed)
 
 
 def _of_class(known: classic.ResourceClass, snapshot: Snapshot) -> Object | str | None:
@@ -113,12 +136,3 @@ def _of_class(known: classic.ResourceClass, snapshot: Snapshot) -> Object | str 
         return None
     kind = ParameterKind(reference.api_group, "", reference.kind)
     return snapshot.parameters.find(kind, reference.namespace, reference.name)
-
-
-def stored_copy(object: Object) -> dict[str, object]:
-    """An object as it is kept in an allocation: whole, but for who wrote which of its fields."""
-    fields = dict(object.fields)
-    fields["metadata"] = {
-        name: value for name, value in fields["metadata"].items() if name != "managedFields"
-    }
-    return fields

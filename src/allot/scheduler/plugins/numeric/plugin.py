@@ -6,12 +6,12 @@ from allot.allocation import Explanation, taken_by
 from allot.base import Ids
 from allot.numeric import Found, Undecided
 
-from ...framework import Checks, CycleState, Event, Rejection, Sentence
+from ...framework import Checks, CycleState, Event, LongWork, Rejection, Sentence
 from ...node import NodeInfo
 from ...snapshot import Snapshot
 from ...writes import AllocateClaim, Write
 from ..claims import claims_in
-from .allocating import allocation
+from .allocating import Copies, allocation
 from .asking import NAME, OFF, Asking, NumericAsk
 from .checking import UNDECIDED, NumericCheck
 from .telling import tell
@@ -38,9 +38,10 @@ class NumericResources:
 
     def __init__(self, ids: Ids) -> None:
         self._ids = ids
+        self._copies = Copies()
         self.asking = Asking()
 
-    def sign(self, state: CycleState, snapshot: Snapshot) -> Hashable | Rejection:
+    def sign(self, state: CycleState, snapshot: Snapshot) -> Hashable | Rejection | LongWork:
         claims = claims_in(state).numeric
         if not claims:
             return ()
@@ -50,7 +51,7 @@ class NumericResources:
         if not snapshot.heeds_numeric:
             return OFF
         ask = self.asking.read(claims, snapshot)
-        if isinstance(ask, Rejection):
+        if isinstance(ask, Rejection | LongWork):
             return ask
         state.read[NAME] = ask
         return ask.signature
@@ -74,7 +75,7 @@ class NumericResources:
             return UNDECIDED if isinstance(answer, Undecided) else TAKEN
         writes: list[Write] = []
         for asked, choice in zip(ask.claims, answer.choices, strict=True):
-            made = allocation(asked, choice, node.name, self._ids)
+            made = allocation(asked, choice, node.name, self._ids, self._copies)
             if isinstance(made, Rejection) or snapshot.ledger.fly(asked.claim.uid, taken_by(made)):
                 self.unreserve(state, snapshot)
                 return made if isinstance(made, Rejection) else TAKEN
