@@ -204,6 +204,20 @@ def test_parameters_that_make_no_sense_are_refused(data, field):
         COUNTER.parameters(data)
 
 
+@pytest.mark.parametrize(
+    "selector",
+    [
+        {"matchLabel": {"a": "x"}},
+        {"matchExpressions": [{"key": "a", "operator": "In", "values": ["x"], "value": "y"}]},
+    ],
+)
+def test_a_typing_mistake_in_a_selector_does_not_select_everything(selector):
+    """What is not known in parameters is an error, however deep it lies."""
+    for model, asked in ((COUNTER, {"required": 1}), (PARTITION, {"profile": "one"}), (TOPOLOGY, {})):
+        with pytest.raises(BadData, match="is none of"):
+            model.parameters({**asked, "selector": selector})
+
+
 def test_a_claim_fits_where_enough_is_free():
     """4381-CNT-01, 4381-CNT-04, 4381-CNT-08."""
     assert chosen(fit([want(COUNTER, required=3)], {DRIVER: [counter(8, used=5)]}))[0].takes == {COUNT: 3}

@@ -14,7 +14,9 @@ from typing import Any, Final, NamedTuple
 from .model import Choice, Lacking, Model, Offer
 
 BUDGET_STEPS: Final = 5_000
-"""Choices that are tried on one node: a few tens of milliseconds at most."""
+OFFERS_PER_STEP: Final = 32
+"""What is done on one node for several claims: a choice that is tried is a step, and so are so many offers
+that are looked through for it. A tenth of a second or two at most."""
 
 
 class Want(NamedTuple):
@@ -111,20 +113,24 @@ class _Search:
             return []
         want = self._wants[at]
         offers = shelves.get(want.driver, ())
+        self._spend(len(offers) // OFFERS_PER_STEP)
         is_followed = at + 1 < len(self._wants) and self._wants[at + 1].key == want.key
         places = {one.instance.id: place for place, one in enumerate(offers)}
         for choice in _choices(want, offers):
             place = places[choice.instance.id]
             if place < after:
                 continue
-            self._left -= 1
-            if self._left < 0:
-                raise _OutOfSteps
+            self._spend(1)
             rest = {**shelves, want.driver: _without(offers, place, choice)}
             found = self.place(at + 1, rest, place if is_followed else 0)
             if found is not None:
                 return [choice, *found]
         return None
+
+    def _spend(self, steps: int) -> None:
+        self._left -= steps
+        if self._left < 0:
+            raise _OutOfSteps
 
 
 def _without(offers: Sequence[Offer], place: int, choice: Choice) -> list[Offer]:

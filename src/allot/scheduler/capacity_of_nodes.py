@@ -11,6 +11,8 @@ What it promises
     CAPACITY3  An instance that cannot be read is left out, its neighbours are not, and what is taken of it
                stays taken.
     CAPACITY4  A fork costs what is changed on it, and its parent never notices.
+    CAPACITY5  Of one driver and node no more than NODE_INSTANCES_MAX instances count. Objects that would make
+               it more are left out, in the order of their names; the server does the same.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,6 +35,7 @@ class Published(NamedTuple):
     driver: str
     instances: tuple[Instance, ...]
     unreadable: tuple[Unreadable, ...]
+    listed: int  # whether anybody can read them or not
 
 
 class CapacityOfNodes:
@@ -60,7 +63,8 @@ class CapacityOfNodes:
 
     def put(self, object: numeric.NodeResourceCapacity) -> Published:
         instances, unreadable = read_instances(object.instances, self.models)
-        read = Published(object.node_name, object.driver_name, tuple(instances), tuple(unreadable))
+        listed = len(object.instances)
+        read = Published(object.node_name, object.driver_name, tuple(instances), tuple(unreadable), listed)
         name = object.metadata.name
         self.drop(name)
         self._objects.set(name, read)
@@ -145,9 +149,14 @@ class CapacityOfNodes:
         return sum(len(one.unreadable) for _, one in self._objects.items())
 
     def _of(self, node: str) -> Iterator[Published]:
+        counted: dict[str, int] = {}
         for name in self._names(node):
             found = self._objects.get(name)
-            if found is not None:
+            if found is None:
+                continue
+            total = counted.get(found.driver, 0) + found.listed
+            if total <= numeric.limits.NODE_INSTANCES_MAX:  # CAPACITY5
+                counted[found.driver] = total
                 yield found
 
     def _names(self, node: str) -> tuple[str, ...]:

@@ -18,6 +18,9 @@ HANDLE_MAX: Final = 256 * 1024  # bytes
 TEMPLATE_MAX: Final = 10 * 1024  # bytes
 
 INSTANCES_MAX: Final = 128
+NODE_INSTANCES_MAX: Final = 4096
+"""Instances of one driver that count on one node, whole objects in the order of their names: no node makes
+everybody look through more."""
 INSTANCE_ID_MAX: Final = 253  # bytes
 DATA_MAX: Final = 32 * 1024  # bytes of JSON
 

@@ -162,12 +162,17 @@ class _CapacityPlace(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def capacities(models: Registry) -> Pools:
-    """Instances are devices that are shared; of one that two objects have, the first by name counts."""
+    """Instances are devices that are shared; of one that two objects have, the first by name counts, and of
+    more than NODE_INSTANCES_MAX those of the first objects."""
 
     def read(stored: Sequence[bytes]) -> offers.Stock:
         devices: dict[str, offers.Offer] = {}
+        counted = 0
         for one in stored:
             listed = msgspec.json.decode(one, type=numeric.NodeResourceCapacity).instances
+            if counted + len(listed) > numeric.limits.NODE_INSTANCES_MAX:
+                continue
+            counted += len(listed)
             for id, offer in _instance_offers(listed, models).items():
                 devices.setdefault(id, offer)
         return offers.Stock(devices=devices)

@@ -9,7 +9,8 @@ A profile without `starts` may begin anywhere. Of the places that are free, that
 spoils the fewest other free places, of whichever profile.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -22,11 +23,12 @@ _GROUP: Final = "partition.dra.config.k8s.io"
 SLOTS_MAX: Final = 64
 PROFILES_MAX: Final = 32
 Slots = Annotated[int, Meta(ge=1, le=SLOTS_MAX)]
+_SLOTS: Final = tuple(f"{_GROUP}/slot{number}" for number in range(2 * SLOTS_MAX))
 
 
 class Profile(msgspec.Struct, frozen=True):
     slots: Slots = 1
-    starts: tuple[int, ...] | None = None  # None: anywhere
+    starts: tuple[int, ...] | None = None  # None: anywhere; of what was read, all that fit
 
 
 class Capacity(Tolerant, frozen=True, kw_only=True):
@@ -51,29 +53,30 @@ class Partition:
         found = read(Capacity, data)
         if len(found.profiles) > PROFILES_MAX:
             raise BadData(f"profiles: {len(found.profiles)}, and {PROFILES_MAX} at most")
-        for name, profile in found.profiles.items():
-            if not list(_starts(found, profile)):
+        profiles = {name: _within(found.slots, profile) for name, profile in found.profiles.items()}
+        for name, profile in profiles.items():
+            if not profile.starts:
                 raise BadData(f"profiles.{name}: {profile.slots} slots fit nowhere in {found.slots}")
-        return found
+        return msgspec.structs.replace(found, profiles=profiles)
 
     def parameters(self, data: Mapping[str, Any]) -> Parameters:
         return read(Parameters, data)
 
     def amounts(self, capacity: Capacity) -> Mapping[str, int]:
-        return {_slot(number): 1 for number in range(capacity.slots)}
+        return {_SLOTS[number]: 1 for number in range(capacity.slots)}
 
     def is_flexible(self, want: Parameters) -> bool:
         return False
 
     def choices(self, want: Parameters, offers: Sequence[Offer]) -> Iterable[Choice]:
         matching = self._matching(want, offers)
-        found = [
-            (_lost(one, place), at, place)
-            for at, one in enumerate(matching)
-            for place in _places(one, one.instance.capacity.profiles[want.profile])
-        ]
-        for _, at, place in sorted(found, key=lambda one: (one[0], one[1], one[2].start)):
-            yield Choice(matching[at].instance, {_slot(number): 1 for number in place})
+        found: list[tuple[int, int, int, range]] = []
+        for at, one in enumerate(matching):
+            places = _Places(one)
+            wanted = one.instance.capacity.profiles[want.profile]
+            found += [(places.lost_by(place), at, place.start, place) for place in places.of(wanted)]
+        for _, at, _, place in sorted(found, key=lambda one: one[:3]):
+            yield Choice(matching[at].instance, {_SLOTS[number]: 1 for number in place})
 
     def lacking(self, want: Parameters, offers: Sequence[Offer]) -> Lacking:
         matching = self._matching(want, offers)
@@ -96,7 +99,7 @@ class Partition:
 
     def taken(self, allocation: Mapping[str, Any]) -> Mapping[str, int]:
         found = read(_Allocation, allocation)
-        return {_slot(number): 1 for number in range(found.start, found.start + found.slots)}
+        return {_SLOTS[number]: 1 for number in range(found.start, found.start + found.slots)}
 
     def _matching(self, want: Parameters, offers: Sequence[Offer]) -> list[Offer]:
         return [
@@ -106,31 +109,39 @@ class Partition:
         ]
 
 
-def _slot(number: int) -> str:
-    return f"{_GROUP}/slot{number}"
-
-
-def _starts(capacity: Capacity, profile: Profile) -> Iterator[int]:
-    listed = range(capacity.slots) if profile.starts is None else sorted(set(profile.starts))
-    return (start for start in listed if start >= 0 and start + profile.slots <= capacity.slots)
-
-
-def _places(offer: Offer, profile: Profile) -> Iterator[range]:
-    """Where the profile fits now."""
-    for start in _starts(offer.instance.capacity, profile):
-        place = range(start, start + profile.slots)
-        if all(offer.free[_slot(number)] for number in place):
-            yield place
-
-
-def _lost(offer: Offer, place: range) -> int:
-    """How many places of any profile are free now and would not be."""
-    taken = set(place)
-    return sum(
-        not taken.isdisjoint(other)
-        for profile in offer.instance.capacity.profiles.values()
-        for other in _places(offer, profile)
+def _within(slots: int, profile: Profile) -> Profile:
+    """The profile, with all places at which it may begin."""
+    listed = range(slots) if profile.starts is None else sorted(set(profile.starts))
+    return Profile(
+        profile.slots,
+        tuple([start for start in listed if start >= 0 and start + profile.slots <= slots]),
     )
+
+
+class _Places:
+    """Where profiles fit into an instance as it is now."""
+
+    def __init__(self, offer: Offer) -> None:
+        capacity: Capacity = offer.instance.capacity
+        self._free_from = [0] * (capacity.slots + 1)  # how many slots are free side by side, by the first
+        for number in reversed(range(capacity.slots)):
+            if offer.free[_SLOTS[number]]:
+                self._free_from[number] = self._free_from[number + 1] + 1
+        all_of_them = [place for profile in capacity.profiles.values() for place in self.of(profile)]
+        self._starts = sorted(place.start for place in all_of_them)
+        self._stops = sorted(place.stop for place in all_of_them)
+
+    def of(self, profile: Profile) -> list[range]:
+        return [
+            range(start, start + profile.slots)
+            for start in profile.starts or ()
+            if self._free_from[start] >= profile.slots
+        ]
+
+    def lost_by(self, place: range) -> int:
+        """How many places of any profile are free now and would not be: those that neither end before it nor
+        begin after it."""
+        return bisect_left(self._starts, place.stop) - bisect_right(self._stops, place.start)
 
 
 PARTITION: Final = Partition()

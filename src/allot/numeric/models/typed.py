@@ -52,19 +52,34 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 def read(kind: type[T], data: Mapping[str, Any], spellings: Mapping[str, str] | None = None) -> T:
     """Raises BadData. `spellings` are other names under which fields may come."""
+    respelled = _respelled(data, spellings or {})
     try:
-        found = msgspec.convert(_respelled(data, spellings or {}), kind)
+        found = msgspec.convert(respelled, kind)
     except msgspec.ValidationError as why:
         raise BadData(str(why)) from None
     if isinstance(found, Tolerant):
         _require_labels(found.metadata.get("labels"))
     if isinstance(found, Strict) and found.selector is not None:
+        _require_known(respelled["selector"])
         for one in found.selector.match_expressions:
             if one.operator not in OPERATORS or not one.key:
                 raise BadData(f"selector: {one.operator!r} is none of {', '.join(OPERATORS)}")
             if (one.operator in ("In", "NotIn")) != bool(one.values):
                 raise BadData(f"selector: {one.operator} of {one.key} has the wrong number of values")
     return found
+
+
+def _require_known(selector: Mapping[str, Any]) -> None:
+    """A typing mistake in a selector would select everything."""
+    _require_named(selector, "selector", ("matchLabels", "matchExpressions"))
+    for one in selector.get("matchExpressions") or ():
+        _require_named(one, "selector.matchExpressions", ("key", "operator", "values"))
+
+
+def _require_named(fields: Mapping[str, Any], where: str, known: tuple[str, ...]) -> None:
+    for name in fields:
+        if name not in known:
+            raise BadData(f"{where}: {name!r} is none of {', '.join(known)}")
 
 
 def _require_labels(labels: Any) -> None:

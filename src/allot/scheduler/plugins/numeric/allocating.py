@@ -6,46 +6,15 @@ amounts in the node's numeric pool: ledger, hold records, preemption and checker
 for numeric claims.
 """
 
-from collections import OrderedDict
-from typing import Final
-
-import msgspec
-
-from allot.api import Object, Quantity, encode, meta, numeric, resource
+from allot.api import Quantity, encode, meta, numeric, resource
 from allot.base import Ids
 from allot.numeric import Choice
 
 from ...framework import Rejection
 from .asking import NAME, Asked
+from .copies import Copies
 
 REQUEST = "classic"
-COPIES_MAX: Final = 256
-
-
-class Copies:
-    """Objects as allocations keep them. Claims of one template keep the same ones, so what was written last
-    stays at hand."""
-
-    def __init__(self) -> None:
-        self._written: OrderedDict[tuple[str, str, str], msgspec.Raw] = OrderedDict()
-
-    def of(self, object: Object) -> msgspec.Raw:
-        version = object.api_version, object.uid, object.resource_version
-        known = self._written.get(version)
-        if known is None:
-            known = self._written[version] = msgspec.Raw(encode(_unmanaged(object)))
-            while len(self._written) > COPIES_MAX:
-                self._written.popitem(last=False)
-        return known
-
-
-def _unmanaged(object: Object) -> dict[str, object]:
-    """Whole, but for who wrote which of its fields."""
-    fields = dict(object.fields)
-    fields["metadata"] = {
-        name: value for name, value in fields["metadata"].items() if name != "managedFields"
-    }
-    return fields
 
 
 def allocation(

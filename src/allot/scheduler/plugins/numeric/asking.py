@@ -12,6 +12,7 @@ from ...claim import ClaimInfo
 from ...framework import LongWork, Rejection
 from ...parameters import ParameterKind
 from ...snapshot import Snapshot
+from .copies import Copies
 
 NAME = "NumericResources"
 OFF: Final = Rejection(NAME, f"feature gate {numeric.limits.GATE} is off: numeric claims are not allocated")
@@ -51,6 +52,7 @@ class Asking:
     def __init__(self) -> None:
         self._expanded: OrderedDict[Hashable, Expanded | str | LongWork] = OrderedDict()
         self._expansions = Expansions()
+        self.copies = Copies()
         self.failures = 0  # of templates
 
     def read(self, claims: tuple[ClaimInfo, ...], snapshot: Snapshot) -> NumericAsk | Rejection | LongWork:
@@ -83,6 +85,9 @@ class Asking:
         own = _of_class(known, snapshot)
         if isinstance(own, str):
             return f'parameters of resourceclass "{name}": {own}'
+        if (size := self.copies.size(object, parameters, own)) > numeric.limits.HANDLE_MAX:
+            text = f"the allocation of the claim would keep its class and parameters, which have {size} bytes"
+            return f"{text}; {numeric.limits.HANDLE_MAX} are the most there may be"
         expanded = self._expand(entry.cel_template, parameters, snapshot)
         if isinstance(expanded, LongWork):
             return expanded

@@ -11,7 +11,7 @@ from ...node import NodeInfo
 from ...snapshot import Snapshot
 from ...writes import AllocateClaim, Write
 from ..claims import claims_in
-from .allocating import Copies, allocation
+from .allocating import allocation
 from .asking import NAME, OFF, Asking, NumericAsk
 from .checking import UNDECIDED, NumericCheck
 from .telling import tell
@@ -38,7 +38,6 @@ class NumericResources:
 
     def __init__(self, ids: Ids) -> None:
         self._ids = ids
-        self._copies = Copies()
         self.asking = Asking()
 
     def sign(self, state: CycleState, snapshot: Snapshot) -> Hashable | Rejection | LongWork:
@@ -75,7 +74,7 @@ class NumericResources:
             return UNDECIDED if isinstance(answer, Undecided) else TAKEN
         writes: list[Write] = []
         for asked, choice in zip(ask.claims, answer.choices, strict=True):
-            made = allocation(asked, choice, node.name, self._ids, self._copies)
+            made = allocation(asked, choice, node.name, self._ids, self.asking.copies)
             if isinstance(made, Rejection) or snapshot.ledger.fly(asked.claim.uid, taken_by(made)):
                 self.unreserve(state, snapshot)
                 return made if isinstance(made, Rejection) else TAKEN
