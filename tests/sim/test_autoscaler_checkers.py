@@ -219,6 +219,11 @@ GOOD = {
         note("REMOVE", "g", 60.5, node="g-0"),
     ],
     "pods that fit elsewhere move": MOVED[:-2],
+    "a node on which they would have fit vanishes just before": [
+        *MOVED[:-5],
+        node("g-1", 880, "DELETED"),
+        MOVED[-5],
+    ],
     "demand that has changed is another": [*MOVED, pod("new", 930, "ADDED"), *resize(2, 950, 1)],
     "a template that is corrected is relied on": [
         *world(4),
@@ -251,6 +256,12 @@ GOOD = {
 @pytest.mark.parametrize("history", GOOD.values(), ids=GOOD.keys())
 def test_what_is_in_order_is_not_blamed(history: list[Seen]):
     assert judge(history, checkers()) == []
+
+
+def test_a_node_that_vanished_long_ago_is_no_place():
+    """It was one for who decided a moment before (seed 15, where the mark came twenty seconds late)."""
+    history = [*MOVED[:-5], node("g-1", 700, "DELETED"), MOVED[-5]]
+    assert [one for one in judge(history, checkers()) if "Y2" in one]
 
 
 def test_who_sees_late_decides_by_what_was():

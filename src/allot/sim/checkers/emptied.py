@@ -57,7 +57,9 @@ class Emptied:
         for pod in there:
             if not controller(pod):
                 yield f"Y2: node {name} is to go, and nobody makes pod {name_of(pod)} anew"
-        rooms = [one.most_room(since_s) for other, one in groups.members.items() if other != name]
+        others = [one for other, one in groups.members.items() if other != name]
+        others += [one for gone_s, one in groups.gone if gone_s >= since_s]  # it was decided before that
+        rooms = [one.most_room(since_s) for one in others]
         movers = [pod for pod in there if controller(pod) and groups.need(pod, seen.at_s) is not None]
         for pod in movers:
             if cpu_of(pod) > max(rooms, default=0):

@@ -68,6 +68,7 @@ class Groups:
         self.kinds: dict[str, Fields] = {}
         self.settings: Fields = {}
         self.members: dict[str, Member] = {}  # by name
+        self.gone: list[tuple[float, Member]] = []  # those that went lately, and when
         self.still_s: float | None = None
         self.waited: list[tuple[float, Fields]] = []  # pods that wait no more, since when
         self.bound_s: dict[str, float] = {}  # by uid of pods
@@ -132,7 +133,8 @@ class Groups:
             return
         if seen.type == "DELETED":
             if member.came_s is not None:  # else it is another of that name, on its way
-                del self.members[seen.object.name]
+                self.gone = [one for one in self.gone if seen.at_s - one[0] <= BEHIND_S]
+                self.gone.append((seen.at_s, self.members.pop(seen.object.name)))
             return
         if member.came_s is None:
             member.came_s = seen.at_s
