@@ -50,7 +50,10 @@ class Lookups:
         kind = classic.RESOURCE_CLASS
         key = key_of(kind, "", name)
         entry = self._store.peek(key) if self.classes else None
-        return Found(key, object_of(entry, kind) if entry else self._caches.made(kind).objects.get(key))
+        known = self._caches.made(kind).objects.get(key)
+        if entry is None or (known is not None and known.revision == entry.revision):
+            return Found(key, known)  # decoded, as a rule
+        return Found(key, object_of(entry, kind))
 
     def node(self, name: str) -> Found:
         """At once, as `core` does it."""
