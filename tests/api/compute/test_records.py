@@ -31,3 +31,25 @@ def test_the_annotation_means_what_the_field_does():
 @pytest.mark.parametrize("text", ["", "[]", '{"c": 1}', '{"c": {"p100": [{"count": "many"}]}}'])
 def test_an_annotation_that_is_no_record_holds_nothing(text):
     assert compute.records.held(annotated(text)) == {}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"x": {"p100": ENTRIES}},
+        {"c": {"gold": ENTRIES}},
+        {"c": {"p100": [{"computeResourceName": NAME, "count": 3}]}},
+        {"c": {"p100": ENTRIES, "nvidia.com/gpu": ENTRIES}},
+        {
+            "c": {
+                "p100": [{"computeResourceName": NAME, "count": -1}, {"computeResourceName": "b", "count": 3}]
+            }
+        },
+        {"c": {"p100": [{"resourceName": "cpu", "amount": "1", "member": 0}]}},
+    ],
+)
+def test_an_annotation_that_is_not_what_the_containers_ask_for_holds_nothing(wrong):
+    """14-BIND-08: whoever may write a pod may write this, and quota counts only what containers ask for."""
+    text = msgspec.json.encode(wrong).decode()
+    assert compute.records.given(annotated(text)) == {}
+    assert compute.records.held(annotated(text)) == {}

@@ -403,3 +403,44 @@ def test_with_the_gate_off_nothing_new_begins_and_nothing_is_lost():
         await store.close()
 
     asyncio.run(story())
+
+
+def annotated(name="p", **limits):
+    record = {"c": {"gpu-gold": [{"computeResourceName": f"{RAW}-0", "count": 1}]}}
+    made = pod(limits or {"gpu-gold": "1"}, name)
+    made["metadata"]["annotations"] = {compute.limits.RECORD_ANNOTATION: json.dumps(record)}
+    return made
+
+
+def test_a_record_is_not_written_as_an_annotation_where_there_is_a_field_for_it(api):
+    """14-BIND-03, 14-BIND-12: nobody would guard what it takes, and it could be changed at any time."""
+    where = [f"metadata.annotations[{compute.limits.RECORD_ANNOTATION}]"]
+    assert api.refused(PODS, annotated()) == where
+    api.made(PODS, pod({"gpu-gold": "1"}))
+    patch = {"metadata": {"annotations": annotated()["metadata"]["annotations"]}}
+    for path in (f"{PODS}/p", f"{PODS}/p/status"):
+        answer = api("PATCH", path, patch, kind="application/merge-patch+json")
+        assert (answer.code, [field for field, _ in answer.causes]) == (422, where)
+
+
+def test_a_server_without_the_field_keeps_the_record_as_the_annotation_that_it_is():
+    """14-BIND-12: as any Kubernetes does with annotations of a Binding. With the gate on again it stays."""
+
+    async def story() -> None:
+        store = MemoryStore()
+        key = compute.limits.RECORD_ANNOTATION
+        said = annotated()["metadata"]["annotations"]
+        off = Options(gates=Gates({compute.limits.GATE: False}))
+        async with api_server(store, off) as server:
+            _, pods = on_server(server)
+            await pods.create(pod({"resourceclass.compute.allot.dev/gpu-gold": "1"}))
+            await pods.bind("p", "default", "n1", annotations=said)
+            bound = (await pods.get("p", "default")).fields
+            assert (bound["spec"]["nodeName"], bound["metadata"]["annotations"][key]) == ("n1", said[key])
+        async with api_server(store) as server:
+            _, pods = on_server(server)
+            patched = await pods.patch("p", {"metadata": {"labels": {"a": "b"}}}, "default")
+            assert patched.fields["metadata"]["annotations"][key] == said[key]
+        await store.close()
+
+    asyncio.run(story())

@@ -107,6 +107,16 @@ def test_an_annotation_of_the_pod_means_the_same():
     )
 
 
+def test_an_annotation_gives_nothing_that_the_container_does_not_ask_for():
+    """14-BIND-08: it would be given past every quota."""
+    record = {"main": {"gpu-gold": [{"computeResourceName": GOLD, "count": 2}]}}
+    annotations = {"compute.allot.dev/allocated": json.dumps(record)}
+    for requests in ({}, {"gpu-gold": "1"}, {"gpu-silver": "2"}):
+        spec = {"containers": [container("main", requests=requests)]}
+        fields = {"metadata": {"name": "p", "annotations": annotations}, "spec": spec}
+        assert wanted(Object(encode(fields)).view(core.Pod), (), every, exported).asked == ()
+
+
 def test_what_only_a_record_could_serve_and_has_none_is_told():
     """14-AGENT-05; of nothing nothing is asked, and what a claim serves needs no record (14-MIX-04)."""
     it = pod(

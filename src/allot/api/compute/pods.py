@@ -45,9 +45,29 @@ def spec_errors(spec: Fields, path: Path) -> list[FieldError]:
             if record := container.get(RECORD):
                 where = (path / sort)[at] / RECORD
                 asked = (container.get("resources") or {}).get("limits") or {}
-                for name, entries in record.items():
-                    found += _name_errors(name, entries or (), asked, where[name])
+                found += record_errors(record, asked, where)
     return found
+
+
+def annotation_errors(new: Fields, old: Fields, gates: Gates) -> list[FieldError]:
+    """A record in an annotation is for servers without the field; here nobody would guard it."""
+    now, was = (
+        ((one.get("metadata") or {}).get("annotations") or {}).get(limits.RECORD_ANNOTATION)
+        for one in (new, old)
+    )
+    if was == now or not gates[limits.GATE]:
+        return []
+    where = Path("metadata.annotations")[limits.RECORD_ANNOTATION]
+    return [field.forbidden(where, f"write `{RECORD}` of the containers")]
+
+
+def record_errors(record: Fields, asked: Mapping[str, Any], path: Path) -> list[FieldError]:
+    """Of a container that asks for this."""
+    return [
+        wrong
+        for name, entries in record.items()
+        for wrong in _name_errors(name, entries or (), asked, path[name])
+    ]
 
 
 def _name_errors(

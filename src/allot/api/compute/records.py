@@ -2,7 +2,8 @@
 
 The record of a container is `allocatedComputeResources`. It travels to the server as an annotation of the
 binding, by container (`{"c": {"gpu-gold": [{"computeResourceName": "...", "count": 2}]}}`); a server that has
-no such field keeps the annotation on the pod, where it means the same.
+no such field keeps the annotation on the pod, where it means the same. Whoever may write the pod may write it
+there, and no server has judged it: so it is heeded only where it is what the containers ask for.
 
 Containers run side by side; init containers run before them one after the other, and give what they had to
 those that come later, except where they keep running. So of each compute resource a pod holds the most that
@@ -15,14 +16,17 @@ from typing import Any
 import msgspec
 
 from .. import core
+from ..field import Path
 from ..kind import Fields
-from . import limits
+from . import limits, pods
 
 Given = Mapping[str, tuple[core.AllocatedResource, ...]]
 """By the name that was asked for."""
 Counts = Mapping[str, int]
 
 NOTHING: Mapping[str, Given] = {}
+_ANNOTATION = Path("metadata.annotations")[limits.RECORD_ANNOTATION]
+_RAW_DECODER = msgspec.json.Decoder(dict[str, dict[str, list[dict[str, Any]]]])
 _DECODER = msgspec.json.Decoder(dict[str, dict[str, tuple[core.AllocatedResource, ...]]])
 
 
@@ -37,9 +41,19 @@ def given(pod: core.Pod) -> Mapping[str, Given]:
     if own or text is None:
         return own
     try:
-        return _DECODER.decode(text)
+        return _DECODER.decode(text) if _is_asked(pod, text) else NOTHING
     except msgspec.DecodeError:
         return NOTHING  # of somebody else: it names nothing that anybody has
+
+
+def _is_asked(pod: core.Pod, text: str) -> bool:
+    """Raises DecodeError."""
+    asked = {one.name: one.resources for one in (*pod.spec.init_containers, *pod.spec.containers)}
+    return all(
+        name in asked
+        and not pods.record_errors(record, {**asked[name].requests, **asked[name].limits}, _ANNOTATION)
+        for name, record in _RAW_DECODER.decode(text).items()
+    )
 
 
 def written(given: Mapping[str, Given]) -> str:

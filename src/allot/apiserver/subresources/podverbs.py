@@ -51,19 +51,19 @@ class Binder:
                 causes=[errors.Cause("FieldValueRequired", "Required value", "target.name")],
             )
         metadata = binding.get("metadata") or {}
-        annotations = dict(metadata.get("annotations") or {})
-        chosen = annotations.pop(compute.limits.RECORD_ANNOTATION, None)
-        metadata = {**metadata, "annotations": annotations}
 
         def build(old: Object, context: ServerWriteContext) -> Body:
             new = old.opened()
             _check_bindable(call, new, metadata)
             new["spec"] = {**new["spec"], "nodeName": node}
-            if chosen is not None and context.gates[compute.limits.GATE]:
-                compute.binding.record(new, chosen)
-            for name in ("annotations", "labels"):
-                if metadata.get(name):
-                    new["metadata"][name] = {**(new["metadata"].get(name) or {}), **metadata[name]}
+            annotations = dict(metadata.get("annotations") or {})
+            if context.gates[compute.limits.GATE]:  # else it stays what it is, as on any other server
+                chosen = annotations.pop(compute.limits.RECORD_ANNOTATION, None)
+                if chosen is not None:
+                    compute.binding.record(new, chosen)
+            for name, more in (("annotations", annotations), ("labels", metadata.get("labels"))):
+                if more:
+                    new["metadata"][name] = {**(new["metadata"].get(name) or {}), **more}
             _set_scheduled(new, age.timestamp(self._clock.now()))
             return Body(new, patched=True, trusted=True, applied=True)  # nobody owns a pod's node
 

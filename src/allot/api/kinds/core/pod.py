@@ -71,11 +71,12 @@ def _validate_create(pod: Fields, context: WriteContext) -> list[FieldError]:
     found = validate_spec(spec, _SPEC, obj(pod, "metadata", "annotations"))
     if items(spec, "ephemeralContainers"):
         found.append(forbidden(_SPEC / "ephemeralContainers", "cannot be set on create"))
-    return found
+    return [*found, *records.annotation_errors(pod, {}, context.gates)]
 
 
 def _validate_update(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
-    return [*_validate_mirror(new, old), *validate_pod_update(new, old)]
+    written = records.annotation_errors(new, old, context.gates)
+    return [*_validate_mirror(new, old), *written, *validate_pod_update(new, old)]
 
 
 def _validate_mirror(new: Fields, old: Fields) -> list[FieldError]:
@@ -90,6 +91,7 @@ def _validate_mirror(new: Fields, old: Fields) -> list[FieldError]:
 
 def _validate_status(new: Fields, old: Fields, context: WriteContext) -> list[FieldError]:
     found = [*_validate_mirror(new, old), *claims.status_errors(new)]
+    found += records.annotation_errors(new, old, context.gates)
     was, now = text(old, "status", "qosClass"), text(new, "status", "qosClass")
     if was and now != was:
         found.append(invalid(_STATUS / "qosClass", now, "field is immutable"))
