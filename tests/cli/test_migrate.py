@@ -109,3 +109,59 @@ def test_a_node_goes_from_a_plugin_to_a_driver(here, capsys):
     after = here.run(nodes.get("worker")).fields
     assert "unschedulable" not in after["spec"]
     assert not after["metadata"].get("annotations")
+
+
+def test_what_the_server_does_not_take_is_not_given_up(here, capsys):
+    """A quota over the class that is to take the place: the template of before stays."""
+    old = resource(here, "resource.k8s.io", "v1alpha1", "resourceclaims")
+    quotas = resource(here, "", "v1", "resourcequotas")
+    here.run(old.create({"metadata": {"name": "dear"}, "spec": {"resourceClassName": "dear"}}, "default"))
+    hard = {"dear.example.com.deviceclass.resource.k8s.io/devices": "0"}
+    here.run(quotas.create({"metadata": {"name": "none"}, "spec": {"hard": hard}}, "default"))
+    before = here.run(old.get("dear", "default"))
+    status, _, said = migrate(here, capsys, "claims", "--class", "dear=dear.example.com")
+    after = here.run(old.get("dear", "default"))
+    assert (status, "exceeded quota" in said, after.uid) == (1, True, before.uid)
+    here.run(quotas.delete("none", "default"))
+    assert migrate(here, capsys, "claims", "--class", "dear=dear.example.com")[0] == 0
+    assert here.run(old.get("dear", "default")).uid != before.uid
+
+
+def test_who_may_only_read_is_told_so_and_nothing_changes(here, capsys):
+    """The dry run works with these rights, also where lists of nodes' devices are not served at all."""
+    rights = "rbac.authorization.k8s.io"
+    rule = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]}
+    role = {"apiGroup": rights, "kind": "ClusterRole", "name": "reader"}
+    subject = {"apiGroup": rights, "kind": "User", "name": "reader"}
+    roles = resource(here, rights, "v1", "clusterroles", namespaced=False)
+    here.run(roles.create({"metadata": {"name": "reader"}, "rules": [rule]}))
+    bindings = resource(here, rights, "v1", "clusterrolebindings", namespaced=False)
+    here.run(bindings.create({"metadata": {"name": "reader"}, "roleRef": role, "subjects": [subject]}))
+    classes = resource(here, "resource.k8s.io", "v1", "deviceclasses", namespaced=False)
+    here.run(classes.create({"metadata": {"name": "fpga"}, "spec": {"extendedResourceName": "x.com/fpga"}}))
+    nodes = resource(here, "", "v1", "nodes", namespaced=False)
+    here.run(nodes.create({"metadata": {"name": "mine"}, "status": {"capacity": {"x.com/fpga": "1"}}}))
+    claims = resource(here, "resource.k8s.io", "v1alpha1", "resourceclaims")
+    here.run(claims.create({"metadata": {"name": "held"}, "spec": {"resourceClassName": "slow"}}, "default"))
+    reader = str(here.kubeconfig_of("reader"))
+    for asked, planned in (
+        (("claims", "--class", "slow=gpu.example.com"), "resourceclaims/held: replaced"),
+        (("plugins", "--resource", "x.com/fpga", "--node", "mine"), "node mine: closed"),
+    ):
+        deadline_s = time.monotonic() + 60
+        while main(["migrate", *asked, "--dry-run", "--kubeconfig", reader]) not in (0, 3):
+            assert time.monotonic() < deadline_s, capsys.readouterr().err
+            time.sleep(0.05)
+        assert planned in capsys.readouterr().out
+        assert main(["migrate", *asked, "--kubeconfig", reader]) == 1
+        told = capsys.readouterr().err
+        assert "forbidden" in told
+        assert "Traceback" not in told
+    assert "unschedulable" not in here.run(nodes.get("mine")).fields["spec"]
+    assert here.run(claims.get("held", "default")).fields["spec"] == {
+        "resourceClassName": "slow",
+        "allocationMode": "WaitForFirstConsumer",
+    }
+    stranger = str(here.kubeconfig_of("stranger"))
+    assert main(["migrate", "classes", "--resource", GPU, "--to", "x", "--kubeconfig", stranger]) == 1
+    assert "forbidden" in capsys.readouterr().err

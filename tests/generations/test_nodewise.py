@@ -1,5 +1,6 @@
 """A node goes from a device plugin to a DRA driver: what is due, stage by stage."""
 
+import json
 from typing import Any
 
 import pytest
@@ -86,3 +87,32 @@ def test_what_would_advertise_a_device_twice_is_refused(is_so, why):
     found = due(GPU, is_so)
     assert why in found.refused
     assert not found.evict
+
+
+def by_class(class_name: str = "gpu-gold", annotated: bool = False) -> dict[str, Any]:
+    """A pod that asks by a class, and was given a device of the plugin."""
+    record = {class_name: [{"computeResourceName": f"{GPU}-0123456789abcdef", "count": 1}]}
+    container = {"name": "main", "resources": {"limits": {class_name: "1"}, "requests": {class_name: "1"}}}
+    metadata: dict[str, Any] = {"name": "p", "namespace": "default"}
+    if annotated:
+        metadata["annotations"] = {"compute.allot.dev/allocated": json.dumps({"main": record})}
+    else:
+        container["allocatedComputeResources"] = record
+    return {"metadata": metadata, "spec": {"containers": [container]}, "status": {"phase": "Running"}}
+
+
+@pytest.mark.parametrize("annotated", [False, True])
+def test_who_has_devices_by_a_class_goes_too_if_a_claim_serves_the_class(annotated):
+    """NODEWISE2, NODEWISE3, 14-MIX-04: the plugin is not stopped under a pod that has a device of it."""
+    exported = [{"resourceName": GPU, "devices": ["a"]}]
+    one = by_class(annotated=annotated)
+    bridge = {"metadata": {"name": "gpu-gold"}, "spec": {"resourceName": GPU, "deviceClassName": "gpu"}}
+    place = node("0", closed=GPU, computeResources=exported)
+    found = due(GPU, Around(place, (one,), (), (CLASS,), (bridge,)))
+    assert found == Due(evict=(one,))
+    alone = {**bridge, "spec": {"resourceName": GPU}}
+    found = due(GPU, Around(place, (one,), (), (CLASS,), (alone,)))
+    assert found.refused == (
+        "pod default/p asks for gpu-gold, and class gpu-gold names no deviceClassName: "
+        "no claim would serve it next"
+    )

@@ -75,6 +75,8 @@ def test_a_part_may_move_first():
     [
         ([], "there is no class gpu-gold"),
         ([resource_class(raw="example.com/nic")], "is over example.com/nic"),
+        ([resource_class(scope="Cluster")], "is of the cluster"),
+        ([resource_class(resourceSelector=[{}])], "nobody can use class gpu-gold"),
     ],
 )
 def test_nothing_moves_to_a_class_that_would_not_serve(classes, words):
@@ -105,3 +107,33 @@ def test_cron_jobs_are_changed_where_their_pods_are():
     (move,) = plan(GPU, GOLD, [resource_class()], Around(workloads=(cron,), nodes=(NODE,))).moves
     inner = move.patch["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     assert inner["containers"][0]["resources"]["limits"] == {GPU: None, GOLD: "2"}
+
+
+def test_a_container_that_asks_under_both_names_asks_for_as_much_as_before():
+    both = spec()
+    both["containers"][0]["resources"] = {"limits": {GPU: "2", GOLD: "1"}}
+    workload = made("Deployment", "web", spec={"template": {"spec": both}})
+    (move,) = plan(GPU, GOLD, [resource_class()], Around((workload,), nodes=(NODE,))).moves
+    (changed,) = move.patch["spec"]["template"]["spec"]["containers"]
+    assert changed["resources"] == {"limits": {GPU: None, GOLD: "3"}}
+
+
+def test_a_name_that_nothing_has_is_told():
+    """A slip of the pen would else look like a migration that is done."""
+    found = plan(GPU, GOLD, [resource_class()], HERE, ["web", "wbe"])
+    assert (found.refused, found.moves) == (f"no workload wbe asks for {GPU}", ())
+
+
+def test_a_class_may_be_named_as_other_servers_take_it():
+    """14-ASK-08, 14-OPEN-05: a plain Kubernetes refuses bare names."""
+    name = f"resourceclass.compute.allot.dev/{GOLD}"
+    (move,) = plan(GPU, name, [resource_class()], HERE).moves
+    (changed,) = move.patch["spec"]["template"]["spec"]["containers"]
+    assert changed["resources"]["limits"] == {GPU: None, name: "2"}
+    assert "there is no class gpu-silver" in plan(GPU, "gpu-silver", [resource_class()], HERE).refused
+
+
+def test_replication_controllers_move_as_well():
+    one = made("ReplicationController", "old", spec={"template": {"spec": spec()}})
+    (move,) = plan(GPU, GOLD, [resource_class()], Around((one,), nodes=(NODE,))).moves
+    assert move.kind == "ReplicationController"

@@ -9,7 +9,6 @@ template, from the first of these that says something (docs/decisions, template 
     PROVIDED    the provider says so
 """
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,11 +18,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
-import yaml
 from msgspec import structs
 
 from allot.api import Fields, compute, names
-from allot.base import duration_s
+from allot.base import NoDocuments, documents, duration_s
 from allot.planning import Imagined, imagined
 from allot.wire import remote
 
@@ -137,11 +135,9 @@ def at_provider(address: str) -> Configuration:
 def read(text: str, folder: Path | None = None) -> Configuration:
     """Files that are named lie in `folder`. Raises BadGroups."""
     try:
-        found = msgspec.convert(_plain(yaml.safe_load(text)) or {}, Configuration)
-    except yaml.YAMLError as wrong:
+        found = msgspec.convert(next(iter(documents(text)), {}), Configuration)
+    except NoDocuments as wrong:
         raise BadGroups(f"not YAML: {wrong}") from None
-    except RecursionError:
-        raise BadGroups("nested too deeply") from None
     except msgspec.ValidationError as wrong:
         raise BadGroups(str(wrong)) from None
     if found.provider is not None:
@@ -175,11 +171,6 @@ def _check_template(template: dict[str, Any], where: str) -> None:
     unknown_fields = check_shapes(node, slices, where)
     if unknown_fields:
         raise BadGroups(f"{where}.{unknown_fields[0]}")
-
-
-def _plain(document: Any) -> Any:
-    """Without what YAML has and JSON has not: times, sets, aliases."""
-    return json.loads(json.dumps(document, default=str))
 
 
 def _check_provider(found: Configuration) -> None:

@@ -2,6 +2,7 @@
 
 from . import logs
 from .clock import Clock, SystemClock
+from .documents import NoDocuments, documents
 from .durations import duration_s
 from .exposing import CannotListen, Page, exposed
 from .filelock import FileLock, HeldByAnother
@@ -35,12 +36,14 @@ __all__ = [
     "LoopWatch",
     "MachineFiles",
     "Metrics",
+    "NoDocuments",
     "Outage",
     "Overlay",
     "Page",
     "RandomIds",
     "Recent",
     "SystemClock",
+    "documents",
     "duration_s",
     "exposed",
     "logs",

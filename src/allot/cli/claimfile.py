@@ -4,15 +4,12 @@ What the server would refuse is refused here, in the same words: the rules are t
 plays no part, since nothing is written.
 """
 
-import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from allot.api import (
     Action,
@@ -30,7 +27,7 @@ from allot.api import (
     schema,
 )
 from allot.api import Path as FieldPath
-from allot.base import Clock, os_reason
+from allot.base import Clock, NoDocuments, documents, os_reason
 from allot.cel import CompileError, Features, compile_attribute, compile_selector
 
 _KINDS = {
@@ -110,15 +107,14 @@ def spec_of(hub: Fields) -> resource.ResourceClaimSpec:
 
 def _claims(path: Path) -> list[Fields]:
     try:
-        documents = list(yaml.safe_load_all(sys.stdin if str(path) == "-" else path.read_text()))
-        claims = [one for one in documents if isinstance(one, dict) and one.get("kind") in _KINDS]
-        plain: list[Fields] = json.loads(json.dumps(claims, default=str))  # YAML has dates and other keys
+        every = documents(sys.stdin.read() if str(path) == "-" else path.read_text())
+        plain = [one for one in every if isinstance(one, dict) and one.get("kind") in _KINDS]
     except OSError as refused:
         raise NotAClaim(f"{path} cannot be read: {os_reason(refused)}") from None
     except UnicodeDecodeError:
         raise NotAClaim(f"{path} is not text") from None
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as wrong:
-        raise NotAClaim(f"{path} cannot be read: {' '.join(str(wrong).split())}") from None
+    except NoDocuments as wrong:
+        raise NotAClaim(f"{path} cannot be read: {wrong}") from None
     if not plain:
         raise NotAClaim(f"{path}: neither a ResourceClaim nor a ResourceClaimTemplate is in it")
     return plain

@@ -7,15 +7,15 @@ is 2 where a file cannot be read.
 """
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from allot import base
 from allot.api import Fields
-from allot.base import os_reason
+from allot.base import NoDocuments, os_reason
 from allot.generations import BadMapping, Conversion, Mapping, convert, read_mapping
 
 from . import flags
@@ -85,7 +85,7 @@ def mapping(options: argparse.Namespace) -> Mapping:
 
 def documents(path: Path) -> list[Fields]:
     """Raises Unreadable."""
-    found = [one for one in _read(path) if one is not None]
+    found = _read(path)
     if not all(isinstance(one, dict) for one in found):
         raise Unreadable(f"{path}: a document in it is no object")
     return found
@@ -93,15 +93,13 @@ def documents(path: Path) -> list[Fields]:
 
 def _read(path: Path) -> list[Any]:
     try:
-        read = list(yaml.safe_load_all(sys.stdin if str(path) == "-" else path.read_text()))
-        plain: list[Any] = json.loads(json.dumps(read, default=str))  # YAML has dates and other keys
+        return base.documents(sys.stdin.read() if str(path) == "-" else path.read_text())
     except OSError as refused:
         raise Unreadable(f"{path} cannot be read: {os_reason(refused)}") from None
     except UnicodeDecodeError:
         raise Unreadable(f"{path} is not text") from None
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as wrong:
-        raise Unreadable(f"{path} cannot be read: {' '.join(str(wrong).split())}") from None
-    return plain
+    except NoDocuments as wrong:
+        raise Unreadable(f"{path} cannot be read: {wrong}") from None
 
 
 def _pair(text: str) -> tuple[str, str]:

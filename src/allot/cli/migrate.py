@@ -11,12 +11,14 @@ else has to do something first, then run it again.
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from allot.api import Fields, Gates, Object, compute
+from allot.api import Fields, Gates, Object, compute, errors
 from allot.client import Client, Patch, Resource
-from allot.generations import nodewise, rawnames, replacing
+from allot.generations import Replacement, nodewise, rawnames, replacing
+from allot.informers import is_served
+from allot.scheduler import COMPUTE_LISTS
 
 from . import asking, convert, flags
 
@@ -30,6 +32,7 @@ _WORKLOADS: Final = (
     ("apps", "v1", "replicasets"),
     ("batch", "v1", "jobs"),
     ("batch", "v1", "cronjobs"),
+    ("", "v1", "replicationcontrollers"),
 )
 
 
@@ -46,7 +49,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     plugins.add_argument("--node", required=True, type=flags.object_name)
     for one in (claims, classes, plugins):
         one.add_argument("--dry-run", action="store_true", help="say what would change, and change nothing")
-        asking.arguments(one)
+        asking.reaching(one)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -77,10 +80,25 @@ async def _claims(client: Client, options: argparse.Namespace, namespace: str) -
         path = f"; {', '.join(one.users)}: new pods change path" if one.users else ""
         print(f"{one.plural}/{one.name}: replaced by a structured one{path}")
         if not options.dry_run:
-            resource = client.resource("resource.k8s.io", "v1", one.plural)
-            await resource.delete(one.name, namespace)
-            await resource.create(one.manifest, namespace)
+            await _replace(client, one, namespace)
     return REFUSED if found.impossible else DONE
+
+
+async def _replace(client: Client, one: Replacement, namespace: str) -> None:
+    """It is tried first whether the server takes the new one, under a name of its own. Where it does not take
+    it in the end, the old one is put back. Raises ApiError."""
+    resource = client.resource("resource.k8s.io", "v1", one.plural)
+    metadata = {**one.manifest["metadata"], "generateName": f"{one.name[:200]}-"}
+    del metadata["name"]
+    await resource.create({**one.manifest, "metadata": metadata}, namespace, dry_run=True)
+    await resource.delete(one.name, namespace, uid=one.uid, resource_version=one.version)
+    try:
+        await resource.create(one.manifest, namespace)
+    except errors.ApiError:
+        old = client.resource("resource.k8s.io", "v1alpha1", one.plural)
+        await old.create(one.before, namespace)
+        print(f"allot migrate: {one.plural}/{one.name} is as it was: it was put back", file=sys.stderr)
+        raise
 
 
 # -- classes
@@ -94,7 +112,7 @@ async def _classes(client: Client, options: argparse.Namespace, namespace: str) 
         tuple(await _workloads(client, namespace)),
         tuple(pods),
         tuple(await _listed(client.resource("", "v1", "resourcequotas"), namespace)),
-        tuple(await _listed(client.resource("", "v1", "nodes", namespaced=False))),
+        await _nodes(client),
     )
     found = rawnames.plan(options.resource, options.to, await _listed(classes), around, options.workloads)
     if found.refused:
@@ -106,8 +124,9 @@ async def _classes(client: Client, options: argparse.Namespace, namespace: str) 
         pods_named = f" change path: {', '.join(move.pods)}" if move.pods else " that come"
         print(f"{move.kind} {move.name}: asks for {options.to}; pods{pods_named}")
         if not options.dry_run:
-            group = "batch" if move.kind == "CronJob" else "apps"
-            resource = client.resource(group, "v1", rawnames.CHANGEABLE[move.kind])
+            plural = rawnames.CHANGEABLE[move.kind]
+            group = next(group for group, _, one in _WORKLOADS if one == plural)
+            resource = client.resource(group, "v1", plural)
             await resource.patch(move.name, move.patch, namespace, type=Patch.STRATEGIC)
     return DONE
 
@@ -120,11 +139,13 @@ async def _plugins(client: Client, options: argparse.Namespace, namespace: str) 
     pods, selector = client.resource("", "v1", "pods"), f"spec.nodeName={options.node}"
     slices = client.resource("resource.k8s.io", "v1", "resourceslices", namespaced=False)
     classes = client.resource("resource.k8s.io", "v1", "deviceclasses", namespaced=False)
+    (node,) = _with_lists([await nodes.get(options.node)], await _lists(client))
     around = nodewise.Around(
-        dict((await nodes.get(options.node)).fields),
+        node,
         tuple(await _listed(pods, selector=selector)),
         tuple(await _listed(slices, selector=selector)),
         tuple(await _listed(classes)),
+        await _compute_classes(client),
     )
     due = nodewise.due(options.resource, around)
     if due.refused:
@@ -164,6 +185,39 @@ async def _unless(options: argparse.Namespace, deed: Callable[..., Any], *argume
 async def _users(client: Client, namespace: str) -> list[Fields]:
     pods = await _listed(client.resource("", "v1", "pods"), namespace)
     return [*pods, *await _workloads(client, namespace)]
+
+
+async def _compute_classes(client: Client) -> tuple[Fields, ...]:
+    """None where the server has no such thing."""
+    limits = compute.limits
+    classes = client.resource(limits.GROUP, limits.VERSION, "resourceclasses", namespaced=False)
+    try:
+        return tuple(await _listed(classes))
+    except errors.NotFound:
+        return ()
+
+
+async def _nodes(client: Client) -> tuple[Fields, ...]:
+    nodes = client.resource("", "v1", "nodes", namespaced=False)
+    return _with_lists((await nodes.list()).objects, await _lists(client))
+
+
+async def _lists(client: Client) -> dict[str, Object]:
+    """What nodes have of compute resources, where that is said beside them; nothing where it is not."""
+    what = COMPUTE_LISTS
+    lists = client.resource(what.group, what.version, what.plural, namespaced=False)
+    try:
+        return {one.name: one for one in (await lists.list()).objects}
+    except errors.NotFound:
+        return {}
+    except errors.Forbidden:
+        if await is_served(client, what):
+            raise
+        return {}
+
+
+def _with_lists(nodes: Sequence[Object], lists: Mapping[str, Object]) -> tuple[Fields, ...]:
+    return tuple(dict(compute.listed.with_listed(one, lists.get(one.name)).fields) for one in nodes)
 
 
 async def _workloads(client: Client, namespace: str) -> list[Fields]:

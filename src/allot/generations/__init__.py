@@ -12,12 +12,13 @@ nodewise    a node that goes from a device plugin to a DRA driver (KEP-5004)
 from . import nodewise, rawnames
 from .manifests import Conversion, convert
 from .mapping import BadMapping, Mapping, read_mapping
-from .replacing import Replacing, replacing
+from .replacing import Replacement, Replacing, replacing
 
 __all__ = [
     "BadMapping",
     "Conversion",
     "Mapping",
+    "Replacement",
     "Replacing",
     "convert",
     "nodewise",

@@ -14,7 +14,7 @@ What it promises
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from allot.api import Fields, Kind, resource, schema
+from allot.api import Fields, Kind, Version, names, resource, schema
 
 from .mapping import Mapping
 
@@ -31,10 +31,12 @@ _NEGOTIATION: Final = frozenset({"PodScheduling", "PodSchedulingContext"})
 _CLAIMS: Final = frozenset({"ResourceClaim", "ResourceClaimTemplate"})
 _SUCCESSORS: Final = {"ResourceClass": "DeviceClass"}
 _EVERYWHERE: Final = "suitableNodes is left out: devices are where the driver publishes them"
-_OF_THE_SERVER: Final = (
+OF_EVERY_OBJECT: Final = (
     "uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink",
-    "deletionTimestamp", "deletionGracePeriodSeconds", "finalizers", "ownerReferences",
+    "deletionTimestamp", "deletionGracePeriodSeconds",
 )  # fmt: skip
+"""What a server writes into the metadata of whatever it stores."""
+_OF_THE_SERVER: Final = (*OF_EVERY_OBJECT, "finalizers", "ownerReferences")
 
 
 class Impossible(Exception):
@@ -102,7 +104,9 @@ def _structured(spec: Fields, mapping: Mapping) -> Iterator[str]:
         raise Impossible(f"say which DeviceClass took the place of class {name}: --class {name}=NAME")
     asked = dict(request)
     reference = spec.pop("parametersRef", None)
-    if isinstance(reference, dict):
+    if reference is not None:
+        if not isinstance(reference, dict):
+            raise Impossible("spec.parametersRef is no reference, with a kind and a name")
         which = f"{reference.get('kind')}/{reference.get('name')}"
         if which not in mapping.parameters:
             raise Impossible(
@@ -110,7 +114,10 @@ def _structured(spec: Fields, mapping: Mapping) -> Iterator[str]:
                 f"parameters.{which}"
             )
         asked |= mapping.parameters[which]
-    if spec.pop("allocationMode", None) == "Immediate":
+    mode = spec.pop("allocationMode", None)
+    if mode not in (None, "", "Immediate", "WaitForFirstConsumer"):
+        raise Impossible(f"spec.allocationMode is {mode!r:.40}, which no version had")
+    if mode == "Immediate":
         yield "allocated when its first pod is scheduled, not at once: v1 has no immediate allocation"
     unknown = spec.keys() - {"devices"}
     if unknown:
@@ -126,6 +133,10 @@ def _over_devices(document: Fields, mapping: Mapping) -> Iterator[str]:
     name, driver = metadata.get("name"), document.pop("driverName", None)
     if not isinstance(driver, str) or not driver:
         raise Impossible("it names no driverName")
+    if wrong := names.subdomain(driver):
+        raise Impossible(f"driverName {driver!r:.100} is no name of a driver: {wrong[0]}")
+    if document.pop("structuredParameters", None):
+        yield "structuredParameters is left out: every driver publishes its devices in slices"
     if document.pop("parametersRef", None):
         raise Impossible(
             "only its driver can read its parameters: write a DeviceClass with selectors or configuration "
@@ -157,10 +168,12 @@ def _from_v1alpha3(kind: str, document: Fields) -> Iterator[str]:
             if spec.pop("suitableNodes", None):
                 yield _EVERYWHERE
         case "ResourceSlice":
-            for device in spec.get("devices") or ():
+            devices = spec.get("devices")
+            for device in devices if isinstance(devices, list) else ():
                 basic = device.get("basic") if isinstance(device, dict) else None
-                capacity = (basic.get("capacity") if isinstance(basic, dict) else None) or {}
-                capacity.update({name: _amount(one) for name, one in capacity.items()})
+                capacity = basic.get("capacity") if isinstance(basic, dict) else None
+                if isinstance(capacity, dict):
+                    capacity.update({name: _amount(one) for name, one in capacity.items()})
         case "DeviceTaintRule":
             selector = spec.get("deviceSelector")
             lost = {"deviceClassName", "selectors"} & (
@@ -179,7 +192,10 @@ def _amount(capacity: Any) -> Any:
 
 def _from_v1beta1(kind: Kind, document: Fields) -> Fields:
     version = next((one for one in kind.versions if one.name == "v1beta1"), None)
-    return version.to_hub(document) if version is not None else document
+    if version is None:
+        return document
+    _shaped(kind, document, version)
+    return version.to_hub(document)
 
 
 def _lifted(spec: Fields) -> Iterator[str]:
@@ -221,9 +237,13 @@ def _cleaned(document: Fields) -> Iterator[str]:
 
 def _fits(kind: Kind, document: Fields) -> None:
     """Raises Impossible."""
-    v1 = next(one for one in kind.versions if one.name == "v1")
-    problems = schema.check(document, v1.shape())
+    _shaped(kind, document, next(one for one in kind.versions if one.name == "v1"))
+
+
+def _shaped(kind: Kind, document: Fields, version: Version) -> None:
+    """Raises Impossible."""
+    problems = schema.check(document, version.shape())
     if problems.malformed:
         raise Impossible(f"it is no {kind.kind}: {problems.malformed}")
     if problems.unknown:
-        raise Impossible(f"v1 has no field {problems.unknown[0]}")
+        raise Impossible(f"{version.name} has no field {problems.unknown[0]}")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from allot.api import Fields
 
-from .claims import GROUP, Impossible, moved
+from .claims import GROUP, OF_EVERY_OBJECT, Impossible, moved
 from .mapping import Mapping
 from .podspecs import flatten_sources, pod_spec
 
@@ -56,9 +56,20 @@ def _listed(document: Fields) -> Iterator[Fields]:
     if str(document.get("kind")).endswith("List") and isinstance(items, list):
         for item in items:
             if isinstance(item, dict):
-                yield from _listed(item)
+                yield from map(_as_written, _listed(item))
     else:
         yield document
+
+
+def _as_written(item: Fields) -> Fields:
+    """Without what the server wrote about it, with which it could not be created."""
+    if not _is_ours(item):
+        item.pop("status", None)  # of ours, `moved` says what is lost with it
+    metadata = item.get("metadata")
+    if isinstance(metadata, dict):
+        for name in OF_EVERY_OBJECT:
+            metadata.pop(name, None)
+    return item
 
 
 def _classes(documents: Iterable[Fields]) -> Iterator[tuple[str, Fields]]:

@@ -13,13 +13,15 @@ What it promises
                may hand the device out twice.
     NODEWISE2  Nothing is evicted before the node is closed, and the node is opened only when no device of the
                plugin is left on it and the driver's are there.
+    NODEWISE3  Nobody is evicted whom no claim would serve next: whoever asks by a class (KEP-14) has devices
+               of the plugin too, and the class must say which DeviceClass takes their place.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from allot.api import Fields
+from allot.api import Fields, compute, core, meta
 
 from .podspecs import asked_for
 
@@ -36,6 +38,7 @@ class Around:
     pods: tuple[Fields, ...] = ()
     slices: tuple[Fields, ...] = ()
     classes: tuple[Fields, ...] = ()  # device classes, of the cluster
+    compute_classes: tuple[Fields, ...] = ()  # those of compute resources
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,8 @@ def due(resource: str, around: Around) -> Due:
         return Due(f"node {name}: {twice}")
     is_closed = bool(_in(node, "spec").get("unschedulable"))
     served = tuple(pod for pod in around.pods if _has_of_plugin(pod, resource))
+    if stranded := _stranded(served, resource, around.compute_classes):
+        return Due(stranded)
     if counted(node, resource) or served:
         if not is_closed:
             return Due(close=True, evict=served)
@@ -95,9 +100,35 @@ def _twice(resource: str, node: Fields, drivers: Iterable[str]) -> str:
     return ""
 
 
+def _stranded(pods: Iterable[Fields], resource: str, classes: Iterable[Fields]) -> str:
+    """NODEWISE3, in words."""
+    bridged = {_text(one, "metadata", "name") for one in classes if _text(one, "spec", "deviceClassName")}
+    for pod in pods:
+        for name in _asked_by(pod, resource):
+            if compute.class_of(name) and compute.class_of(name) not in bridged:
+                return (
+                    f"pod {next(named([pod]))} asks for {name}, and class {compute.class_of(name)} names no "
+                    "deviceClassName: no claim would serve it next"
+                )
+    return ""
+
+
+def _asked_by(pod: Fields, resource: str) -> list[str]:
+    """Names under which its containers were given compute resources of the plugin."""
+    records = compute.records.given(meta.view(core.Pod, pod))
+    return [
+        name
+        for record in records.values()
+        for name, entries in record.items()
+        if any(one.compute_resource_name.rpartition("-")[0] == resource for one in entries)
+    ]
+
+
 def _has_of_plugin(pod: Fields, resource: str) -> bool:
     if _text(pod, "status", "phase") in ("Succeeded", "Failed"):
         return False
+    if _asked_by(pod, resource):
+        return True
     mappings = _in(pod, "status", "extendedResourceClaimStatus").get("requestMappings") or ()
     by_claim = {one.get("containerName") for one in mappings if one.get("resourceName") == resource}
     return any(container not in by_claim for container in asked_for(_in(pod, "spec"), resource))

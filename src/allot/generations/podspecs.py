@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from allot.api import Fields
+from allot.api import Fields, Quantity
 
 _TEMPLATE = ("spec", "template", "spec")
 _WHERE = {
@@ -55,7 +55,8 @@ def asked_for(spec: Mapping[str, Any], resource: str) -> dict[str, str]:
 
 
 def renamed(spec: Fields, before: str, after: str) -> Fields:
-    """What a merge of the containers has to say so that they ask under another name, as a strategic patch."""
+    """What a merge of the containers has to say so that they ask under another name, as a strategic patch.
+    A container that asks under both asks for as much as before."""
     patch: Fields = {}
     for sort in ("initContainers", "containers"):
         changed = []
@@ -64,9 +65,13 @@ def renamed(spec: Fields, before: str, after: str) -> Fields:
             for side in ("limits", "requests"):
                 amounts = (one.get("resources") or {}).get(side) or {}
                 if before in amounts:
-                    resources[side] = {before: None, after: amounts[before]}
+                    resources[side] = {before: None, after: _sum(amounts[before], amounts.get(after))}
             if resources:
                 changed.append({"name": one.get("name"), "resources": resources})
         if changed:
             patch[sort] = changed
     return patch
+
+
+def _sum(amount: Any, more: Any) -> Any:
+    return amount if more is None else str(Quantity.parse(str(amount)) + Quantity.parse(str(more)))

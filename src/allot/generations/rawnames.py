@@ -25,6 +25,7 @@ CHANGEABLE: Final = {
     "DaemonSet": "daemonsets",
     "ReplicaSet": "replicasets",
     "CronJob": "cronjobs",
+    "ReplicationController": "replicationcontrollers",
 }
 """Kinds whose pods are made from a template that may change."""
 
@@ -60,13 +61,21 @@ class Around:
 def plan(
     raw: str, class_name: str, classes: Sequence[Fields], around: Around, only: Sequence[str] = ()
 ) -> Plan:
-    """`only` are names of workloads, all of them if there are none."""
-    found = next((one for one in classes if one["metadata"]["name"] == class_name), None)
+    """`only` are names of workloads, all of them if there are none. The class is named as pods are to ask for
+    it, bare or qualified."""
+    own = compute.class_of(class_name)
+    found = next((one for one in classes if one["metadata"]["name"] == own), None)
     if found is None:
-        return Plan(f"there is no class {class_name}: pods that ask for it would wait")
+        return Plan(f"there is no class {own or class_name}: pods that ask for it would wait")
+    if wrong := compute.unusable(found):
+        return Plan(f"nobody can use class {own}: {wrong}")
     spec = meta.view(compute.ResourceClass, found).spec
     if spec.resource_name != raw:
-        return Plan(f"class {class_name} is over {spec.resource_name or 'a group'}, not over {raw}")
+        return Plan(f"class {own} is over {spec.resource_name or 'a group'}, not over {raw}")
+    if spec.is_of_cluster:
+        return Plan(f"class {own} is of the cluster: its pods would be given no devices of nodes")
+    if missing := _missing(raw, around, only):
+        return Plan(f"no workload {missing} asks for {raw}")
     for node in around.nodes:
         if twice := _advertised_twice(raw, node):
             return Plan(f"node {node['metadata']['name']}: {twice}")
@@ -88,6 +97,12 @@ def plan(
         if not only and not _is_owned(pod) and asked_for(pod["spec"], raw)
     ]
     return Plan("", tuple(moves), tuple(stay), tuple(_notes(raw, spec, class_name, moves, around)))
+
+
+def _missing(raw: str, around: Around, only: Sequence[str]) -> str:
+    """One that is named, and is not there or does not ask for it."""
+    asking = {str(one["metadata"]["name"]) for one in around.workloads if asked_for(pod_spec(one) or {}, raw)}
+    return next((name for name in only if name not in asking), "")
 
 
 def _advertised_twice(raw: str, node: Fields) -> str:

@@ -22,6 +22,9 @@ class Replacement:
     plural: str
     name: str
     manifest: Fields
+    before: Fields  # as it can be created again
+    uid: str
+    version: str  # of what was looked at: if it is another one by now, it may be in use
     users: tuple[str, ...]  # pods and what makes pods that name it: they change path
 
 
@@ -51,8 +54,23 @@ def replacing(things: Iterable[Fields], users: Sequence[Fields], mapping: Mappin
         notes += found.notes
         for manifest in found.documents:
             named = tuple(_users(users, kind, name))
-            replacements.append(Replacement(_PLURALS[kind], name, manifest, named))
+            metadata = one["metadata"]
+            replacements.append(
+                Replacement(
+                    _PLURALS[kind],
+                    name,
+                    manifest,
+                    {**one, "metadata": {"name": name, **_kept(metadata)}, "status": {}},
+                    str(metadata.get("uid") or ""),
+                    str(metadata.get("resourceVersion") or ""),
+                    named,
+                )
+            )
     return Replacing(tuple(replacements), tuple(in_use), tuple(impossible), tuple(notes))
+
+
+def _kept(metadata: Fields) -> Fields:
+    return {name: metadata[name] for name in ("labels", "annotations") if name in metadata}
 
 
 def _class_name(one: Fields) -> str:

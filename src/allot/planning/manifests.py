@@ -3,16 +3,13 @@
 What the server would refuse for its shape is refused here. Who asks plays no part, since nothing is written.
 """
 
-import json
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-
 from allot.api import Fields, Gates, Kind, Object, Version, classic, encode, kinds, schema
-from allot.base import Clock, os_reason
+from allot.base import Clock, NoDocuments, documents, os_reason
 from allot.informers import ResourceId
 
 REPLICATED = {"Deployment": "ReplicaSet", "ReplicaSet": "ReplicaSet", "StatefulSet": "StatefulSet"}
@@ -65,14 +62,13 @@ def _stored(
 
 def _documents(path: Path) -> Iterator[Fields]:
     try:
-        documents = list(yaml.safe_load_all(sys.stdin if str(path) == "-" else path.read_text()))
-        plain = json.loads(json.dumps([one for one in documents if one is not None], default=str))
+        plain = documents(sys.stdin.read() if str(path) == "-" else path.read_text())
     except OSError as refused:
         raise BadManifest(f"{path} cannot be read: {os_reason(refused)}") from None
     except UnicodeDecodeError:
         raise BadManifest(f"{path} is not text") from None
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as wrong:
-        raise BadManifest(f"{path} cannot be read: {' '.join(str(wrong).split())}") from None
+    except NoDocuments as wrong:
+        raise BadManifest(f"{path} cannot be read: {wrong}") from None
     if not plain:
         raise BadManifest(f"{path} is empty")
     for one in plain:
