@@ -2,15 +2,18 @@
 
 import asyncio
 import random
+from pathlib import Path
 
-from allot.api import Object
+import yaml
+
+from allot.api import Gates, Object, compute, errors
 from allot.apiserver import identities
 from allot.autoscaler.following import Following
 from allot.base import Metrics, RandomIds, SystemClock
 from allot.informers import Informers, Telemetry
 from allot.scheduler import Settings, deciding_plugins
 from allot.scheduler.parameters import ParameterKind
-from scheduler.cluster import NS, QUICK, Cluster, tell
+from scheduler.cluster import NS, QUICK, Cluster, cluster, tell
 from scheduler.numeric import VENDOR, Numeric
 
 KIND = ParameterKind(VENDOR, "v1alpha1", "ClaimParameters")
@@ -104,3 +107,47 @@ def test_it_reads_parameters_by_rights_of_its_own_and_for_as_long_as_classes_nam
                 following.end()
 
     tell(story, started=False)
+
+
+def test_nodes_are_seen_with_what_is_listed_beside_them():
+    """14-OPEN-25, 14-AUTO-07: without the field a node would never be what was promised."""
+    gate = {compute.limits.GATE: False}
+    definitions = Path(__file__).parents[2] / "examples" / "real-kubernetes" / "compute.yaml"
+
+    async def story() -> None:
+        async with cluster(Gates(gate)) as here:
+            for fields in yaml.safe_load_all(definitions.read_text()):
+                if fields["kind"] == "CustomResourceDefinition":
+                    group = here.client.resource(
+                        "apiextensions.k8s.io", "v1", "customresourcedefinitions", namespaced=False
+                    )
+                    await group.create(fields)
+            limits = compute.limits
+            lists = here.client.resource(limits.GROUP, limits.VERSION, limits.LISTS, namespaced=False)
+
+            async def served() -> bool:
+                try:
+                    await lists.list()
+                except errors.NotFound:
+                    return False
+                return True
+
+            await here.until(served, "the kind of lists")
+            await here.node("a")
+            name = compute.compute_resource_name("example.com/gpu", {})
+            entry = {"name": name, "resourceName": "example.com/gpu", "devices": ["0"]}
+            await lists.create({"metadata": {"name": "a"}, "computeResources": [entry]})
+            clock, rng = SystemClock(), random.Random(1)
+            plugins = deciding_plugins(RandomIds(rng), Settings())
+            async with Informers(here.client, rng, pace=QUICK) as informers:
+                telemetry = Telemetry(Metrics(), clock)
+                following = Following(here.client, informers, plugins, Gates(), clock, telemetry)
+                await following.begin()
+                try:
+                    view = following.view(clock.now())
+                    assert view.nodes["a"].fields["status"]["computeResources"] == [entry]
+                    assert "computeResources" not in following.nodes["a"].fields["status"]
+                finally:
+                    following.end()
+
+    asyncio.run(story())

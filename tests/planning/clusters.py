@@ -26,6 +26,7 @@ _BY_KIND = {
     "PriorityClass": "priorityclasses",
     "ResourceClass": "resourceclasses",
     "NodeResourceCapacity": "noderesourcecapacities",
+    "NodeComputeResources": "nodecomputeresources",
 }
 
 

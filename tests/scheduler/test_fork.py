@@ -54,6 +54,7 @@ MINUTES = st.integers(0, 3)
 DEEDS: Mapping[str, st.SearchStrategy[tuple[Any, ...]]] = {
     "put_node": st.tuples(NODES, st.booleans()),
     "drop_node": st.tuples(NODES),
+    "list_compute": st.tuples(NODES, st.integers(0, 2)),
     "place": st.tuples(PODS, NODES),
     "remove": st.tuples(PODS),
     "nominate": st.tuples(PODS, NODES),
@@ -106,6 +107,9 @@ def do(snapshot: Snapshot, deed: Deed) -> None:
         case "put_node", (name, cordoned):
             exported = [{"name": "r", "resourceName": f"example.com/{name}"}] if cordoned else []
             snapshot.put_node(node(name, unschedulable=cordoned, compute=exported))
+        case "list_compute", (name, count):
+            entry = core.ComputeResource("r", "example.com/listed", {}, (), tuple("ab"[:count]))
+            snapshot.list_compute(name, (entry,) if count else ())
         case "drop_node", (name,):
             snapshot.drop_node(name)
         case "place", (who, name):

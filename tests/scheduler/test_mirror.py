@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allot.allocation import DeviceId, Features
-from allot.api import Object
+from allot.api import Object, compute
 from allot.informers import Added, Change, Deleted, Key, ResourceId, Updated
 from allot.numeric import Registry
 from allot.numeric.models import COUNTER
@@ -19,6 +19,7 @@ from allot.scheduler.mirror import (
     CLAIMS,
     CLASSES,
     COMPUTE_CLASSES,
+    COMPUTE_LISTS,
     NODES,
     PODS,
     RESOURCE_CLASSES,
@@ -86,8 +87,23 @@ def pod(name: str = "p", version: int = 1, phase: str = "", metadata: Any = None
     return thing(name, version, spec=spec, status=status, metadata=metadata or {})
 
 
-def node(name: str = "n", version: int = 1, **fields: Any) -> Object:
-    return thing(name, version, namespace="", status=ALLOCATABLE, **fields)
+def node(name: str = "n", version: int = 1, said: Any = None, gpus: str = "", **fields: Any) -> Object:
+    counted = {**ALLOCATABLE["allocatable"], **({"example.com/gpu": gpus} if gpus else {})}
+    own = {"computeResources": [_exported(said)]} if said else {}
+    return thing(name, version, namespace="", status={"allocatable": counted, **own}, **fields)
+
+
+def _exported(devices: list[str], model: str = "k80") -> dict[str, Any]:
+    properties = {"model": model}
+    name = compute.compute_resource_name("example.com/gpu", properties)
+    entry = {"name": name, "resourceName": "example.com/gpu", "properties": properties}
+    return {**entry, "devices": devices, "allocatableDevices": devices}
+
+
+def listed(name: str, version: int = 1, devices: Any = (), called: str = "") -> Object:
+    entry = _exported([*devices], "v100")
+    entries = [{**entry, "name": called or entry["name"]}]
+    return thing(name, version, namespace="", computeResources=entries)
 
 
 ONE_OF_EACH = {
@@ -100,6 +116,7 @@ ONE_OF_EACH = {
     BUDGETS: thing("b", spec={"selector": {}}),
     RESOURCE_CLASSES: resource_class(),
     COMPUTE_CLASSES: thing("gold", namespace="", spec={"resourceName": "example.com/gpu"}),
+    COMPUTE_LISTS: listed("a", 1, ["0"]),
     TALKS: scheduling("p", ["a"], "a"),
     CAPACITY: thing("cap", namespace="", nodeName="a", driverName=DRIVER, instances=[COUNTED]),
 }
@@ -111,6 +128,8 @@ def picture(snapshot: Snapshot) -> dict[str, Any]:
     inventory, nodes = snapshot.inventory, tuple(snapshot.nodes())
     return {
         "nodes": {one.name: (sorted(one.pods), one.used.get("cpu", 0)) for one in nodes},
+        "compute": {one.name: (one.compute, dict(one.allocatable)) for one in nodes},
+        "exported": dict(snapshot.exported),
         "claims": {one.key: one.object.resource_version for one in snapshot.claims()},
         "held": [sorted(snapshot.ledger.usage(one.pool_id)) for one in devices],
         "devices": {
@@ -151,6 +170,7 @@ def test_what_cannot_be_read_is_told_until_it_can_or_is_gone(what: ResourceId):
         NODES: {"status": {"allocatable": {"cpu": "much"}}},
         RESOURCE_CLASSES: {"driverName": 1},
         CAPACITY: {"instances": 1},
+        COMPUTE_LISTS: {"computeResources": [{"name": "x", "resourceName": "example.com/gpu"}]},
     }
     odd = mistyped.get(what, ODD)
     follower.added(what, thing("x", 1, namespace, **odd))
@@ -249,10 +269,17 @@ STATES: dict[tuple[ResourceId, str], list[dict[str, Any]]] = {
     (PODS, "q"): [{"nodeName": "m"}, {"nominated": "m"}, {"nodeName": "m", "phase": "Running"}],
     (CLAIMS, "c"): [{}, {"device": "gpu-0"}, {"device": "gpu-1"}],
     (CLAIMS, "d"): [{"device": "gpu-2"}, {}],
-    (NODES, "n"): [{}, {"metadata": {"labels": {"zone": "a"}}}],
+    (NODES, "n"): [
+        {},
+        {"metadata": {"labels": {"zone": "a"}}},
+        {"said": ["0"]},
+        {"gpus": "2"},
+        {"gpus": "0"},
+    ],
     (NODES, "m"): [{}],
+    (COMPUTE_LISTS, "n"): [{}, {"devices": ["0", "1"]}, {"called": "example.com/gpu-0"}],
 }
-MAKE = {PODS: pod, CLAIMS: claim, NODES: node}
+MAKE = {PODS: pod, CLAIMS: claim, NODES: node, COMPUTE_LISTS: listed}
 SUBJECTS = sorted(STATES, key=str)
 
 
@@ -324,3 +351,78 @@ def test_a_talk_whose_pod_of_ours_has_its_node_is_over_whichever_is_told_first()
         assert (TalkedOut(Key("default", "p")) in first.added(PODS, bound)) == is_ours
         second.added(PODS, bound)
         assert (TalkedOut(Key("default", "p")) in second.added(TALKS, scheduling("p"))) == is_ours
+
+
+# -- what nodes have, said beside them ------------------------------------------------------------
+
+
+def test_what_a_node_says_itself_counts_and_not_its_list():
+    """LISTED1, 14-OPEN-25."""
+    follower = Follower()
+    follower.added(COMPUTE_LISTS, listed("n", devices=["0", "1"]))
+    follower.added(NODES, node("n"))
+    known = follower.snapshot.node("n")
+    assert known is not None
+    assert [(one.properties, one.count) for one in known.compute] == [({"model": "v100"}, 2)]
+    assert known.allocatable["example.com/gpu"] == 2
+    follower.hear(NODES, Updated(node("n"), node("n", 2, said=["0"])))
+    known = follower.snapshot.node("n")
+    assert known is not None
+    assert [(one.properties, one.count) for one in known.compute] == [({"model": "k80"}, 1)]
+
+
+def test_what_a_node_counts_is_not_had_from_its_list_as_well():
+    """LISTED2, 14-NODE-07: the agent writes the one and then the other."""
+    follower = Follower()
+    follower.added(NODES, node("n", gpus="2"))
+    follower.added(COMPUTE_LISTS, listed("n", devices=["0", "1"]))
+    known = follower.snapshot.node("n")
+    assert known is not None
+    assert known.compute == ()
+    assert known.allocatable["example.com/gpu"] == 2
+    follower.hear(NODES, Updated(node("n", gpus="2"), node("n", 2, gpus="0")))
+    known = follower.snapshot.node("n")
+    assert known is not None
+    assert [one.count for one in known.compute] == [2]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"name": "example.com/gpu-0123456789abcdef"},
+        {"allocatableDevices": ["9"]},
+        {"devices": ["0", "0"]},
+        {"properties": {"bad key!": "x"}},
+    ],
+)
+def test_a_list_that_no_server_of_ours_would_take_counts_for_nobody(wrong: dict[str, Any]):
+    """14-NODE-13: by a wrong name a node could say what devices of that name are like on all others."""
+    follower = Follower()
+    follower.added(NODES, node("n"))
+    good = listed("n", devices=["0"])
+    follower.added(COMPUTE_LISTS, good)
+    entries = [{**one, **wrong} for one in good.fields["computeResources"]]
+    follower.hear(COMPUTE_LISTS, Updated(good, good.changed({"computeResources": entries})))
+    known = follower.snapshot.node("n")
+    assert known is not None
+    assert known.compute == ()
+    assert follower.troubles == ["nodecomputeresources n"]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"resourceName": "example.com/gpu", "resourceSelector": [{}]},
+        {"resourceName": "example.com/gpu", "resourceSelector": [{"matchExpressions": []}]},
+        {"resourceName": "cpu"},
+        {},
+        {"members": [{"resourceName": "memory", "amount": "much"}, {"resourceName": "example.com/gpu"}]},
+    ],
+)
+def test_a_class_that_no_server_of_ours_would_take_is_used_by_nobody(spec: dict[str, Any]):
+    """14-API-06, 14-OPEN-25: what another server has stored; half a selector would select everything."""
+    follower = Follower()
+    follower.added(COMPUTE_CLASSES, thing("gold", namespace="", spec={"resourceName": "example.com/gpu"}))
+    follower.added(COMPUTE_CLASSES, thing("gold", 2, namespace="", spec=spec))
+    assert "gold" not in follower.snapshot.compute.classes
+    assert follower.troubles == ["resourceclasses gold"]

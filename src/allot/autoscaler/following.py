@@ -15,8 +15,9 @@ from allot.api import Gates, Object
 from allot.base import Clock
 from allot.client import Client
 from allot.informers import Change, Deleted, Informers, Key, ResourceId, SetAside, Telemetry
-from allot.planning import is_waiting
+from allot.planning import is_waiting, whole
 from allot.scheduler import (
+    COMPUTE_LISTS,
     NODES,
     PODS,
     RESOURCE_CLASSES,
@@ -65,7 +66,11 @@ class Following:
         )
         self.stirred = asyncio.Event()
         self._waiting: dict[str, PodInfo] = {}
-        self._objects: dict[ResourceId, dict[str, Object]] = {NODES: {}, SLICES: {}}
+        self._objects: dict[ResourceId, dict[str, Object]] = {
+            NODES: {},
+            SLICES: {},
+            COMPUTE_LISTS: {},
+        }
         self._aside = SetAside("the autoscaler")
         self._stops: list[Callable[[], None]] = []
 
@@ -97,7 +102,7 @@ class Following:
             self._hear(self._box.popleft())
         return View(
             self.snapshot,
-            self._objects[NODES],
+            whole(self._objects[NODES], self._objects[COMPUTE_LISTS]),
             [*self._objects[SLICES].values()],
             [pod for pod in self._waiting.values() if not pod.status.nominated_node_name],
             lambda pod: self._cycle.fitting(pod, now, self.snapshot),

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from allot.planning import Apply, Cluster, future, manifests
-from allot.scheduler import NODES, SLICES, Cycle, Plugin, PodInfo, Simulation
+from allot.scheduler import SLICES, Cycle, Plugin, PodInfo, Simulation
 
 from .groups import Configuration, GroupEntry, Offer
 from .packing import grow
@@ -56,7 +56,7 @@ def plan(
     """With a survey, of the groups that a provider named. Raises BadChange."""
     to_come = future.made(cluster, [Apply(tuple(more))] if more else [])
     snapshot = to_come.reading.snapshot
-    nodes = {key.name: one for key, one in cluster.objects.get(NODES, {}).items()}
+    nodes = cluster.nodes
     slices = list(cluster.objects.get(SLICES, {}).values())
     entries: Sequence[GroupEntry] = configuration.groups
     offers: Mapping[str, Offer] = {}

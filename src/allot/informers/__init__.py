@@ -22,7 +22,7 @@ Read in the order in which a change travels:
 
 from .aside import SetAside
 from .cache import Added, Cache, Change, Deleted, Index, IndexFunction, Key, Updated
-from .discovery import Catalogue, Served, discover
+from .discovery import Catalogue, Served, discover, is_served
 from .events import NORMAL, WARNING, Budget, Events
 from .informer import Handler, Informer, ResourceId
 from .leading import Election, lead_forever
@@ -67,6 +67,7 @@ __all__ = [
     "WorkQueue",
     "controller_of",
     "discover",
+    "is_served",
     "lead_forever",
     "owner_uids",
     "owners",

@@ -55,6 +55,15 @@ async def discover(client: Client) -> Catalogue:
     return Catalogue(served, away)
 
 
+async def is_served(client: Client, what: ResourceId) -> bool:
+    """For whoever was refused: a server says so of what it does not have too."""
+    every = (await discover(client)).served
+    return any(
+        (one.what.group, one.what.plural) == (what.group, what.plural) and what.version in one.versions
+        for one in every
+    )
+
+
 def _group(group: Mapping[str, Any], away: list[str]) -> list[Served]:
     name = (group.get("metadata") or {}).get("name") or ""
     found: dict[str, Served] = {}

@@ -244,7 +244,7 @@ class Agent:
                     group.create_task(work())
                 group.create_task(
                     self._devices.run(
-                        name, lambda: heard.node(name), self._nodes(), informers, self._complain
+                        name, lambda: heard.node(name), self._process.client, informers, self._complain
                     )
                 )
                 is_sharing = self._process.is_sharing

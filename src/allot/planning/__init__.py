@@ -17,7 +17,7 @@ from . import defrag, future, manifests, telling
 from .changes import Apply, BadChange, Change, parse
 from .dump import BadDump, Dump, load, save, scrubbed, take, written
 from .fictional import PASSING, Imagined, free_names, imagined
-from .future import Cluster, belongs_to_node, comes_back, is_waiting
+from .future import Cluster, belongs_to_node, comes_back, is_waiting, whole
 from .manifests import BadManifest
 from .parameters import ReadByTemplates
 from .whatif import Answer, unbound, what_if
@@ -50,5 +50,6 @@ __all__ = [
     "telling",
     "unbound",
     "what_if",
+    "whole",
     "written",
 ]

@@ -11,10 +11,11 @@ from typing import Any, assert_never
 from msgspec.structs import replace
 
 from allot import quota
-from allot.api import Fields, Gates, Object, core, encode, resource
+from allot.api import Fields, Gates, Object, compute, core, encode, resource
 from allot.informers import Added, Deleted, Key, ResourceId
 from allot.scheduler import (
     CLAIMS,
+    COMPUTE_LISTS,
     NODES,
     PODS,
     SLICES,
@@ -54,8 +55,25 @@ class Cluster:
     def waiting(self) -> list[PodInfo]:
         return [pod for pod in self.reading.pods.values() if is_waiting(pod)]
 
+    @property
+    def nodes(self) -> Mapping[str, Object]:
+        """With what is said of them elsewhere."""
+        named = {
+            what: {key.name: one for key, one in self.objects.get(what, {}).items()}
+            for what in (NODES, COMPUTE_LISTS)
+        }
+        return whole(named[NODES], named[COMPUTE_LISTS])
+
     def get(self, what: ResourceId, key: Key) -> Object | None:
         return self.objects.get(what, {}).get(key)
+
+
+def whole(nodes: Mapping[str, Object], lists: Mapping[str, Object]) -> Mapping[str, Object]:
+    """Nodes by name, each with the compute resources that are said beside it."""
+    if not lists:
+        return nodes
+    more = ((name, lists[name]) for name in lists.keys() & nodes.keys())
+    return {**nodes, **{name: compute.listed.with_listed(nodes[name], one) for name, one in more}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,9 +211,10 @@ class _Making:
                 self._future.leaving.setdefault(pod.uid, Leaving(pod, name, why))
 
     def _add_like(self, name: str, count: int) -> None:
-        node = self._cluster.get(NODES, Key("", name))
-        if node is None:
+        known = self._cluster.get(NODES, Key("", name))
+        if known is None:
             raise BadChange(f"there is no node {name}")
+        node = compute.listed.with_listed(known, self._cluster.get(COMPUTE_LISTS, Key("", name)))
         slices = [one.fields for one in self._objects.get(SLICES, {}).values()]
         for fresh in free_names(name, set(self._snapshot.node_names()), count):
             more = imagined(node.fields, slices, fresh)

@@ -27,6 +27,7 @@ from .loop import Dependencies, Scheduler, run
 from .mirror import (
     CLAIMS,
     CLASSES,
+    COMPUTE_LISTS,
     NODES,
     PODS,
     RESOURCE_CLASSES,
@@ -75,6 +76,7 @@ from .writes import (
 __all__ = [
     "CLAIMS",
     "CLASSES",
+    "COMPUTE_LISTS",
     "NODES",
     "NOTHING_KNOWN",
     "PODS",

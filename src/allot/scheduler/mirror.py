@@ -41,13 +41,19 @@ TALKS = ResourceId(GROUP, classic.limits.VERSION, "podschedulings")
 COMPUTE_CLASSES = ResourceId(
     compute.limits.GROUP, compute.limits.VERSION, "resourceclasses", namespaced=False
 )
+COMPUTE_LISTS = ResourceId(
+    compute.limits.GROUP, compute.limits.VERSION, compute.limits.LISTS, namespaced=False
+)
 BUDGETS = ResourceId("policy", "v1", "poddisruptionbudgets")
 
 
 CLASSIC = (RESOURCE_CLASSES, TALKS, CAPACITY)
 """What is not followed where it may not be read (`rights`): pods without classic claims need none of it."""
 
-OPTIONAL = (*CLASSIC, COMPUTE_CLASSES)
+OPTIONAL = (*CLASSIC, COMPUTE_CLASSES, COMPUTE_LISTS)
+
+ELSEWHERE = (COMPUTE_LISTS,)
+"""What our own server has no need of, and does not serve: whoever misses it there misses nothing."""
 
 
 class News(NamedTuple):
@@ -237,7 +243,7 @@ def _omit_pod(mirror: Mirror, object: Object, is_gone: bool) -> Heard:
 
 def _put_node(mirror: Mirror, change: Change) -> Heard:
     is_new = mirror.snapshot.node(change.object.name) is None
-    if not mirror.snapshot.put_node(NodeInfo.of(change.object)):
+    if not mirror.snapshot.put_node(NodeInfo.of(change.object, mirror.snapshot.listed(change.object.name))):
         return NOTHING
     return NODE_ADDED if is_new else NODE_CHANGED
 
@@ -400,11 +406,23 @@ def _drop_talk(mirror: Mirror, object: Object, is_gone: bool = True) -> Heard:
     return (Answered(known.pod),) if known is not None and known.uid == object.uid and known.pod else NOTHING
 
 
-# -- classes of compute resources -----------------------------------------------------------------
+# -- compute resources ----------------------------------------------------------------------------
+
+
+def _put_compute_list(mirror: Mirror, change: Change) -> Heard:
+    is_moved = mirror.snapshot.list_compute(change.object.name, compute.listed.read(change.object))
+    return NODE_CHANGED if is_moved else NOTHING
+
+
+def _drop_compute_list(mirror: Mirror, object: Object, is_gone: bool = True) -> Heard:
+    return NODE_CHANGED if mirror.snapshot.list_compute(object.name, ()) else NOTHING
 
 
 def _put_compute_class(mirror: Mirror, change: Change) -> Heard:
-    mirror.snapshot.put_compute_class(change.object.view(compute.ResourceClass))
+    view = change.object.view(compute.ResourceClass)
+    if wrong := compute.unusable(change.object.fields):
+        raise ValueError(wrong)
+    mirror.snapshot.put_compute_class(view)
     return CLASS_CHANGED
 
 
@@ -435,6 +453,7 @@ def _keep(mirror: Mirror, object: Object, is_gone: bool) -> Heard:
 
 SOURCES: Mapping[ResourceId, Source] = {
     CLASSES: Source(_put_class, _drop_class, _drop_class),
+    COMPUTE_LISTS: Source(_put_compute_list, _drop_compute_list, _drop_compute_list),
     NODES: Source(_put_node, _drop_node, _drop_node),
     SLICES: Source(_put_slice, _drop_slice, _drop_slice),
     TAINT_RULES: Source(_put_taint_rule, _drop_taint_rule, _keep),

@@ -10,13 +10,14 @@ import msgspec
 from msgspec.structs import replace
 
 from allot import allocation
-from allot.api import Object, core
+from allot.api import Object, compute, core
 
 from .amounts import Amounts, less, measured, plus
 from .compute import Offer
 from .pod import PodInfo
 
 NO_PODS: Mapping[str, PodInfo] = {}
+Listed = compute.listed.Entries
 
 
 class NodeInfo(msgspec.Struct, frozen=True, eq=False, gc=False):
@@ -27,23 +28,37 @@ class NodeInfo(msgspec.Struct, frozen=True, eq=False, gc=False):
     allocatable: Amounts
     used: Amounts
     pods: Mapping[str, PodInfo]  # by uid
+    counted: Amounts  # what the Node says itself: amounts,
+    said: tuple[Offer, ...] = ()  # and compute resources
     compute: tuple[Offer, ...] = ()
 
     @classmethod
-    def of(cls, object: Object) -> "NodeInfo":
+    def of(cls, object: Object, listed: Listed = ()) -> "NodeInfo":
+        """`listed` is what is said of its compute resources beside it."""
         view = object.view(core.Node)
-        compute = Offer.all_of(view.status.compute_resources)
+        counted, said = measured(view.status.allocatable), Offer.all_of(view.status.compute_resources)
         place = allocation.Node(object.name, view.metadata.labels, frozenset(view.status.declared_features))
-        return cls(
+        info = cls(
             name=object.name,
             place=place,
             taints=view.spec.taints,
             unschedulable=view.spec.unschedulable,
-            allocatable=_offered(measured(view.status.allocatable), compute),
+            allocatable=_offered(counted, said),
             used={},
             pods=NO_PODS,
-            compute=compute,
+            counted=counted,
+            said=said,
+            compute=said,
         )
+        return info.listing(listed) if listed else info
+
+    def listing(self, listed: Listed) -> "NodeInfo":
+        """The node once this is said beside it (LISTED1, LISTED2)."""
+        if self.said:
+            return self
+        counted = [name for name, amount in self.counted.items() if amount]
+        offers = Offer.all_of(compute.listed.uncounted(listed, counted))
+        return replace(self, compute=offers, allocatable=_offered(self.counted, offers))
 
     @property
     def labels(self) -> Mapping[str, str]:

@@ -14,12 +14,13 @@ import msgspec
 
 from allot.api import Gates, Object, classic, errors
 from allot.client import Client
-from allot.informers import Added, Key, ResourceId
+from allot.informers import Added, Key, ResourceId, is_served
 
 from .mirror import (
     BUDGETS,
     CLAIMS,
     CLASSES,
+    ELSEWHERE,
     NODES,
     PODS,
     RESOURCE_CLASSES,
@@ -154,9 +155,13 @@ class _Reader:
         try:
             return await self._listed(what)
         except errors.NotFound as absent:
+            if what in ELSEWHERE:
+                return []
             self.unread.append(Unread(what, f"{what.plural} are not served, so there are none: {absent}"))
             return []
         except errors.Forbidden as refused:
+            if what in ELSEWHERE and not await is_served(self._client, what):
+                return []
             return await self._some(what, refused)
 
     async def _some(self, what: ResourceId, refused: errors.Forbidden) -> list[Object]:

@@ -11,7 +11,7 @@ from allot.api import errors
 from allot.client import Client
 from allot.informers import ResourceId
 
-from .mirror import OPTIONAL, SOURCES
+from .mirror import ELSEWHERE, OPTIONAL, SOURCES
 
 log = logging.getLogger(__name__)
 
@@ -20,6 +20,8 @@ async def readable(client: Client) -> tuple[ResourceId, ...]:
     """The resources to follow."""
     hidden = [what for what in OPTIONAL if not await _may_read(client, what)]
     for what in hidden:
+        if what in ELSEWHERE:
+            continue
         log.warning("pods that need it are not placed: %s.%s may not be read", what.plural, what.group)
     return tuple([what for what in SOURCES if what not in hidden])
 

@@ -88,6 +88,7 @@ class Snapshot:
         self.parameters = ParameterObjects()
         self._talks: Overlay[Key, Talk] = Overlay()
         self._nodes: Overlay[str, NodeInfo] = Overlay()
+        self._listed: Overlay[str, compute.listed.Entries] = Overlay()  # compute resources, beside the Node
         self._claims: Overlay[Key, ClaimInfo] = Overlay()
         self._claim_keys: Overlay[str, Key] = Overlay()  # by uid
         self.unreadable: Overlay[Key, Object] = Overlay()  # claims that nobody can use
@@ -119,6 +120,7 @@ class Snapshot:
         child.parameters = self.parameters.fork()
         child._talks = self._talks.fork()
         child._nodes = self._nodes.fork()
+        child._listed = self._listed.fork()
         child._claims = self._claims.fork()
         child._claim_keys = self._claim_keys.fork()
         child.unreadable = self.unreadable.fork()
@@ -228,6 +230,15 @@ class Snapshot:
         self._export(before, node)
         self._set(node)
         return True
+
+    def listed(self, name: str) -> compute.listed.Entries:
+        return self._listed.get(name) or ()
+
+    def list_compute(self, name: str, listed: compute.listed.Entries) -> bool:
+        """Compute resources of a node, said beside it. False when scheduling cannot tell the difference."""
+        self._listed.set(name, listed) if listed else self._listed.drop(name)
+        node = self._nodes.get(name)
+        return node is not None and self.put_node(node.listing(listed))
 
     def drop_node(self, name: str) -> None:
         """A node is gone. Its pods stay until they are gone too: it may come back."""

@@ -6,13 +6,15 @@ numbers      numbers with units, as properties have them
 selecting    which compute resources a class selects
 kinds        what the server serves
 classes, nodes, pods    the rules: of classes, of what nodes have, of what containers were given
+listed       what nodes have, for servers that keep it beside the Node
 binding      the choice that comes with a binding, put into the pod
 records      what containers were given, and what a pod holds of it
 holds        which pods hold what of a node, as the server keeps it
 limits       numbers and well-known strings
 """
 
-from . import binding, holds, limits, records
+from . import binding, holds, limits, listed, records
+from .classes import unusable
 from .kinds import KINDS, RESOURCE_CLASS, served
 from .naming import class_of, compute_resource_name, property_hash
 from .selecting import selects, unmet
@@ -37,9 +39,11 @@ __all__ = [
     "compute_resource_name",
     "holds",
     "limits",
+    "listed",
     "property_hash",
     "records",
     "selects",
     "served",
     "unmet",
+    "unusable",
 ]

@@ -1,6 +1,6 @@
 """What a ResourceClass may say."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .. import errors, field, names, standard
@@ -40,7 +40,14 @@ def validate_update(new: Fields, old: Fields, context: WriteContext) -> list[Fie
     return _spec_errors(new.get("spec") or {})
 
 
-def _spec_errors(spec: Fields) -> list[FieldError]:
+def unusable(stored: Mapping[str, Any]) -> str:
+    """Why nobody may go by a class, in words; nothing if one may. Other servers store what ours refuses, and
+    half a selector would select more than was meant."""
+    found = _spec_errors(stored.get("spec") or {})
+    return f"{found[0].path}: {found[0].text()}" if found else ""
+
+
+def _spec_errors(spec: Mapping[str, Any]) -> list[FieldError]:
     found: list[FieldError] = []
     if spec.get("scope") and spec["scope"] not in _SCOPES:
         found.append(field.unsupported(_SPEC / "scope", spec["scope"], _SCOPES))
@@ -55,7 +62,7 @@ def _spec_errors(spec: Fields) -> list[FieldError]:
     return found + _raw_errors(spec, _SPEC) + _selector_errors(spec, _SPEC)
 
 
-def _raw_errors(holder: Fields, path: Path) -> list[FieldError]:
+def _raw_errors(holder: Mapping[str, Any], path: Path) -> list[FieldError]:
     raw = holder.get("resourceName") or ""
     if not raw:
         return [field.required(path / "resourceName")]
@@ -69,7 +76,7 @@ def _texts(path: Path, value: str, check: Callable[[str], list[str]]) -> list[Fi
 # Selectors
 
 
-def _selector_errors(holder: Fields, path: Path) -> list[FieldError]:
+def _selector_errors(holder: Mapping[str, Any], path: Path) -> list[FieldError]:
     alternatives, at = holder.get("resourceSelector") or (), path / "resourceSelector"
     if len(alternatives) > limits.ALTERNATIVES_MAX:
         return [field.too_many(at, len(alternatives), limits.ALTERNATIVES_MAX)]
@@ -120,7 +127,7 @@ def _expression_errors(need: Fields, path: Path) -> list[FieldError]:
 # Groups
 
 
-def _group_errors(spec: Fields) -> list[FieldError]:
+def _group_errors(spec: Mapping[str, Any]) -> list[FieldError]:
     members, path = spec["members"], _SPEC / "members"
     found = [
         field.forbidden(_SPEC / part, _TOGETHER)

@@ -1,23 +1,27 @@
 """Everything about device plugins of one node, put together."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from allot.api import Object
+from allot.api import Object, errors
 from allot.base import Clock, Files
-from allot.client import Resource
+from allot.client import Client, level_of
 from allot.informers import Informers, ResourceId
 from allot.wire import Sockets
 
 from .compute import Exports
 from .lending import Lending, remembered
+from .listing import Listing
 from .loans import Loans
 from .offers import GRACE_S, Offers
 from .plugin_loop import DIRECTORY, PluginLoop
 from .status import amounts, zeroed
 from .status_loop import StatusLoop, Surroundings
+
+log = logging.getLogger(__name__)
 
 
 class DevicePlugins:
@@ -35,6 +39,7 @@ class DevicePlugins:
     ) -> None:
         """`exports_compute`: devices are to be compute resources of the node, and not counted (KEP-14).
         Raises BadCheckpoint, and OSError."""
+        self._look_s = look_s
         directory = root / DIRECTORY
         known = remembered(directory, files)
         self._is_new = not known.loans and not known.resources
@@ -78,23 +83,40 @@ class DevicePlugins:
         self,
         name: str,
         node: Callable[[], Object | None],
-        nodes: Resource,
+        client: Client,
         informers: Informers,
         complain: Callable[[Object, str, str], None],
     ) -> None:
         """Until cancelled."""
         own = f"spec.nodeName={name}"
         followed = ResourceId("resource.k8s.io", "v1", "resourceslices", namespaced=False, field_selector=own)
+        nodes = client.resource("", "v1", "nodes", namespaced=False)
+        listing = Listing(name, client, informers, self._saying.changed)
         async with asyncio.TaskGroup() as group:
             group.create_task(self.plugins.run())
-            await self._offered.wait()  # where there are no plugins, nobody needs the slices
+            await self._look_for(listing)
+            if not listing.is_begun:
+                await self._offered.wait()  # where there are no plugins, nobody needs the slices
             slices = informers.use(followed)
             stop = slices.handle(lambda change: self._saying.changed())
             try:
-                await self._saying.run(Surroundings(node, lambda: slices.cache, nodes, complain))
+                await self._saying.run(Surroundings(node, lambda: slices.cache, nodes, listing, complain))
             finally:
                 stop()
                 informers.leave(slices)
+                listing.end()
+
+    async def _look_for(self, listing: Listing) -> None:
+        while True:
+            try:
+                await listing.look()
+            except errors.ApiError as refused:
+                log.log(
+                    level_of(refused, logging.WARNING), "what an agent has listed is not known: %s", refused
+                )
+                await asyncio.sleep(self._look_s)
+            else:
+                return
 
     def _on_change(self, resource: str) -> None:
         self._offered.set()

@@ -29,12 +29,13 @@ class Says(NamedTuple):
     late: tuple[str, ...] = ()
 
 
-def said(node: Mapping[str, Any], says: Says, now: str) -> Fields:
-    """What is still to be said, as a strategic merge patch of the status."""
+def said(node: Mapping[str, Any], says: Says, now: str, *, is_listed: bool = False) -> Fields:
+    """What is still to be said, as a strategic merge patch of the status. What is exported may be listed
+    elsewhere: it is not counted all the same."""
     status = node.get("status") or {}
     found = amounts(status, says.counted, {one.resource for one in says.exported})
     exported = [one.as_fields() for one in says.exported]
-    if exported != [_filled(one) for one in status.get("computeResources") or ()]:
+    if not is_listed and exported != [_filled(one) for one in status.get("computeResources") or ()]:
         found["computeResources"] = exported
     known = {one.get("type"): one for one in status.get("conditions") or ()}
     conditions = (_twice(known.get(TWICE, {}), says.doubles, now), _late(known.get(LATE, {}), says.late, now))

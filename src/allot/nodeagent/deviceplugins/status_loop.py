@@ -12,6 +12,7 @@ from allot.client import Patch, Resource, level_of
 
 from .compute import Exports
 from .doubles import Double, doubles
+from .listing import Listing, NotListed
 from .offers import Offers
 from .status import REFUSED, TWICE, Says, explained, said
 
@@ -25,6 +26,7 @@ class Surroundings:
     node: Callable[[], Object | None]
     slices: Callable[[], Iterable[Object]]
     nodes: Resource
+    listing: Listing
     complain: Callable[[Object, str, str], None]
 
 
@@ -42,6 +44,7 @@ class StatusLoop:
         self._look_s = look_s
         self._doubles: Sequence[Double] = ()
         self._refused: Mapping[str, str] = {}
+        self._is_dropped = False  # what is exported, by the server: it is said beside the Node
         self._changed = asyncio.Event()
 
     def changed(self) -> None:
@@ -49,11 +52,12 @@ class StatusLoop:
 
     async def run(self, around: Surroundings) -> None:
         """Until cancelled. Looks again after a while too: plugins are given up that are gone for long."""
+        self._is_dropped = around.listing.is_begun
         while True:
             self._changed.clear()
             self._offers.give_up(self._clock.monotonic_s())
             node = around.node()
-            if node is not None and self._offers.resources:
+            if node is not None and (self._offers.resources or around.listing.is_begun):
                 await self._say(node, around)
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._look_s):
@@ -62,15 +66,20 @@ class StatusLoop:
     async def _say(self, node: Object, around: Surroundings) -> None:
         self._look(node, around)
         now = age.timestamp(self._clock.now())
-        status = said(node.fields, self._says(), now)
-        if not status:
-            return
+        status = said(node.fields, self._says(), now, is_listed=self._is_dropped)
         try:
-            await self._keep()  # so that a process that begins anew knows what to take back
-            shown = await around.nodes.patch(
-                node.name, {"status": status}, type=Patch.STRATEGIC, subresource="status"
-            )
-            self._heed(shown)
+            if status:
+                await self._keep()  # so that a process that begins anew knows what to take back
+                shown = await around.nodes.patch(
+                    node.name, {"status": status}, type=Patch.STRATEGIC, subresource="status"
+                )
+                await self._heed(shown, around.listing)
+            await around.listing.say(node, [one.as_fields() for one in self._exports.all()])
+        except NotListed as why:
+            log.warning("the server keeps no compute resources of nodes, devices are counted: %s", why)
+            around.listing.give_up()
+            self._exports.is_wanted = False
+            self.changed()
         except errors.ApiError as refused:
             log.log(
                 level_of(refused, logging.WARNING),
@@ -88,12 +97,12 @@ class StatusLoop:
             {name: counted[name] for name in exports.counted}, exports.all(), self._doubles, exports.late
         )
 
-    def _heed(self, shown: Object) -> None:
-        """A server that drops compute resources has none of what is exported: devices are counted there."""
+    async def _heed(self, shown: Object, listing: Listing) -> None:
+        """A server that drops compute resources has none of what is exported: they are said beside the Node.
+        Raises NotListed where they cannot be, and ApiError."""
         if self._exports.all() and not shown.view(core.Node).status.compute_resources:
-            log.warning("the server keeps no compute resources of nodes: devices are counted")
-            self._exports.is_wanted = False
-            self.changed()
+            await listing.begin()
+            self._is_dropped = True
 
     def _look(self, node: Object, around: Surroundings) -> None:
         """For what is offered twice or not exported; who is told of it once need not hear it again."""
