@@ -252,6 +252,22 @@ def test_a_class_with_structured_parameters_is_one_over_the_devices_of_its_drive
     assert "structuredParameters is left out" in note
 
 
+@pytest.mark.parametrize(
+    "one",
+    [
+        thing(
+            "v1alpha2", "ResourceClass", driverName="d.example.com", suitableNodes={"nodeSelectorTerms": [{}]}
+        ),
+        thing("v1alpha3", "DeviceClass", spec={"suitableNodes": {"nodeSelectorTerms": [{}]}}),
+    ],
+)
+def test_that_a_class_reaches_more_nodes_than_before_is_told(one):
+    """MOVE1: v1 has no such member."""
+    found, (note,) = became(one)
+    assert "suitableNodes is left out" in note
+    assert "suitableNodes" not in found.get("spec", found)
+
+
 def test_what_kubectl_lists_can_be_created_again():
     """Pods and others too: with uid and version no server would take them."""
     metadata = {

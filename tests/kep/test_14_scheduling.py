@@ -336,6 +336,23 @@ async def test_groups_are_given_whole(here: Place):
 
 
 @to_a_cluster()
+async def test_the_devices_of_a_group_share_every_property_that_the_class_names(here: Place):
+    """14-GROUP-02: what lacks one of them shares it with nobody, not even with what lacks it too."""
+    spec = {"members": [{"resourceName": RAW, "count": 2}], "sameProperty": ["link", "numa"]}
+    await put(here, class_("pair", raw="", **spec))
+    alike = [{"link": "0", "numa": "0"}, {"link": "0", "numa": "1"}, {"link": "1", "numa": "1"}]
+    lacking = [cr({}, 2), cr({"link": "0"}, 2), cr({"numa": "1"}, 2)]
+    await put(here, node("n1", *(cr(one, 1) for one in alike), *lacking))
+    await heard(here)
+    await put(here, pod("p", {"pair": 1}))
+    await stays_pending(here, "p", "pair")
+    both = {"link": "1", "numa": "0"}
+    await put(here, node("n2", cr(both, 2)))
+    bound = await here.settled("p")
+    assert (bound.fields["spec"]["nodeName"], given(bound)) == ("n2", {"pair": {named(both): 2}})
+
+
+@to_a_cluster()
 async def test_classes_of_the_cluster_are_not_asked_of_nodes(here: Place):
     """14-CLUS-01, 14-CLUS-02, 14-CLUS-03, 14-CLUS-05
 
