@@ -54,7 +54,7 @@ def test_the_group_whose_template_has_the_properties_grows_and_no_other():
 
 def test_requests_for_classes_of_the_whole_cluster_are_left_out():
     """14-AUTO-06, AUTO-47, AUTO-48: the rest of the pod decides, and what no node has keeps it from none."""
-    everywhere = compute.class_("licence", raw="", scope="Cluster")
+    everywhere = compute.class_("licence", raw="example.com/licence", scope="Cluster")
     here = cluster(everywhere, *wants("a", licence=1, cpu=4))
     assert by_group(grown(here, group("tiny", cpu="2"), group("big", price=9.0))) == {"big": 1}
 
