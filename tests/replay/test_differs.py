@@ -1,12 +1,17 @@
 """Where another policy or another version decides otherwise, and why."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from allot.api import Gates
-from allot.replay import Choice, telling
-from allot.scheduler import Scoring, Strategy
+from allot.api import Gates, resource
+from allot.replay import CannotReplay, Choice, replayed, telling
+from allot.replay.keeping import term_of
+from allot.replay.lines import Decided, Flight, Reason, Verdict
+from allot.replay.verdicts import is_same
+from allot.scheduler import Scoring, Settings, Strategy
 from allot.scheduler.framework import Rejection
 from allot.scheduler.plugins import node_unschedulable, taint_toleration
 from scheduler.cluster import Cluster
@@ -148,3 +153,47 @@ def test_another_gate_decides_otherwise(tmp_path: Path):
     (one,) = found.differences
     assert one.then.node == "a" and not one.now.node
     assert one.why == (f"a: Insufficient {EXTENDED} [NodeResourcesFit]",)
+
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def test_what_the_record_does_not_show_is_counted_and_not_guessed():
+    """A decision about a pod that nobody heard of."""
+    lines = [term_of(Settings(), Gates(), NOW), Decided("nobody", "default/nobody", NOW, Verdict("a"))]
+    found = replayed(lines)
+    assert (found.decisions, found.unknown) == (0, 1)
+    assert "1 more are about pods that the record does not show" in telling.text(found)
+
+
+def test_settings_of_then_that_are_not_known_here_are_told():
+    term = term_of(Settings(), Gates(), NOW)
+    for wrong, words in (
+        (replace(term, gates={"DRAOfTomorrow": True}), "a gate that is not known here: .*DRAOfTomorrow"),
+        (replace(term, policy="clairvoyant"), "policy 'clairvoyant', which is not known here"),
+        (replace(term, scoring={"strategy": "Guess"}), "a scoring that is not known here"),
+    ):
+        with pytest.raises(CannotReplay, match=words):
+            replayed([wrong])
+
+
+def test_the_settings_of_then_count_where_nothing_else_is_said(tmp_path: Path):
+    packed = Settings(scoring=Scoring(Strategy.MOST_ALLOCATED))
+    tell(tmp_path / "record", spread, settings=packed)
+    found = again(tmp_path / "record")
+    assert not found.differences and found.then == found.now
+    assert again(tmp_path / "record", Choice(scoring=Scoring())).differences
+
+
+def test_another_remedy_and_another_share_of_a_device_are_told():
+    """Ids of shares are drawn, and are no difference."""
+    share = resource.DeviceRequestAllocationResult(
+        request="r", driver="d", pool="l", device="nic", share_id="one"
+    )
+    other = replace(share, share_id="two")
+    less = replace(share, consumed_capacity={"bandwidth": "1G"})
+    one, same, wrong = (Verdict("a", (Flight("c", "c", (which,)),)) for which in (share, other, less))
+    assert is_same(one, same) and not is_same(one, wrong)
+    waits = Verdict(reasons=(Reason("Plugin", "no", 2),), remedy="take back claim c")
+    assert not is_same(waits, replace(waits, remedy=""))
+    assert not is_same(waits, replace(waits, reasons=(Reason("Plugin", "no", 1),)))

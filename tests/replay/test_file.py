@@ -2,7 +2,7 @@
 
 import asyncio
 import resource
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from allot.api import Gates, Object, encode
 from allot.base import SystemClock
 from allot.informers import Added
 from allot.replay import BadRecord, Bounds, Keeper, RecordFile, Writing, read
+from allot.replay import file as file_module
 from allot.replay.keeping import Scrubber, term_of
 from allot.replay.lines import HEAD, Decided, Ended, Set, Term, Verdict, encoded
 from allot.scheduler import NODES, News, Settings
@@ -181,7 +182,7 @@ def test_a_cluster_that_is_larger_than_its_record_may_be_ends_it(tmp_path: Path)
 
 
 def test_what_is_older_than_it_may_be_is_folded(tmp_path: Path):
-    """Of two decisions the one of yesterday is gone, and what it heard is still there."""
+    """Of two decisions the one of yesterday alone is gone, and what it heard is still there."""
     clock, bounds = SystemClock(), Bounds(1024 * 1024, timedelta(hours=1))
     now = clock.now()
     file = RecordFile(tmp_path / "record", bounds)
@@ -195,7 +196,69 @@ def test_what_is_older_than_it_may_be_is_folded(tmp_path: Path):
     file.fold(clock)
     file.append(encoded(new))
     file.close()
-    assert list(read(tmp_path / "record")) == [yesterday, node, new]
+    assert list(read(tmp_path / "record")) == [yesterday, node, new, new]
+
+
+def test_nobody_else_reads_a_record_and_whoever_reads_it_finds_it_whole(tmp_path: Path):
+    """RECORD2: a reader who opened it before it was folded reads what it was."""
+    path = tmp_path / "record"
+    bounds = Bounds(64 * 1024, timedelta(days=1))
+    file = RecordFile(path, bounds)
+    file.append(encoded(term_of(Settings(), Gates(), SystemClock().now())))
+    for number in range(60):
+        file.append(
+            encoded(Decided("u", f"default/p{number}", SystemClock().now(), Verdict(remedy="x" * 1000)))
+        )
+    assert path.stat().st_mode & 0o777 == 0o600
+    before = path.read_bytes()
+    with path.open("rb") as reader:
+        first = reader.read(100)
+        file.fold(SystemClock())
+        assert first + reader.read() == before
+    assert path.stat().st_mode & 0o777 == 0o600 and path.stat().st_size < len(before)
+    file.close()
+
+
+def test_a_record_becomes_no_older_than_it_may_be_while_it_is_written(tmp_path: Path):
+    """RECORD3: though it stays small."""
+    clock, bounds, troubles = LateClock(), Bounds(1024 * 1024, timedelta(hours=1)), list[str]()
+    writing = Writing(RecordFile(tmp_path / "record", bounds), bounds, clock, troubles.append)
+    keeper = Keeper(writing.put, clock)
+    keeper.begin(Settings(), Gates())
+    keeper.learned(news_of(1))
+    writing.put(lambda _: Decided("u", "default/old", clock.now(), Verdict(remedy="nothing")))
+    writing._write()
+    clock.late_s = 7200
+    writing.put(lambda _: Decided("v", "default/new", clock.now(), Verdict(remedy="nothing")))
+    writing.start()
+    writing.close()
+    assert not troubles
+    assert [one.name for one in read(tmp_path / "record") if isinstance(one, Decided)] == ["default/new"]
+
+
+class LateClock(SystemClock):
+    late_s = 0.0
+
+    def now(self) -> datetime:
+        return super().now() + timedelta(seconds=self.late_s)
+
+    def monotonic_s(self) -> float:
+        return super().monotonic_s() + self.late_s
+
+
+def test_more_than_can_be_written_ends_the_record_and_takes_no_more_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """RECORD4: a disk that is too slow."""
+    monkeypatch.setattr(file_module, "PENDING_MAX", 10)
+    troubles: list[str] = []
+    writing = Writing(RecordFile(tmp_path / "record", LARGE), LARGE, SystemClock(), troubles.append)
+    for _ in range(30):
+        writing.put(lambda _: Ended("u"))
+    assert troubles == ["more is decided than can be written"] and not writing._pending
+    writing.start()
+    writing.close()
+    assert not list(read(tmp_path / "record"))
 
 
 def news_of(number: int) -> News:

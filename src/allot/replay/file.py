@@ -23,7 +23,7 @@ from allot.base import Clock, os_reason
 
 from .folding import Fold
 from .keeping import Made, Scrubber
-from .lines import HEAD, decoded, encoded
+from .lines import HEAD, Decided, Term, decoded, encoded
 from .reading import HEAD_MAX, BadRecord, check_head
 
 log = logging.getLogger(__name__)
@@ -80,11 +80,12 @@ class RecordFile:
             old.readline()
             while at < self.size:
                 line = old.readline()
-                is_old = fold.at is None or fold.at < youngest
-                if at >= keep_from and not is_old:
-                    break
                 try:
-                    fold.add(decoded(line), line)
+                    told = decoded(line)
+                    moment = told.at if isinstance(told, Term | Decided) else fold.at
+                    if at >= keep_from and moment is not None and moment >= youngest:
+                        break
+                    fold.add(told, line)
                 except (msgspec.DecodeError, UnicodeDecodeError) as wrong:
                     raise BadRecord(f"{self.path} at byte {at}: the record is damaged: {wrong}") from None
                 at += len(line)

@@ -1,10 +1,16 @@
 """Claims of every generation, when pods are moved: what goes along, and what keeps a pod where it is."""
 
 from allot.api import Object, encode
-from allot.planning.defrag import NoPlan, Plan, again, from_manifests, of_profile, plan
+from allot.planning import Cluster as Town
+from allot.planning import take
+from allot.planning.defrag import NoPlan, Plan, again, from_manifests, of_profile, plan, waiting
 from allot.planning.manifests import Manifest
 from allot.scheduler import PODS
 from kep import compute
+from scheduler.cluster import NS, tell
+from scheduler.cluster import Cluster as Live
+from scheduler.cluster import pod as waiting_pod
+from scheduler.numeric import Numeric
 
 from ..clusters import Fields, ask, cluster
 from .worlds import GPU, course, here, node, running, template, whole
@@ -78,3 +84,47 @@ def test_classic_claims_are_moved_by_nobody_but_their_driver():
     found = plan(course(of_profile(town, f"2x{GPU}", "default")), 2)
     assert isinstance(found, NoPlan)
     assert found.stays["default/p"] == "the driver of claim p-gpu would have to be asked"
+
+
+def test_numeric_claims_that_are_made_anew_move_with_their_pods():
+    """KEP-4381: what they take of the counters of their node is free there, and taken where they go."""
+
+    async def story(live: Live) -> None:
+        numeric = await Numeric(live).furnish({"a": 4})
+        await numeric.wanting("one", 1)
+        await numeric.template("one", "one")
+        alike = {"app": "web"}
+        made = {"metadata": {"labels": alike}, "spec": {"containers": [{"name": "main", "image": "busybox"}]}}
+        owner = await live.client.resource("apps", "v1", "replicasets").create(
+            {"metadata": {"name": "web"}, "spec": {"selector": {"matchLabels": alike}, "template": made}}, NS
+        )
+        mover = {
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "name": "web",
+            "uid": owner.uid,
+            "controller": True,
+        }
+        fields = waiting_pod("p", template="one")
+        fields["metadata"]["ownerReferences"] = [mover]
+        await live.create("pods", fields)
+        assert await live.bound("p") == ["a"]
+        await live.node("b")
+        await numeric.publish("b", 2)
+        await numeric.asks("big", 4)
+        await numeric.waits("big", "needs 4")
+
+        async def planned() -> Plan | NoPlan:
+            town = Town((await take(live.client, live.gates)).gathered, live.gates)
+            return plan(course(waiting(town, "big", NS)), 2)
+
+        found = await planned()
+        assert isinstance(found, Plan), found
+        assert [(one.pod.key.name, one.node, one.to) for one in found.steps] == [("p", "a", "b")]
+        assert found.places == {f"{NS}/big": "a"}
+
+        await numeric.publish("b", 0)
+        none = await planned()
+        assert isinstance(none, NoPlan) and none.is_certain, "what it takes would be free nowhere else"
+
+    tell(story)
