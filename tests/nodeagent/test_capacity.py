@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from allot.api import Gates, Object, encode, errors, numeric
 from allot.apiserver import Options, identities
 from allot.base import Metrics, SystemClock
+from allot.bench.writes import served
 from allot.informers import Informers, Telemetry
 from allot.nodeagent.capacity import OBJECT_BYTES_MAX, BadCapacity, Source, changes, told
 from allot.nodeagent.capacity_loop import CapacityLoop
@@ -170,6 +171,14 @@ def test_whatever_is_wanted_one_after_the_other_the_api_shows_it(states):
             assert len(shown) == 1, "CAPACITY3"
 
 
+def test_an_instance_that_stays_stays_in_its_object():
+    """CAPACITY1: also where there is room in another one now."""
+    shown = applied([], [entry(str(number)) for number in range(300)])
+    before = places(shown)
+    after = places(applied(shown, [entry(str(number)) for number in range(100, 300)]))
+    assert after == {id: before[id] for id in after}
+
+
 def test_what_somebody_else_did_to_an_object_is_undone():
     """4381-PUB-18: instances, owner, a second object with the same instance."""
     (right,) = applied([], [entry("a")])
@@ -187,6 +196,9 @@ def test_what_somebody_else_did_to_an_object_is_undone():
 
 
 # -- the loop, over real sockets, with the rights of a node
+
+RESTS_S = 0.5
+"""By then an agent has looked at what it wrote itself."""
 
 
 @dataclass
@@ -379,6 +391,35 @@ def test_what_the_server_refuses_is_told_and_tried_again():
     tell(play)
 
 
+def test_what_the_server_refused_is_published_when_it_no_longer_does():
+    """4381-PUB-21: nothing new has to be told for that."""
+
+    async def play(here: World) -> None:
+        async with here.agent():
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(numeric.limits, "DATA_MAX", 4)
+                await here.driver(instance())
+                await until(lambda: bool(here.complaints))
+            await here.until_shown(frob=[8])
+
+    tell(play)
+
+
+def test_what_is_published_is_not_written_again():
+    """4381-SCL-03: not even to no effect."""
+
+    async def play(here: World) -> None:
+        async with here.agent():
+            await here.driver(instance())
+            await here.until_shown(frob=[8])
+            await asyncio.sleep(RESTS_S)
+            before = await served(here.server.client())
+            await asyncio.sleep(RESTS_S)
+            assert not (await served(here.server.client())).since(before).writes
+
+    tell(play)
+
+
 def test_a_broken_stream_is_opened_again_and_what_was_published_stays(monkeypatch, caplog):
     """4381-PUB-14: each time after a longer wait."""
     monkeypatch.setattr("allot.nodeagent.capacity_loop._FIRST_WAIT_S", 0.1)
@@ -448,8 +489,10 @@ def test_what_others_do_to_an_object_is_undone_and_other_nodes_are_left_alone():
             await here.driver(instance())
             await here.until_shown(frob=[8])
             (made,) = (one for one in (await here.objects.list()).objects if one.name != "foreign")
+            await asyncio.sleep(RESTS_S)
             await here.objects.patch(made.name, {"instances": []})
             await here.until_shown(frob=[8])
+            await asyncio.sleep(RESTS_S)
             await here.objects.delete(made.name)
             await here.until_shown(frob=[8])
             assert (await here.objects.get("foreign")).fields["instances"] == []
