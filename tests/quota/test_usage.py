@@ -2,7 +2,7 @@
 
 import pytest
 
-from allot.quota import sources
+from allot.quota import PODS, sources
 from quota.objects import asking, container, plain, pod, used
 
 VOLUME = {"storageClassName": "fast", "resources": {"requests": {"storage": "10Gi"}}}
@@ -120,3 +120,11 @@ def test_volume_claims_use_space_of_their_class():
 def test_whoever_uses_something_is_known_to_use_it(subject):
     """A controller follows the kinds that `sources` names, and would miss any other."""
     assert all(subject.source in sources(name) for name in used(subject))
+
+
+def test_pods_count_under_the_names_of_classes():
+    """14-QUOTA-01: so a quota with such a name is worked out anew when pods come and go."""
+    for name in ("gpu-gold", "requests.gpu-gold"):
+        assert sources(name) == (PODS,)
+    assert PODS in sources("resourceclass.compute.allot.dev/gpu-gold")
+    assert sources("limits.gpu-gold") == ()

@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from allot.allocation import Features
+from allot.api import compute, meta
 from allot.scheduler.extended import ExtendedResources, implicit_name
+from allot.scheduler.snapshot import Snapshot
 from scheduler.extended.objects import EXTENDED, GPU, IMPLICIT, device_class
 
 
@@ -186,3 +189,31 @@ def test_a_fork_goes_its_own_way(steps, further):
         take(fork, there_forked, step)
     assert answers(fork) == from_nothing(there_forked)
     assert answers(resources) == before
+
+
+# -- names of compute classes -------------------------------------------------------------------
+
+
+def test_a_bridge_leads_to_a_class_that_comes_later_or_goes():
+    """14-MIX-04, EXTMAP3: whoever waits for the name is told of each change."""
+    found = ExtendedResources()
+    assert found.bridge("gpu-gold", GPU) == frozenset()
+    assert found.put(device_class()) == {IMPLICIT, "gpu-gold"}
+    assert server(found, "gpu-gold") == GPU
+    assert found.remove(GPU) == {IMPLICIT, "gpu-gold"}
+    assert server(found, "gpu-gold") is None
+    found.put(device_class("other"))
+    assert found.bridge("gpu-gold", "other") == {"gpu-gold"}
+    assert server(found, "gpu-gold") == "other"
+
+
+def test_a_compute_class_that_goes_takes_its_bridge_with_it():
+    """14-MIX-04, 14-CHG-04"""
+    snapshot = Snapshot(Features())
+    snapshot.put_class(device_class())
+    said = {"metadata": {"name": "gpu-gold"}, "spec": {"resourceName": "a.b/c", "deviceClassName": GPU}}
+    snapshot.put_compute_class(meta.view(compute.ResourceClass, said))
+    names = ("gpu-gold", "resourceclass.compute.allot.dev/gpu-gold")
+    assert [server(snapshot.extended, name) for name in names] == [GPU, GPU]
+    snapshot.drop_compute_class("gpu-gold")
+    assert [server(snapshot.extended, name) for name in names] == [None, None]
