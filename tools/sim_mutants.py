@@ -121,7 +121,7 @@ ON_MACHINES = (
     Mutant(
         "an agent that begins anew does not look what pods there were",
         f"{AGENT}/pods.py",
-        "return [Object(content) for content in found if content is not None]",
+        "return [_pod(name, content) for name, content in found if content is not None]",
         "return []",
     ),
     Mutant(
