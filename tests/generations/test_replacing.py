@@ -58,3 +58,10 @@ def test_what_is_in_use_and_what_is_not_mapped_stays():
         "ResourceClaim allocated is in use",
     ]
     assert "--class slow=NAME" in found.impossible[0]
+
+
+def test_a_claim_that_was_made_for_a_pod_stays():
+    """It goes with its pod; the next one is made from the template of then."""
+    made = thing("ResourceClaim", "p-gpu")
+    made["metadata"]["ownerReferences"] = [{"kind": "Pod", "name": "p", "uid": "u", "controller": True}]
+    assert replacing([made], [], GPU).replacements == ()
