@@ -147,10 +147,10 @@ def readers(monkeypatch):
             users.add(user.name)
         return await handle(self, request, user)
 
-    def noted(self: Template, object: Any) -> Any:
+    def noted(self: Template, *given: Any) -> Any:
         files = [Path(one.filename).parts for one in traceback.extract_stack()]
         packages.update(parts[parts.index("allot") + 1] for parts in files if "allot" in parts[:-1])
-        return expand(self, object)
+        return expand(self, *given)
 
     monkeypatch.setattr(ApiServer, "handle", overheard)
     monkeypatch.setattr(Template, "expand", noted)

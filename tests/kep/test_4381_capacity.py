@@ -177,7 +177,9 @@ def test_parameters_are_resolved_for_pending_claims_of_pods_that_are_scheduled(m
     """4381-PAR-02: not for claims that no pod names, nor for those that are allocated."""
     expanded = []
     expand = Template.expand
-    monkeypatch.setattr(Template, "expand", lambda self, one: expanded.append(one) or expand(self, one))
+    monkeypatch.setattr(
+        Template, "expand", lambda self, *given: expanded.append(given[0]) or expand(self, *given)
+    )
 
     async def told(place):
         here = await Numeric(place).furnish()
