@@ -45,13 +45,22 @@ def interrupted(arguments: list[str], folder: Path, has_begun: Callable[[str], b
             os.killpg(process.pid, signal.SIGINT)
             while process.poll() is None and time.monotonic() < end:
                 time.sleep(0.1)
-                if FORGOTTEN in err.read_text():
+                if FORGOTTEN in err.read_text() and is_still_there(process):
                     err.write_text("")
                     os.killpg(process.pid, signal.SIGINT)
             process.wait(STARTED_S)
         finally:
             process.kill()
     return process.returncode, out.read_text(), err.read_text()
+
+
+def is_still_there(process: subprocess.Popen[str]) -> bool:
+    """Whether it goes on. One that is on its way out would be killed by another Ctrl-C."""
+    try:
+        process.wait(3)
+    except subprocess.TimeoutExpired:
+        return True
+    return False
 
 
 def after(seconds: float) -> Callable[[str], bool]:

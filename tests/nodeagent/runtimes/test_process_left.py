@@ -203,7 +203,7 @@ def test_a_start_that_its_shepherd_did_not_survive_is_asked_of_the_next(user):
             await until(at.exists)
             os.kill(shepherd_of(root), signal.SIGKILL)
             assert (await starting).runs
-            await until(mark.exists)
+            await until(lambda: mark.exists() and mark.read_text() != "")
             assert mark.read_text() == "x\n"
             assert [one.number for one in await runtime.attempts()] == [0]
 
