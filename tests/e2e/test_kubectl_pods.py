@@ -41,17 +41,20 @@ spec:
 
 
 @pytest.fixture(scope="module")
-def running() -> Iterator[tuple[Kubectl, str]]:
+def running() -> Iterator[Kubectl]:
+    """kubectl, and a pod that is ready: each test stands alone, in whatever order they come."""
     with cluster("plain", nodes=1, agents=1) as here:
-        yield Kubectl(binary("kubectl"), here.kubeconfig), here.agents[0].name
+        kubectl = Kubectl(binary("kubectl"), here.kubeconfig)
+        kubectl("apply", "-f", "-", stdin=SETTINGS)
+        kubectl("apply", "-f", "-", stdin=WEB.replace("NODE", here.agents[0].name))
+        kubectl("wait", "pod/web", "--for=condition=Ready", "--timeout=60s")
+        yield kubectl
+        kubectl("delete", "pod", "web", "--timeout=60s")
 
 
 def test_a_pod_with_settings_and_a_probe_becomes_ready_and_its_story_is_told(running):
-    kubectl, node = running
-    kubectl("apply", "-f", "-", stdin=SETTINGS)
-    kubectl("apply", "-f", "-", stdin=WEB.replace("NODE", node))
-    kubectl("wait", "pod/web", "--for=condition=Ready", "--timeout=60s")
-    assert kubectl("logs", "web") == "hello\n"
+    kubectl = running
+    assert kubectl("logs", "web", "-c", "main") == "hello\n"
     assert kubectl("get", "pod", "web", "--no-headers").split()[1:3] == ["1/1", "Running"]
     told = kubectl("describe", "pod", "web")
     for words in ("Scheduled", "Container created", "Container started", "Readiness probe failed"):
@@ -59,7 +62,7 @@ def test_a_pod_with_settings_and_a_probe_becomes_ready_and_its_story_is_told(run
 
 
 def test_kubectl_debug_adds_a_container_that_is_seen(running):
-    kubectl, _ = running
+    kubectl = running
     script = "echo looking around"
     kubectl("debug", "web", "--image=none", "--container=dbg", "--", "sh", "-c", script)
     end = time.monotonic() + 60
@@ -71,4 +74,3 @@ def test_kubectl_debug_adds_a_container_that_is_seen(running):
         assert time.monotonic() < end, status
         time.sleep(0.2)
     assert kubectl("logs", "web", "-c", "dbg") == "looking around\n"
-    kubectl("delete", "pod", "web", "--timeout=60s")

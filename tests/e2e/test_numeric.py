@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+import allot
 from allot.api import numeric as api
 from allot.apiserver import ApiServer
 from allot.cel import Template
@@ -22,6 +23,7 @@ from nodeagent.plugins import until
 from nodeagent.test_classic_pods import Cut
 from nodeagent.world import NODE, NS, World, tell
 
+PACKAGE = Path(allot.__file__).parent
 EXAMPLES = Path(__file__).parents[2] / "examples" / "numeric"
 GROUP = frobnicator.NAME
 
@@ -148,8 +150,9 @@ def readers(monkeypatch):
         return await handle(self, request, user)
 
     def noted(self: Template, *given: Any) -> Any:
-        files = [Path(one.filename).parts for one in traceback.extract_stack()]
-        packages.update(parts[parts.index("allot") + 1] for parts in files if "allot" in parts[:-1])
+        files = [Path(one.filename) for one in traceback.extract_stack()]
+        ours = [one.relative_to(PACKAGE) for one in files if one.is_relative_to(PACKAGE)]
+        packages.update(one.parts[0] for one in ours if len(one.parts) > 1)
         return expand(self, *given)
 
     monkeypatch.setattr(ApiServer, "handle", overheard)

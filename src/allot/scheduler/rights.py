@@ -5,6 +5,7 @@ A role that was written for another scheduler, as upstream's own, names none of 
 for them all the same would be refused for ever, and place no pod at all.
 """
 
+import asyncio
 import logging
 
 from allot.api import errors
@@ -14,6 +15,12 @@ from allot.informers import ResourceId
 from .mirror import ELSEWHERE, OPTIONAL, SOURCES
 
 log = logging.getLogger(__name__)
+
+FIRST_S = 0.2
+LONGEST_S = 30.0
+FOR_A_MOMENT = frozenset(
+    kind.code for kind in (errors.TooManyRequests, errors.Internal, errors.Unavailable, errors.Timeout)
+)
 
 
 async def readable(client: Client) -> tuple[ResourceId, ...]:
@@ -27,11 +34,19 @@ async def readable(client: Client) -> tuple[ResourceId, ...]:
 
 
 async def _may_read(client: Client, what: ResourceId) -> bool:
+    """A server that is away for a moment is asked again: who followed on a guess what it may not read
+    would wait for the first list for ever (seed 7 of worlds with everything)."""
     reviews = client.resource("authorization.k8s.io", "v1", "selfsubjectaccessreviews", namespaced=False)
     wanted = {"group": what.group, "version": what.version, "resource": what.plural, "verb": "watch"}
     kind = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview"}
-    try:
-        answer = await reviews.create({**kind, "spec": {"resourceAttributes": wanted}})
-    except errors.ApiError:
-        return True  # nobody knows: whoever follows it will see
-    return bool((answer.fields.get("status") or {}).get("allowed"))
+    wait_s = FIRST_S
+    while True:
+        try:
+            answer = await reviews.create({**kind, "spec": {"resourceAttributes": wanted}})
+            return bool((answer.fields.get("status") or {}).get("allowed"))
+        except errors.ApiError as failed:
+            if failed.code not in FOR_A_MOMENT:
+                return True  # this server tells nobody: the first list will show it
+            log.info("asking what may be read, again in %.1f s: %s", wait_s, failed)
+        await asyncio.sleep(wait_s)
+        wait_s = min(2 * wait_s, LONGEST_S)

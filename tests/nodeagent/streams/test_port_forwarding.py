@@ -60,7 +60,9 @@ async def forwarded(here, port):
 
 
 async def end(process):
-    process.kill()
+    """kubectl may have ended by itself: the loss of one connection is enough for some versions."""
+    if process.returncode is None:
+        process.kill()
     await process.wait()
 
 
