@@ -157,7 +157,7 @@ async def ground(folder, **options) -> AsyncIterator[Ground]:
         pod = await pods.patch(POD, {"status": running}, "default", subresource="status")
         known["default", POD] = pod
         yield Ground(server, client, runtime, port, folder)
-        await until(lambda: all(process.returncode is not None for process in runtime.began))  # none is left behind
+        await until(lambda: all(process.returncode is not None for process in runtime.began))
 
 
 def tell(folder, play, **options):
