@@ -1,11 +1,18 @@
 """What an agent keeps on disk, and who asks for it."""
 
 import asyncio
+import random
 import threading
 from pathlib import Path
 
+import pytest
+
 from allot.base import MachineFiles
-from allot.nodeagent.keeping import Kept
+from allot.node import ClaimRef
+from allot.nodeagent.checkpoint import NAME, encode
+from allot.nodeagent.keeping import Keeper, Kept
+from allot.nodeagent.told import Entry, Part
+from allot.sim.disk import Disk
 
 
 class SlowFiles(MachineFiles):
@@ -40,3 +47,16 @@ def test_a_write_that_nobody_waits_for_any_more_is_over_before_the_next(tmp_path
         assert first.cancelled()
 
     asyncio.run(asyncio.wait_for(story(), 60))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_an_agent_begins_with_outlasts_a_power_cut(seed):
+    """N8: an agent was killed after its last claim had been unprepared, before that was certain on disk; the
+    next one saw a claim less, let the pod's files go, and after a power cut the claim was there again."""
+    root, disk = Path("/var/lib/agent"), Disk()
+    used = Entry(ClaimRef("uid", "default", "claim"), {"gpu.example.com": Part()}, frozenset({"pod"}))
+    disk.process().write(root / NAME, encode([used]))
+    disk.process().write(root / NAME, encode([]), durable=False)
+    assert Keeper(root, disk.process()).told.entries == ()
+    disk.cut_power(random.Random(seed))
+    assert Keeper(root, disk.process()).told.entries == ()

@@ -42,5 +42,7 @@ class Keeper:
         """Raises BadCheckpoint, and OSError."""
         path = root / NAME
         content = files.read(path)
+        if content is not None:
+            files.settle(path)  # whoever wrote it may have died before it would outlast a power cut
         self.told = told = Told(decode(content) if content is not None else ())
         self.keep = Kept(path, files, lambda: encode(told.entries)).keep
