@@ -109,6 +109,33 @@ def test_a_pod_that_is_deleted_meanwhile_leaves_nothing_behind(write: str):
     with_devices(story)
 
 
+def test_devices_are_free_when_the_claim_for_them_is_gone_before_its_creation_is_answered():
+    """The watch tells that it came and went, and then comes the answer: nobody holds anything for it."""
+
+    async def story(here: Cluster) -> None:
+        wire = await scheduled_over(here)
+
+        async def is_known() -> bool:
+            return here.scheduler is not None and any(here.scheduler.snapshot.claims())
+
+        async def is_gone() -> bool:
+            return not await is_known()
+
+        async def come_and_go() -> None:
+            await here.until(is_known, "the claim is heard of")
+            await here.resource("pods").delete("p", NS, grace_period_s=0)
+            await here.until(is_gone, "and that it is gone")
+
+        wire.answer_late("POST /apis/resource.k8s.io/v1/namespaces/default/resourceclaims", come_and_go)
+        await here.pod("p", requests={"example.com/gpu": "2"})
+        await here.until(lambda: nothing_left(here), "everything given back")
+        for name in ("q", "r"):
+            await here.pod(name, requests={"example.com/gpu": "2"})
+        await here.bound("q", "r")
+
+    with_devices(story)
+
+
 @pytest.mark.parametrize("write", ["POST", "/status", "/pods/p/status", "/binding"])
 def test_a_pod_with_extended_resources_that_is_deleted_meanwhile_leaves_no_claim(write: str):
     """C5."""

@@ -83,6 +83,16 @@ def test_a_claim_that_was_held_for_before_it_existed_keeps_its_devices_under_its
     assert snapshot.ledger.hold("pod/extended-resources") is None
 
 
+def test_nothing_is_held_for_a_claim_that_is_known_to_be_gone_when_it_gets_its_uid():
+    """SNAP4: the answer to its creation comes after the watch told that it came and went."""
+    snapshot = empty()
+    snapshot.ledger.fly("pod/extended-resources", taken("gpu-0"))
+    snapshot.put_claim(claim(5))
+    snapshot.drop_claim(KEY, "u")
+    snapshot.rename_flight("pod/extended-resources", "u")
+    assert snapshot.ledger.is_free(DeviceId(DRIVER, "a", "gpu-0"))
+
+
 def test_devices_are_free_when_the_claim_gives_them_back_or_goes():
     for end in (lambda it: it.put_claim(claim(7)), lambda it: it.drop_claim(KEY, "u")):
         snapshot = empty()

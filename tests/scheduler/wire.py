@@ -23,6 +23,7 @@ class Wire:
         self.down = False
         self._refused: tuple[str, errors.ApiError | None] = ("", None)
         self._before: list[tuple[Callable[[Request, int], bool], Meet]] = []
+        self._late: tuple[str, Callable[[], Awaitable[Any]]] | None = None
 
     @classmethod
     def to(cls, here: Cluster) -> "Wire":
@@ -43,7 +44,11 @@ class Wire:
                 raise error
         if self.down:
             raise errors.Unavailable("connection refused")
-        return await self._transport.send(request)
+        answer = await self._transport.send(request)
+        if self._late is not None and is_write(request) and self._late[0] in what(request):
+            (_, act), self._late = self._late, None
+            await act()
+        return answer
 
     async def close(self) -> None:
         await self._transport.close()
@@ -57,6 +62,10 @@ class Wire:
             await act()
 
         self._before.append((lambda request, number: text in what(request), meet))
+
+    def answer_late(self, text: str, act: Callable[[], Awaitable[Any]]) -> None:
+        """Something happens once, before the answer to the first write whose path or method says so."""
+        self._late = text, act
 
     def lose(self, number: int, *, carried_out: bool) -> None:
         """The n-th write gets no answer."""

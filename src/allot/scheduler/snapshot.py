@@ -397,8 +397,12 @@ class Snapshot:
             self._extended_claims.drop(owner)
 
     def rename_flight(self, old: str, new: str) -> None:
-        """A claim that was held for before it existed has got its uid from the server."""
-        self.ledger.rename(old, new)
+        """A claim that was held for before it existed has got its uid from the server. Nothing is held any
+        more for one that is known to be gone (SNAP4)."""
+        if new in self._gone:
+            self.ledger.cancel(old)
+        else:
+            self.ledger.rename(old, new)
 
     def _let_go(self, uid: str) -> None:
         """The server says that the claim has no allocation: what is in flight is still in flight (SNAP1)."""
