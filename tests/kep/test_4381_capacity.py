@@ -54,8 +54,9 @@ async def test_an_id_is_one_nodes_and_one_drivers(here):
 
 
 def test_an_instance_that_two_objects_have_counts_once(caplog):
-    """4381-CAP-11: as the object has it whose name sorts first, and with a warning. 4381-MOD-11: one that
-    cannot be read is named, with node, driver and field, and its neighbours are used."""
+    """4381-CAP-11: as the object has it whose name sorts first, and with a warning. 4381-PUB-10: so while
+    objects are rewritten nothing is given out twice. 4381-MOD-11: one that cannot be read is named, with
+    node, driver and field, and its neighbours are used."""
     caplog.set_level(logging.WARNING, "allot.scheduler.mirror")
 
     async def told(place):

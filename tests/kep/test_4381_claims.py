@@ -244,7 +244,7 @@ def test_of_an_instance_that_is_no_longer_there_nothing_is_taken(api):
 
 
 def test_an_instance_counts_once_however_many_objects_have_it(api):
-    """4381-CAP-11, 4381-CAP-05: the first by name counts."""
+    """4381-CAP-11, 4381-CAP-05, 4381-PUB-10: the first by name counts."""
     api.made(CAPACITIES, capacity("n1-frob-2", instances=[counter(count=100), counter("c1", 5)]))
     for name in ("a", "b", "c"):
         protected(api, name)

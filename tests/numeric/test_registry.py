@@ -91,11 +91,16 @@ def test_parameters_that_cannot_be_read_are_told_to_whoever_wrote_the_class(expa
 
 
 def test_parameters_find_their_model():
-    """4381-TPL-04, 4381-MOD-06."""
+    """4381-TPL-04: by kind and apiVersion. 4381-MOD-06: what is left out is as the model has it."""
     found = read_parameters({"apiVersion": f"{GROUP}/v1alpha1", "kind": "Parameters", "Required": 2}, ALL)
     assert found.model is COUNTER
     assert found.want.required == 2
     assert found.want.selector is None
+    other = {"apiVersion": "partition.dra.config.k8s.io/v1", "kind": "Parameters", "profile": "half"}
+    assert read_parameters(other, ALL).model is PARTITION
+    for wrong in ({**other, "kind": "parameters"}, {**other, "apiVersion": "partition.dra.config.k8s.io/v9"}):
+        with pytest.raises(BadData, match="no numeric model understands"):
+            read_parameters(wrong, ALL)
 
 
 def test_each_model_of_ours_has_a_gate():
