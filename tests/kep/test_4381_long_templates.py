@@ -106,31 +106,13 @@ def test_a_pod_that_goes_while_its_parameters_are_worked_out_leaves_nothing():
     tell(story)
 
 
-async def left_and_came_back(place: Cluster) -> None:
-    """The pod ended, as somebody said, and did not, as they said then; its uid is what it was."""
-    scheduler, pods = place.scheduler, place.resource("pods")
-    assert scheduler is not None
-    uid = (await pods.get("long", NS)).uid
-
-    async def said(phase: str, is_known: bool) -> None:
-        await pods.patch("long", {"status": {"phase": phase}}, NS, subresource="status")
-
-        async def is_so() -> bool:
-            return (scheduler.queue.get(uid) is not None) is is_known
-
-        await place.until(is_so, f"the scheduler has heard: {phase}")
-
-    await said("Failed", False)
-    await said("Pending", True)
-
-
 def test_a_pod_that_left_and_waits_for_something_else_is_not_woken_by_what_was_worked_out():
     """QUEUE1: the attempt of before is over, and what came of it concerns nobody."""
 
     async def story(place: Cluster) -> None:
         here, held = await furnished(place)
         await here.claims.delete("long", NS)
-        await left_and_came_back(place)
+        await place.come_back("long")
         await here.waits("long", 'resourceclaim "long" not found')
         held.may_go.set()
         await here.asks("short", 2)

@@ -182,6 +182,19 @@ class Cluster:
     async def pod(self, name: str, **parts: Any) -> Object:
         return await self.create("pods", pod(name, **parts))
 
+    async def come_back(self, name: str) -> None:
+        """A pod has ended, as somebody says, and has not, as they say then; the scheduler hears of both."""
+        scheduler, pods = self.scheduler, self.resource("pods")
+        assert scheduler is not None
+        uid = (await pods.get(name, NS)).uid
+        for phase, is_known in (("Failed", False), ("Pending", True)):
+            await pods.patch(name, {"status": {"phase": phase}}, NS, subresource="status")
+
+            async def is_heard(is_known: bool = is_known) -> bool:
+                return (scheduler.queue.get(uid) is not None) is is_known
+
+            await self.until(is_heard, f"the scheduler has heard that {name} is {phase}")
+
     # -- looking --------------------------------------------------------------------------------
 
     async def get(self, plural: str, name: str) -> Object | None:

@@ -385,3 +385,25 @@ def test_a_claim_for_extended_resources_whose_device_failed_is_made_anew_by_whoe
         assert len(await here.all("resourceclaims")) == 1
 
     tell(story, started=False)
+
+
+def test_a_pod_that_left_and_came_back_while_its_device_was_attached_is_tried_by_one_attempt():
+    """QUEUE1: the first attempt is still under way, and what comes of it ends nothing but that attempt."""
+
+    async def story(here: Cluster) -> None:
+        await here.start_scheduler()
+        await furnish(here)
+        await here.pod("web", claim="one")
+        claim = await allocated(here)
+        await here.condition("web")
+        await here.come_back("web")
+        await here.quiet()
+        events = await here.all("events")
+        (told,) = (one for one in events if one.fields["reason"] == "BindingConditionsPending")
+        assert (told.fields.get("series") or {}).get("count", 1) == told.fields.get("count", 1) == 1
+        await report(here, claim, "broken")
+        await here.quiet()
+        await report(here, await allocated(here), "attached")
+        assert await here.bound("web") == ["a"]
+
+    tell(story, started=False)

@@ -265,6 +265,23 @@ def test_room_stays_for_a_pod_whose_binding_failed():
     tell(story)
 
 
+def test_a_pod_that_left_and_came_back_while_room_was_made_is_tried_like_any_other():
+    """QUEUE1: the attempt that made room is not the one that it waits for now."""
+
+    async def story(here: Cluster) -> None:
+        wire = await _over_a_wire(here)
+        await here.node("a", cpu="4")
+        await priorities(here)
+        await here.pod("batch", requests={"cpu": "4"}, priorityClassName="low")
+        await here.bound("batch")
+        wire.before("POST /apis/transaction", lambda: here.come_back("urgent"))
+        await here.pod("urgent", requests={"cpu": "4"}, priorityClassName="high")
+        await leave(here, "batch")
+        assert await here.bound("urgent") == ["a"]
+
+    tell(story, started=False)
+
+
 def test_room_that_a_pod_leaves_for_room_elsewhere_goes_to_others():
     """Its node shrinks while it is bound, so it moves; whoever was kept away until then is woken."""
 

@@ -217,7 +217,8 @@ class Scheduler:
         NumericMetrics(dependencies.metrics, self.snapshot, plugins.template_failures(asked))
         self._evictor = Evictor(dependencies.client, self._clock, self._events)
         self._acting: set[asyncio.Task[None]] = set()
-        self._patient: set[str] = set()  # pods, by uid, that wait for a driver, or for long work
+        self._under_way: set[str] = set()  # pods, by uid, of whose attempt the end is still to be heard
+        self._patient: set[str] = set()  # of these, those that wait for a driver, or for long work
         self._long_work = asyncio.Lock()  # one at a time, since all of it costs the others
 
     async def run(self, leading: Callable[[], None] = lambda: None) -> None:
@@ -252,6 +253,9 @@ class Scheduler:
             if queued is None:
                 await self._news(self.queue.next_moment_s() if is_free else None)
                 continue
+            if queued.pod.uid in self._under_way:  # it left and came back: one attempt at a time
+                self.queue.failed(queued.pod.uid, None, frozenset(), self._now_s(), error=True)
+                continue
             state = CycleState(queued.pod, self._clock.now(), seed=self._chance.getrandbits(32))
             self._recorder.deciding(self.snapshot.prospects)
             kept = self.snapshot.prospects.nomination(queued.pod.uid)
@@ -264,7 +268,7 @@ class Scheduler:
                 continue
             if isinstance(outcome, LongWork):
                 self._patient.add(queued.pod.uid)
-                self._act(group, self._work_out(queued.pod, outcome), f"long work for {queued.pod.key}")
+                self._try(group, queued.pod, self._work_out(queued.pod, outcome), "long work for")
                 continue
             self._recorder.decided(state, outcome)
             self._metrics.decided(outcome, self._now_s() - queued.first_seen_s, queued.attempts)
@@ -287,7 +291,7 @@ class Scheduler:
                 self.intake.room_is_free(self._now_s())  # what it leaves of it
             self.queue.placed(pod.uid, self._now_s())
             self._explainer.withdraw(pod.uid)
-            self._act(group, self._binder.bind(outcome), f"bind {pod.key}")
+            self._try(group, pod, self._binder.bind(outcome), "bind")
             return
         match outcome.remedy:
             case None | AwaitDrivers():
@@ -295,7 +299,7 @@ class Scheduler:
             case SearchOn():
                 self._failed(outcome, is_error=True)
             case Deallocate() | DeleteClaim() | LeaveClaims() | AskDrivers() | Preempt() as remedy:
-                self._act(group, self._make_room(outcome, remedy), f"room for {pod.key}")
+                self._try(group, pod, self._make_room(outcome, remedy), "room for")
             case _:
                 assert_never(outcome.remedy)
 
@@ -316,6 +320,13 @@ class Scheduler:
         self._explainer.unplaced(outcome)
 
     # -- acting ---------------------------------------------------------------------------------
+
+    def _try(
+        self, group: asyncio.TaskGroup, pod: PodInfo, work: Coroutine[Any, Any, None], name: str
+    ) -> None:
+        """The rest of an attempt, which says how it ended."""
+        self._under_way.add(pod.uid)
+        self._act(group, work, f"{name} {pod.key}")
 
     def _act(self, group: asyncio.TaskGroup, work: Coroutine[Any, Any, None], name: str) -> None:
         task = group.create_task(work, name=name)
@@ -446,14 +457,21 @@ class Scheduler:
                     self.snapshot.prospects.spare(victim.uid for victim in outcome.remedy.victims)
                     if self.snapshot.unnominate(outcome.state.pod.uid):
                         self.intake.room_is_free(now_s)
-                self._failed(outcome, is_error=refused)
+                if self._ended(outcome.state.pod):
+                    self._failed(outcome, is_error=refused)
             case _:
                 assert_never(news)
 
-    def _worked_out(self, pod: PodInfo, bug: Exception | None) -> None:
+    def _ended(self, pod: PodInfo) -> bool:
+        """An attempt is over. Whether its pod still waits for that: else it has left, and if it came back it
+        will be tried like any other."""
+        self._under_way.discard(pod.uid)
         self._patient.discard(pod.uid)
-        if self.queue.where(pod.uid) is not Where.TAKEN:
-            return  # it is gone
+        return self.queue.where(pod.uid) is Where.TAKEN
+
+    def _worked_out(self, pod: PodInfo, bug: Exception | None) -> None:
+        if not self._ended(pod):
+            return
         if bug is not None:
             self._gave_up(CycleState(pod, self._clock.now()), bug)
             return
@@ -482,7 +500,7 @@ class Scheduler:
     def _bound(self, placed: Placed) -> None:
         pod = placed.state.pod
         self._recorder.ended(pod, is_bound=True)
-        self._patient.discard(pod.uid)
+        self._ended(pod)
         self.queue.remove(pod.uid, self._now_s())
         self._explainer.forget(pod.uid)
         if self._good_news.spend("", self._now_s()):
@@ -494,16 +512,16 @@ class Scheduler:
         what was decided on is not so any more."""
         pod = placed.state.pod
         self._recorder.ended(pod, is_bound=False)
-        self._patient.discard(pod.uid)
         self.cycle.unreserve(placed.state, self.snapshot)
-        now = self.queue.get(pod.uid)
+        now = self.queue.get(pod.uid) if self._ended(pod) else None
         is_waiting = now is not None and not now.is_deleting
         if now is not None and is_waiting:
             if now.status.nominated_node_name:  # the room was made for it, and it tries again
                 self.snapshot.nominate(now, now.status.nominated_node_name)
             self.queue.failed(pod.uid, pod.uid, frozenset(), self._now_s(), error=is_error)
-        else:
+        elif now is not None:
             self.queue.remove(pod.uid, self._now_s())
+        if self.queue.get(pod.uid) is None:
             self._explainer.forget(pod.uid)
         self.intake.room_is_free(self._now_s())
         return is_waiting
