@@ -286,7 +286,7 @@ class Binder:
             self._report(WaitsForDevices(placed, tuple(waiting.values())))
         began_s = self._clock.monotonic_s()
         while waiting:
-            claim, state = await self._settled(placed.state.pod, waiting)
+            claim, state = await self._settled(placed.state.pod, claims, waiting)
             drivers = frozenset(one.driver for one in _results(claim) if one.binding_conditions)
             self._report(Waited(drivers, state, self._clock.monotonic_s() - began_s))
             if state is not Readiness.READY:
@@ -294,16 +294,19 @@ class Binder:
                 raise Refusal(f"the devices of claim {claim.key.name} were not made ready: {why}")
             del waiting[claim.key]
 
-    async def _settled(self, pod: PodInfo, claims: Mapping[Key, ClaimInfo]) -> tuple[ClaimInfo, Readiness]:
-        """The first of the claims whose devices need not be waited for any more, as it is then."""
-        subjects = {Subject(CLAIMS, key): claim.uid for key, claim in claims.items()}
+    async def _settled(
+        self, pod: PodInfo, claims: Sequence[ClaimInfo], waiting: Mapping[Key, ClaimInfo]
+    ) -> tuple[ClaimInfo, Readiness]:
+        """The first of those that wait whose devices need not be waited for any more, as it is then. While
+        it waits for one, the pod may lose any of its claims."""
+        subjects = {Subject(CLAIMS, claim.key): claim.uid for claim in claims}
 
         def judge(known: Known) -> tuple[ClaimInfo, Readiness] | None:
             found = [_still_held(known[one], uid, pod) for one, uid in subjects.items()]
-            states = ((claim, self._readiness(claim)) for claim in found)
+            states = ((claim, self._readiness(claim)) for claim in found if claim.key in waiting)
             return next((one for one in states if one[1] is not Readiness.WAITING), None)
 
-        times_s = {key: self._left_s(claim) for key, claim in claims.items()}
+        times_s = {key: self._left_s(claim) for key, claim in waiting.items()}
         first = min(times_s, key=lambda key: times_s[key])
         found = await self._awaiting.until(subjects, judge, times_s[first])
         if not isinstance(found, Late):
@@ -379,11 +382,14 @@ def _listed_before(placed: Placed) -> list[ClaimInfo]:
 
 
 def _still_held(claim: Object | None, uid: str, pod: PodInfo) -> ClaimInfo:
-    """Raises Refusal when the pod has lost a claim that it was to use."""
+    """Raises Refusal when the pod has lost a claim that it was to use, or keeps one from going that somebody
+    has deleted."""
     now = ClaimInfo.of(claim) if claim is not None and claim.uid == uid else None
     if now is None or now.allocation is None or not now.is_reserved_for(pod.uid):
         name = f"claim {claim.name}" if claim is not None else "a claim of the pod"
         raise Refusal(f"{name} was taken back while its devices were made ready")
+    if now.is_deleting:
+        raise Refusal(f"claim {now.key.name} is being deleted")
     return now
 
 
