@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from allot.cli.main import main
+from allot.replay.lines import HEAD, encoded
 from replay.recorded import tell
 from replay.test_differs import spread
+from replay.test_held_twice import seen_twice
 
 
 def test_the_exit_status_says_whether_all_is_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -19,6 +21,13 @@ def test_the_exit_status_says_whether_all_is_the_same(tmp_path: Path, capsys: py
     assert capsys.readouterr().out.endswith("decisions, none decided otherwise\n")
     assert main(["replay", record, "--packed"]) == 1
     assert "default/two: then on b, now on a" in capsys.readouterr().out
+
+
+def test_a_device_that_two_claims_have_is_no_good_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    lines = [HEAD, *(encoded(one) for one in seen_twice())]
+    (tmp_path / "record").write_bytes(b"".join(lines))
+    assert main(["replay", str(tmp_path / "record")]) == 1
+    assert "D1: gpu.example.com/a/gpu-0 is held by default/c and default/d" in capsys.readouterr().out
 
 
 def test_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import Raw
@@ -27,7 +28,7 @@ from allot.replay.lines import (
     decoded,
     encoded,
 )
-from allot.scheduler import CLAIMS, Settings
+from allot.scheduler import CLAIMS, PODS, Settings
 
 from .recorded import tell
 from .stories import come_and_go
@@ -42,11 +43,13 @@ def folded(lines: list[AnyLine], at: int) -> Iterator[AnyLine]:
     yield from lines[at:]
 
 
+@pytest.mark.parametrize("late", [False, True], ids=["punctual", "late"])
 @pytest.mark.parametrize("seed", [11, 12])
-def test_wherever_a_record_is_folded_the_rest_is_decided_as_before(tmp_path: Path, seed: int):
+def test_wherever_a_record_is_folded_the_rest_is_decided_as_before(tmp_path: Path, seed: int, late: bool):
     """At every few lines of a busy record: between a decision and its writes, between a binding and the news
-    of it, while somebody is evicted. And folding what was folded changes nothing."""
-    tell(tmp_path / "record", come_and_go(seed), seed=seed, transactions=seed % 2 == 0)
+    of it, while somebody is evicted; also where news and answers cross, and pods and claims are gone before
+    the writes for them have ended. And folding what was folded changes nothing."""
+    tell(tmp_path / "record", come_and_go(seed), seed=seed, transactions=seed % 2 == 0, late=late)
     lines = list(read(tmp_path / "record"))
     total, standing = sum(isinstance(one, Decided) for one in lines), 0
     for at in range(1, len(lines), 7):
@@ -54,7 +57,7 @@ def test_wherever_a_record_is_folded_the_rest_is_decided_as_before(tmp_path: Pat
         found = replayed(now)
         assert not found.differences, f"folded at {at}: {telling.text(found)}"
         left = sum(isinstance(one, Decided) for one in lines[at:])
-        assert found.decisions == left and not found.unknown and not found.overlaps
+        assert found.decisions == left and not found.unknown and not found.held_twice
         standing += sum(isinstance(one, Decided) and one.folded for one in now)
         assert list(folded(now, len(now) - (len(lines) - at))) == now
     assert total >= 40 and standing >= 5
@@ -67,9 +70,19 @@ def term() -> AnyLine:
     return term_of(Settings(), Gates(), NOW)
 
 
-def claim(version: int, holder: str = "") -> Raw:
+def pod(node: str = "", phase: str = "Pending") -> Raw:
+    metadata = {"name": "p", "namespace": "default", "uid": "p", "resourceVersion": "1"}
+    return Raw(encode({"metadata": metadata, "spec": {"nodeName": node}, "status": {"phase": phase}}))
+
+
+def claim(version: int, holder: str = "", device: str = "") -> Raw:
     metadata = {"name": "c", "namespace": "default", "uid": "c", "resourceVersion": str(version)}
-    status = {"reservedFor": [{"resource": "pods", "name": holder, "uid": holder}]} if holder else {}
+    status: dict[str, Any] = {}
+    if holder:
+        status["reservedFor"] = [{"resource": "pods", "name": holder, "uid": holder}]
+    if device:
+        result = {"request": "gpu", "driver": "gpu.example.com", "pool": "a", "device": device}
+        status["allocation"] = {"devices": {"results": [result]}}
     return Raw(encode({"metadata": metadata, "spec": {}, "status": status}))
 
 
@@ -105,6 +118,40 @@ def test_a_binding_that_failed_holds_nothing_and_one_that_is_not_heard_of_yet_do
     assert in_short(term(), decided, Ended("p", bound=True)) == [term(), kept, Ended("p", bound=True)]
     named = replace(kept, verdict=Verdict("a", (Flight("c", ""),)))
     assert in_short(term(), decided, Wrote(claim(1), "made-up")) == [term(), Set(CLAIMS, claim(1)), named]
+
+
+def test_what_is_gone_before_its_writes_have_ended_holds_nothing():
+    """The claim went, or has given back what it got: what was decided for it is over, whatever is still told.
+    The pod had been sent to its node, and left it."""
+    decided = Decided("p", "default/p", NOW, Verdict("a", (Flight("c", "c"),)))
+    kept, empty = replace(decided, folded=True), replace(decided, folded=True, verdict=Verdict("a"))
+    first, gone, waits, left = (
+        Set(CLAIMS, claim(1)),
+        Gone(CLAIMS, claim(4)),
+        Set(PODS, pod()),
+        Gone(PODS, pod()),
+    )
+    assert in_short(term(), first, waits, decided, gone) == [term(), first, gone, waits, empty]
+    had = [Set(CLAIMS, claim(2, "p", "gpu-0")), Set(CLAIMS, claim(3))]
+    assert in_short(term(), first, waits, decided, *had) == [term(), had[-1], waits, empty]
+    assert in_short(term(), first, waits, decided, left) == [term(), waits, kept, left, first]
+    for bound, rest in ((True, kept), (False, empty)):
+        after = [decided, left, Ended("p", bound=bound)]
+        assert in_short(term(), first, waits, *after) == [term(), waits, rest, left, first]
+
+
+def test_an_answer_about_a_claim_that_is_gone_brings_nothing_back():
+    decided = Decided("p", "default/p", NOW, Verdict("a", (Flight("made-up", ""),)))
+    there, gone = Set(CLAIMS, claim(1)), Gone(CLAIMS, claim(2))
+    rest = replace(decided, folded=True, verdict=Verdict("a"))
+    assert in_short(term(), decided, there, gone, Wrote(claim(1), "made-up")) == [term(), there, gone, rest]
+
+
+def test_of_a_pod_that_has_finished_it_is_known_once_that_it_ran():
+    runs, ended = Set(PODS, pod("a")), Set(PODS, pod("a", "Succeeded"))
+    assert in_short(term(), runs, ended, ended) == [term(), runs, ended, ended]
+    assert in_short(*in_short(term(), runs, ended)) == [term(), runs, ended, ended]
+    assert in_short(term(), ended) == [term(), ended]
 
 
 def test_what_is_known_adds_up():

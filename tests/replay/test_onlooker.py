@@ -50,6 +50,20 @@ class Watched:
         self.add(PODS, pod(name, "", *claims))
         self.hear(PODS, Updated(pod(name, "", *claims), pod(name, node, *claims)))
 
+    def furnish(self) -> None:
+        """A node with three devices."""
+        capacity = {"cpu": "8", "memory": "32Gi", "pods": "110"}
+        ready = [{"type": "Ready", "status": "True"}]
+        self.add(
+            NODES,
+            made("Node", "a", status={"allocatable": capacity, "capacity": capacity, "conditions": ready}),
+        )
+        self.add(CLASSES, made("DeviceClass", "gpu", "resource.k8s.io/v1", spec={}))
+        pool = {"name": "a", "generation": 1, "resourceSliceCount": 1}
+        devices = [{"name": f"gpu-{number}"} for number in range(3)]
+        spec = {"driver": DRIVER, "pool": pool, "nodeName": "a", "devices": devices}
+        self.add(SLICES, made("ResourceSlice", "s", "resource.k8s.io/v1", spec=spec))
+
     @property
     def decided(self) -> list[Decided]:
         return [one for one in self.lines if isinstance(one, Decided)]
@@ -122,16 +136,7 @@ def test_a_claim_that_went_is_not_remembered_with_its_devices():
 def test_what_others_use_stays_where_it_is_and_is_not_compared():
     """Of a pod with a claim of its own and one that it shares only its own is given anew."""
     here = Watched()
-    capacity = {"cpu": "8", "memory": "32Gi", "pods": "110"}
-    ready = [{"type": "Ready", "status": "True"}]
-    here.add(
-        NODES, made("Node", "a", status={"allocatable": capacity, "capacity": capacity, "conditions": ready})
-    )
-    here.add(CLASSES, made("DeviceClass", "gpu", "resource.k8s.io/v1", spec={}))
-    pool = {"name": "a", "generation": 1, "resourceSliceCount": 1}
-    devices = [{"name": f"gpu-{number}"} for number in range(3)]
-    spec = {"driver": DRIVER, "pool": pool, "nodeName": "a", "devices": devices}
-    here.add(SLICES, made("ResourceSlice", "s", "resource.k8s.io/v1", spec=spec))
+    here.furnish()
     here.add(CLAIMS, claim("shared", "gpu-2", "other", "p"), claim("own", "gpu-0", "p"))
     here.add(PODS, pod("other", "a", "shared"))
     here.bind("p", "a", "own", "shared")

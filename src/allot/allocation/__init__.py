@@ -41,7 +41,7 @@ from .explanation import Explanation, Group, RequestReport, explain
 from .features import Features
 from .inventory import Inventory
 from .kind import BadSlice, Device, DeviceId, Kind, PoolId
-from .ledger import Hold, Ledger, Taken, Usage, taken_by
+from .ledger import Hold, Ledger, Overlap, Taken, Usage, taken_by
 from .node import BadNodeSelector, Node, selects
 from .outline import Outline, Outlines
 from .policy import FIRST_FIT, LEAST_WASTE, POLICIES, SPREAD, Candidate, Cost, Policy
@@ -83,6 +83,7 @@ __all__ = [
     "NotAProblem",
     "Outline",
     "Outlines",
+    "Overlap",
     "Plan",
     "Policy",
     "PoolId",

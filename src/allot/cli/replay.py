@@ -2,7 +2,8 @@
 
 The file is what `allot scheduler --record` or `allot record` wrote. Each decision is made anew by this
 version of Allot, on what the scheduler knew at that moment; with the settings of then, or with others. The
-exit status is 0 when all are the same, 1 when some differ, 2 when the record cannot be read.
+exit status is 0 when all are the same, 1 when some differ or a device was given away twice, 2 when the
+record cannot be read.
 """
 
 import argparse
@@ -37,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
         print(msgspec.json.encode(found.as_json()).decode())
     else:
         print(replay.telling.text(found))
-    return DIFFERS if found.differences else 0
+    return DIFFERS if found.differences or found.held_twice else 0
 
 
 def _scoring(options: argparse.Namespace) -> scheduler.Scoring | None:

@@ -1,24 +1,27 @@
 """The oldest part of a record, as the state that it came to: what a scheduler would know that began there.
 
-Objects are what was heard of them last; of those that went lately it is kept that they were there, since a
-scheduler remembers that for a while. Decisions whose writes nobody has heard of yet hold what they held.
-Lines are read, never decided: folding needs no scheduler.
+Objects are what was heard of them last; of those that ended or went lately it is kept that they were there,
+and where they had been sent, since a scheduler remembers that for a while. Decisions whose writes nobody has
+heard of yet hold what is still in flight of what they held: which that is says the scheduler's own snapshot,
+since news and answers cross in more ways than can be told twice. Lines are read, never decided.
 """
 
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 import msgspec
 from msgspec.structs import replace
 
+from allot.allocation import Features
 from allot.api import Object
-from allot.informers import Key, ResourceId
-from allot.scheduler import CLAIMS, PODS, SOURCES, is_newer
+from allot.informers import Added, Deleted, Key, ResourceId
+from allot.scheduler import CLAIMS, PODS, SOURCES, Mirror, News, Snapshot
 
 from .lines import AnyLine, Decided, Ended, Flight, Gone, Knows, Set, Term, Told, Wrote, encoded
+from .world import taken_for
 
 LATELY_MAX = 4096
 """As many as a scheduler remembers of pods and claims that are gone."""
@@ -29,6 +32,15 @@ class _Standing:
     decision: Decided
     is_bound: bool = False  # its writes were made
     is_heard: bool = False  # and the pod came back with its node
+    is_over: bool = False  # the pod has ended, or is gone
+
+
+class _Lately(NamedTuple):
+    """What ended or went: as it was before, how, and for a pod the decision that nobody had heard of yet."""
+
+    before: bytes
+    end: bytes
+    standing: _Standing | None
 
 
 class Fold:
@@ -41,11 +53,13 @@ class Fold:
         self._term: Term | None = None
         self._objects: dict[tuple[ResourceId, Key], bytes] = {}
         self._parameters: dict[tuple[ResourceId, Key], bytes] = {}
-        self._versions: dict[Key, Object] = {}  # claims, for what is newer
         self._kinds: dict[tuple[str, str, str], Told] = {}
         self._knows = Knows()
         self._standing: dict[str, _Standing] = {}
-        self._lately: deque[tuple[ResourceId, bytes, bytes]] = deque(maxlen=LATELY_MAX)
+        self._finished: set[str] = set()  # pods, by uid
+        self._lately: deque[_Lately] = deque(maxlen=LATELY_MAX)
+        self._snapshot = Snapshot(Features())  # of claims alone
+        self._mirror = Mirror(self._snapshot, self)
 
     def add(self, line: AnyLine, raw: bytes) -> None:
         """Raises msgspec.DecodeError where an object is none."""
@@ -64,6 +78,7 @@ class Fold:
             case Wrote(value, instead_of):
                 claim = Object(bytes(value))
                 if instead_of:
+                    self._snapshot.rename_flight(instead_of, claim.uid)
                     self._rename(instead_of, claim.uid)
                 self._set(CLAIMS, claim, encoded(Set(CLAIMS, value)))
             case Told():
@@ -74,11 +89,13 @@ class Fold:
                 self.at = line.at
                 if line.verdict.node:
                     self._standing[line.pod] = _Standing(line)
+                    for flight in line.verdict.flights:
+                        self._snapshot.ledger.fly(flight.uid, taken_for(flight))
             case Ended(pod, bound):
                 standing = self._standing.get(pod)
                 if standing is not None:
                     standing.is_bound = True
-                    self._settle(pod, is_over=not bound)
+                    self._settle(pod, has_failed=not bound)
             case _:
                 assert_never(line)
 
@@ -90,18 +107,33 @@ class Fold:
             if told.wanted:
                 yield encoded(told)
         yield from self._parameters.values()
-        for _, before, gone in self._lately:
+        for before, end, standing in self._lately:
             yield before
-            yield gone
+            if standing is not None:
+                yield encoded(self._in_flight(standing))
+            yield end
         order = {what: at for at, what in enumerate(SOURCES)}
         for _, raw in sorted(self._objects.items(), key=lambda one: order.get(one[0][0], -1)):
             yield raw
         if self._knows != Knows():
             yield encoded(self._knows)
         for standing in self._standing.values():
-            yield encoded(replace(standing.decision, folded=True))
-            if standing.is_bound:
-                yield encoded(Ended(standing.decision.pod, bound=True))
+            if not standing.is_over:
+                yield encoded(self._in_flight(standing))
+                if standing.is_bound:
+                    yield encoded(Ended(standing.decision.pod, bound=True))
+
+    def _in_flight(self, standing: _Standing) -> Decided:
+        """What is left of a decision: neither accepted by the server nor given up."""
+        verdict, ledger = standing.decision.verdict, self._snapshot.ledger
+        holds = [(one, ledger.hold(one.uid)) for one in verdict.flights]
+        left = tuple(one for one, hold in holds if hold is not None and not hold.settled)
+        return replace(standing.decision, verdict=replace(verdict, flights=left), folded=True)
+
+    def misread(self, what: ResourceId, object: Object, why: Exception) -> None:
+        """The scheduler could not read it either."""
+
+    def well(self, what: ResourceId, object: Object) -> None: ...
 
     def _tell(self, line: Told) -> None:
         """Objects of a kind that no class names any more are forgotten with it."""
@@ -114,24 +146,37 @@ class Fold:
 
     def _set(self, what: ResourceId, object: Object, raw: bytes) -> None:
         key = Key.of(object)
-        if what == CLAIMS:
-            known = self._versions.get(key)
-            if known is not None and not is_newer(object, known):
-                return  # SNAP4
-            self._versions[key] = object
-        if what == PODS and (object.fields.get("spec") or {}).get("nodeName"):
-            self._heard(object.uid)
+        if what == CLAIMS and not self._mirror.hear(News(CLAIMS, Added(object))):
+            return  # SNAP4
+        before = self._objects.get((what, key))
+        if what == PODS:
+            if _is_finished(object) and object.uid not in self._finished:
+                self._finished.add(object.uid)
+                self._over(object.uid, before, raw)
+            if (object.fields.get("spec") or {}).get("nodeName"):
+                self._heard(object.uid)
         self._objects[what, key] = raw
 
     def _gone(self, what: ResourceId, object: Object, raw: bytes) -> None:
         key = Key.of(object)
         before = self._objects.pop((what, key), None)
         if what == CLAIMS:
-            self._versions.pop(key, None)
+            self._mirror.hear(News(CLAIMS, Deleted(object)))
+        if what in (PODS, CLAIMS):
+            self._over(object.uid, before, raw)
         if what == PODS:
+            self._finished.discard(object.uid)
             self._heard(object.uid)
-        if what in (PODS, CLAIMS) and before is not None:
-            self._lately.append((what, before, raw))
+
+    def _over(self, uid: str, before: bytes | None, end: bytes) -> None:
+        if before is None:
+            return
+        standing = self._standing.get(uid)
+        if standing is None or standing.is_over:
+            self._lately.append(_Lately(before, end, None))
+        else:
+            standing.is_over = True
+            self._lately.append(_Lately(before, end, standing))
 
     def _heard(self, pod: str) -> None:
         standing = self._standing.get(pod)
@@ -139,10 +184,13 @@ class Fold:
             standing.is_heard = True
             self._settle(pod)
 
-    def _settle(self, pod: str, *, is_over: bool = False) -> None:
+    def _settle(self, pod: str, *, has_failed: bool = False) -> None:
         """It is kept until its writes were made, and the pod was heard of with its node."""
         standing = self._standing[pod]
-        if is_over or (standing.is_bound and standing.is_heard):
+        if has_failed:
+            for flight in standing.decision.verdict.flights:
+                self._snapshot.ledger.cancel(flight.uid)
+        if has_failed or (standing.is_bound and standing.is_heard):
             del self._standing[pod]
 
     def _rename(self, old: str, new: str) -> None:
@@ -151,6 +199,10 @@ class Fold:
             if any(one.uid == old for one in verdict.flights):
                 flights = tuple(_renamed(one, old, new) for one in verdict.flights)
                 standing.decision = replace(standing.decision, verdict=replace(verdict, flights=flights))
+
+
+def _is_finished(pod: Object) -> bool:
+    return (pod.fields.get("status") or {}).get("phase") in ("Succeeded", "Failed")
 
 
 def _renamed(flight: Flight, old: str, new: str) -> Flight:

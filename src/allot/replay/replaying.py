@@ -16,6 +16,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
+import msgspec
+
 import allot
 from allot.allocation import POLICIES
 from allot.api import Gates, UnknownGate
@@ -37,7 +39,7 @@ from allot.scheduler import (
 from .comparing import Difference, difference
 from .lines import AnyLine, Decided, Ended, Flight, Gone, Knows, Set, Term, Told, Verdict, Wrote
 from .verdicts import is_same, verdict_of
-from .world import World
+from .world import HeldTwice, World
 
 
 class CannotReplay(ValueError):
@@ -58,7 +60,7 @@ class Replayed:
     decisions: int = 0
     differences: list[Difference] = field(default_factory=list)
     unknown: int = 0  # decisions about pods that the record does not show
-    overlaps: int = 0
+    held_twice: set[HeldTwice] = field(default_factory=set)
     is_seen_from_outside: bool = False
     then: set[str] = field(default_factory=set)  # versions and settings, in words
     now: set[str] = field(default_factory=set)
@@ -69,6 +71,7 @@ class Replayed:
             "different": len(self.differences),
             "differences": [one.as_json() for one in self.differences],
             "unknown": self.unknown,
+            "heldTwice": [msgspec.to_builtins(one) for one in sorted(self.held_twice)],
             "seenFromOutside": self.is_seen_from_outside,
             "then": sorted(self.then),
             "now": sorted(self.now),
@@ -106,10 +109,12 @@ class _Term:
             case Knows():
                 self._world.know(line)
             case Decided():
+                self._world.look()
                 if not line.folded:
                     self._judge(line)
                 if not self._is_onlooker:
                     self._world.do(line)
+                self._result.held_twice |= self._world.held_twice
             case Ended():
                 self._world.end(line)
             case Term():

@@ -22,8 +22,8 @@ def _lines(found: Replayed) -> Iterator[str]:
     yield f"{found.decisions} decisions{seen}, {count or 'none'} decided otherwise"
     if found.unknown:
         yield f"{found.unknown} more are about pods that the record does not show"
-    if found.overlaps:
-        yield f"{found.overlaps} allocations take what others hold: the record is not a scheduler's own"
+    for twice in sorted(found.held_twice):
+        yield f"D1: {twice}"
 
 
 def _difference(one: Difference) -> Iterator[str]:

@@ -1,9 +1,11 @@
 """A scheduler's knowledge, as its record tells it: at every decision the same snapshot that it had."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-from allot.allocation import taken_by
+import msgspec
+
+from allot.allocation import Overlap, Taken, taken_by
 from allot.api import Gates, Object, resource
 from allot.informers import Added, Deleted, ResourceId, Updated
 from allot.scheduler import (
@@ -22,9 +24,19 @@ from allot.scheduler import (
     snapshot_for,
 )
 
-from .lines import Decided, Ended, Gone, Knows, Set, Told, Verdict, Wrote
+from .lines import Decided, Ended, Flight, Gone, Knows, Set, Told, Verdict, Wrote
 
 T = TypeVar("T")
+
+
+class HeldTwice(msgspec.Struct, frozen=True, order=True):
+    """D1 is broken, as far as the record tells."""
+
+    device: str
+    claims: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.device} is held by {' and '.join(self.claims)}"
 
 
 class World:
@@ -32,7 +44,8 @@ class World:
         self.snapshot: Snapshot = snapshot_for(gates)
         self.pods: dict[str, PodInfo] = {}
         """As they were heard of last, by uid; those that are gone too."""
-        self.overlaps = 0  # devices that were given away twice, as far as the record tells
+        self.held_twice: set[HeldTwice] = set()
+        """Devices that a decision gave away while others held them, or that the server gave to two claims."""
         self._mirror = Mirror(self.snapshot, self, names, self.pods.get)
         self._held: dict[str, tuple[str, ...]] = {}  # claims, by the pod that they were decided for
         self._known = NOTHING_KNOWN
@@ -103,12 +116,28 @@ class World:
         if pod is None or not verdict.node:
             return
         for flight in verdict.flights:
-            results = resource.DeviceAllocationResult(results=flight.devices)
-            taken = taken_by(resource.AllocationResult(devices=results))
-            self.overlaps += bool(self.snapshot.ledger.fly(flight.uid, taken))
+            self._tell_of(self.snapshot.ledger.fly(flight.uid, taken_for(flight)))
         self._held[decided.pod] = tuple(one.uid for one in verdict.flights)
         if self.snapshot.place_of(pod.uid) is None:
             self.snapshot.place(_taking(pod, verdict), verdict.node)
+
+    def look(self) -> None:
+        """Whether the server has given a device to two claims. What is only in flight for one of them is not
+        its yet: of two schedulers that want a device the slower one is refused."""
+        ledger = self.snapshot.ledger
+        for overlap in ledger.overlaps():
+            holds = [ledger.hold(uid) for uid in overlap.claims]
+            if sum(one is not None and one.settled for one in holds) > 1:
+                self._tell_of([overlap])
+
+    def _tell_of(self, overlaps: Iterable[Overlap]) -> None:
+        for one in overlaps:
+            claims = sorted({self._name(uid) for uid in one.claims})
+            self.held_twice.add(HeldTwice(str(one.device), tuple(claims)))
+
+    def _name(self, uid: str) -> str:
+        claim = self.snapshot.claim_with(uid)
+        return str(claim.key) if claim is not None else uid
 
     def end(self, line: Ended) -> None:
         """Of a binding. What failed is given back."""
@@ -120,6 +149,11 @@ class World:
         placed = self.snapshot.pod(line.pod)
         if placed is not None and not placed.spec.node_name:
             self.snapshot.remove(line.pod)
+
+
+def taken_for(flight: Flight) -> tuple[Taken, ...]:
+    results = resource.DeviceAllocationResult(results=flight.devices)
+    return taken_by(resource.AllocationResult(devices=results))
 
 
 def _taking(pod: PodInfo, verdict: Verdict) -> PodInfo:
