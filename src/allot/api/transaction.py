@@ -15,6 +15,8 @@ VERSION = "v1alpha1"
 MEMBERS_MAX = 64
 MEMBER = "TransactionMember"
 """The reason of the cause that names the member which was refused."""
+ABSENT = "absent"
+"""What `expect` says of an object that is not there."""
 
 _ANY: dict[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _SHAPE = from_structural(
@@ -29,7 +31,8 @@ _SHAPE = from_structural(
                 "properties": {
                     "requests": {
                         "type": "array",
-                        "description": "Requests that write, in order. Each sees what those before it did.",
+                        "description": "Requests that write or expect, in order. "
+                        "Each sees what those before it did.",
                         "maxItems": MEMBERS_MAX,
                         "items": {
                             "type": "object",
@@ -37,7 +40,7 @@ _SHAPE = from_structural(
                             "properties": {
                                 "method": {
                                     "type": "string",
-                                    "description": "POST, PUT, PATCH or DELETE.",
+                                    "description": "POST, PUT, PATCH or DELETE; GET with expect.",
                                 },
                                 "path": {
                                     "type": "string",
@@ -51,6 +54,11 @@ _SHAPE = from_structural(
                                 "with": {
                                     "type": "string",
                                     "description": "status: the body is about the status as well.",
+                                },
+                                "expect": {
+                                    "type": "string",
+                                    "description": "With GET: the resourceVersion of the object, or absent. "
+                                    "Nothing is carried out unless it is so.",
                                 },
                             },
                         },
@@ -104,6 +112,7 @@ class Member(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     content_type: str = "application/json"
     body: msgspec.Raw = msgspec.Raw()
     beside: str = msgspec.field(name="with", default="")  # the subresource that is written with the object
+    expect: str = ""  # of an object that is only looked at: its resourceVersion, or ABSENT
 
 
 class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):

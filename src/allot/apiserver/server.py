@@ -99,10 +99,16 @@ class Server:
 
     async def carry_out(self, asked: Asked, call: Call, lateness: Lateness) -> CarriedOut:
         """A member of the transaction that `call` is: a request of the same caller, for the same user."""
-        request, target = asked
+        request, target, expected = asked
         started = self._clock.monotonic_s()
         try:
-            response = await self._answer(request, call.user, target, [], lateness.renderer_of, call.caller)
+            if expected is None:
+                response = await self._answer(
+                    request, call.user, target, [], lateness.renderer_of, call.caller
+                )
+            else:
+                self._authorize(call.user, target.action())
+                response = await self._transactions.expect(asked)
         except (Moved, MemberRefused):
             raise
         except Exception as error:

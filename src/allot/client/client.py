@@ -49,7 +49,7 @@ class Client:
         self._sleep = sleep
         self._user_agent = user_agent
         self.has_transactions = True  # as long as the server has not said otherwise
-        self._gathering = Gathering(self.together)
+        self._gathering = Gathering(self.together, sleep)
 
     def resource(self, group: str, version: str, plural: str, *, namespaced: bool = True) -> Resource:
         return Resource(self.send, group, version, plural, namespaced)
@@ -85,9 +85,10 @@ class Client:
             raise
         return together.results(response.body)
 
-    def gathered(self, writes: Sequence[Write]) -> Awaitable[list[Object]]:
-        """As `together`; while others are under way it may be sent as one with those of other tasks."""
-        return self._gathering.together(writes)
+    def gathered(self, writes: Sequence[Write], *, has_time: bool = False) -> Awaitable[list[Object]]:
+        """As `together`; while others are under way it may be sent as one with those of other tasks. What has
+        time waits for them a moment."""
+        return self._gathering.together(writes, has_time=has_time)
 
     async def send(
         self,

@@ -2,7 +2,8 @@
 
 A scheduler that binds many pods at once has a small transaction for each of them. Every request costs
 its sender and the server as much as a write or two, so those that would have to wait are sent together.
-With nothing under way nobody waits.
+With nothing under way nobody waits, but for those who say that they have time: the first of them lingers a
+moment for the others.
 
 What it promises
     GATHER1  A caller is answered as if its writes had been sent alone. What refuses a gathered transaction
@@ -27,8 +28,10 @@ from .writes import Write
 UNDER_WAY_MAX = 2
 WRITES_MAX = 24
 BYTES_MAX = 128 * 1024
+LINGER_S = 0.01
 
 Send = Callable[[Sequence[Write]], Awaitable[list[Object]]]
+Sleep = Callable[[float], Awaitable[None]]
 
 
 class _Parcel:
@@ -47,16 +50,18 @@ class _Batch(list[_Parcel]):
 
 
 class Gathering:
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, sleep: Sleep = asyncio.sleep) -> None:
         self._send = send
+        self._sleep = sleep
         self._under_way = 0
+        self._lingers = False  # one has a place, and waits for others
         self._waiting: deque[_Parcel] = deque()
 
-    async def together(self, writes: Sequence[Write]) -> list[Object]:
-        """See `Client.together`."""
+    async def together(self, writes: Sequence[Write], *, has_time: bool = False) -> list[Object]:
+        """See `Client.gathered`."""
         mine = _Parcel(writes)
         batch = _Batch([mine])
-        if self._under_way >= UNDER_WAY_MAX:
+        if self._under_way >= UNDER_WAY_MAX or (has_time and self._lingers):
             turn = await self._turn(mine)
             if not isinstance(turn, _Batch):
                 return turn
@@ -64,9 +69,19 @@ class Gathering:
         else:
             self._under_way += 1
         try:
+            if has_time and not self._lingers:
+                await self._linger(batch)
             return await self._carry_out(batch)
         finally:
             self._hand_over()
+
+    async def _linger(self, batch: _Batch) -> None:
+        self._lingers = True
+        try:
+            await self._sleep(LINGER_S)
+        finally:
+            self._lingers = False
+        self._fill(batch)
 
     async def _turn(self, mine: _Parcel) -> _Batch | list[Object]:
         mine.turn = turn = asyncio.get_running_loop().create_future()
@@ -85,7 +100,15 @@ class Gathering:
     def _hand_over(self) -> None:
         """The next batch is sent by the first in it."""
         batch = _Batch()
-        count = size = 0
+        self._fill(batch)
+        if batch:
+            _settle(batch[0], batch)
+        else:
+            self._under_way -= 1
+
+    def _fill(self, batch: _Batch) -> None:
+        """With those who wait, as many as are sent at once."""
+        count, size = sum(len(one.writes) for one in batch), sum(one.size for one in batch)
         while self._waiting:
             next_one = self._waiting[0]
             assert next_one.turn is not None
@@ -95,10 +118,6 @@ class Gathering:
                     break
                 batch.append(next_one)
             self._waiting.popleft()
-        if batch:
-            _settle(batch[0], batch)
-        else:
-            self._under_way -= 1
 
     async def _carry_out(self, batch: _Batch) -> list[Object]:
         """The answers of the first; the others get theirs."""

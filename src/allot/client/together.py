@@ -34,9 +34,9 @@ def member_of(error: errors.ApiError) -> int | None:
 
 
 def _member(write: Write) -> transaction.Member:
-    body = msgspec.Raw(write.body) if write.body else msgspec.Raw()
+    body = msgspec.Raw(write.body or b"null")
     target = _target(write.path, write.query)
-    return transaction.Member(write.method, target, write.content_type, body, write.beside)
+    return transaction.Member(write.method, target, write.content_type, body, write.beside, write.expect)
 
 
 def _target(path: str, query: Mapping[str, str]) -> str:

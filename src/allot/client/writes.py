@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from allot.api import Object, encode
+from allot.api import Object, encode, transaction
 
 from .options import Patch, Propagation, delete_options, write_query
 
@@ -27,6 +27,7 @@ class Write:
     body: bytes = b""
     content_type: str = _JSON
     beside: str = ""  # a subresource that is written with the object; only a transaction can
+    expect: str = ""  # nothing is written: the resourceVersion that the object has, or "absent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,12 @@ class Writes:
     def patch_with_status(self, name: str, patch: Mapping[str, Any], namespace: str = "") -> Write:
         """A merge patch of the object and of its status, which can be said in transactions alone."""
         return replace(self.patch(name, patch, namespace), beside="status")
+
+    def expect(self, name: str, resource_version: str, namespace: str = "") -> Write:
+        """What the others in a transaction rely on: the object is as it was read, or, without a version, is
+        not there."""
+        path = self.path(namespace, name)
+        return Write("GET", path, {}, expect=resource_version or transaction.ABSENT)
 
     def apply(
         self,

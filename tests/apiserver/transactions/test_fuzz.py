@@ -48,7 +48,12 @@ NAMED = st.builds(
 BODIES = st.one_of(JUNK, NAMED, st.just({"metadata": {"name": "a"}}), st.just({"target": {"name": "n"}}))
 MEMBERS = st.fixed_dictionaries(
     {"method": st.sampled_from(["POST", "PUT", "PATCH", "DELETE", "GET"]), "path": PATHS},
-    optional={"contentType": MEDIA, "body": BODIES, "with": st.sampled_from(["status", "scale", ""])},
+    optional={
+        "contentType": MEDIA,
+        "body": BODIES,
+        "with": st.sampled_from(["status", "scale", ""]),
+        "expect": st.sampled_from(["", "absent", "1", "7", "x"]),
+    },
 )
 FINE = {"method": "POST", "path": f"{NAMESPACE}/configmaps", "body": {"metadata": {"generateName": "g"}}}
 

@@ -6,6 +6,9 @@ publishes nothing upstream's rule holds, which the other tests show.
 
 from typing import Any
 
+import pytest
+
+from allot.controllers import resourceclaims
 from controllers.resourceclaims.objects import (
     allocate,
     allocation,
@@ -17,11 +20,21 @@ from controllers.resourceclaims.objects import (
     gone,
     pod,
     reserved,
-    story,
 )
-from controllers.world import NS, World
+from controllers.world import NS, World, tell
 
 GROUP, VERSION, PLURAL = "node.allot.dev", "v1alpha1", "preparedclaims"
+
+
+def story(which) -> Any:
+    """Told to a running claim controller, of a server that has transactions and of one that has none."""
+
+    @pytest.mark.parametrize("transactions", [True, False], ids=["together", "one by one"])
+    def test(transactions: bool) -> None:
+        tell(which, resourceclaims.CONTROLLER, transactions=transactions)
+
+    test.__name__, test.__doc__ = which.__name__, which.__doc__
+    return test
 
 
 def prepared(here: World):
@@ -172,3 +185,25 @@ async def test_a_node_that_the_cache_has_not_heard_of_is_there_all_the_same(here
     await here.pods.delete("p", NS, grace_period_s=0)
     await here.quiet()
     assert not await is_free(here)
+
+
+def test_the_word_of_a_node_is_expected_in_the_write_that_lets_go():
+    """Nobody asks the server first; a node whose list has changed meanwhile is asked, and has let go too."""
+    tell(let_go_twice, resourceclaims.CONTROLLER, transactions=True)
+
+
+async def let_go_twice(here: World) -> None:
+    for name, is_behind in (("c", False), ("d", True)):
+        made = await here.claims.create(claim(name))
+        running = await here.pods.create(pod(name, claims=direct(name), nodeName=f"of-{name}"))
+        await allocate(here, made, consumer(running))
+        await node_with(here, "another", name=f"of-{name}")
+        if is_behind:
+            await freeze(here, PLURAL)
+            changed = {"status": {"claims": [{"uid": "a third"}]}}
+            await prepared(here).patch(f"of-{name}", changed, subresource="status")
+        here.wire.requests.clear()
+        await here.pods.delete(name, NS, grace_period_s=0)
+        await here.quiet()
+        assert allocation(await here.claims.get(name, NS)) is None
+        assert here.wire.count("GET", f"/{PLURAL}/") == is_behind

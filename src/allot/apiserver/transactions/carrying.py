@@ -6,6 +6,7 @@ What it promises
           transaction with its own answer, which names it; nothing is written.
     TXN3  Every member is counted and audited by itself, once: with its own answer, or as not carried out
           for the sake of another (424).
+    TXN4  What a member expects of an object that nobody writes here is so at the revision of the commit.
 
 Rights are those that the caller has when a member is looked at: what a member before it grants or takes away
 counts from the commit on, as it does for requests that come alone and faster than this server learns.
@@ -18,13 +19,13 @@ import msgspec
 
 from allot.api import Object, Response, encode, errors, transaction
 from allot.base import require
-from allot.store import Refused
+from allot.store import Compare, Refused
 
 from ..audit import Answered
 from ..registry import Registry
 from ..requests.call import Call
 from ..storing.pending import FIRST_REVISION, FrontStore, MemberRefused, Moved, Pending, opened, pending
-from ..storing.repository import Repository
+from ..storing.repository import Repository, key_of
 from ..writing.guard import Guards
 from ..writing.writer import ATTEMPTS
 from .reading import Asked, members_of, place_of
@@ -33,6 +34,7 @@ from .rendering import Lateness
 NOT_CARRIED_OUT = 424
 
 _encode = msgspec.json.Encoder().encode
+_AS_EXPECTED = _encode({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})
 
 
 class CarriedOut(NamedTuple):
@@ -107,6 +109,24 @@ class Transactions:
             return _refused(members, carrier, failed)
         busy = errors.TooManyRequests("too many writers are busy with the same objects", retry_after_s=1)
         return _refused(members, carrier, _failed(0, busy))
+
+    async def expect(self, asked: Asked) -> Response:
+        """TXN4. Raises Conflict."""
+        target, expected = asked.target, asked.expected
+        assert target.served is not None and expected is not None
+        key = key_of(target.served.kind, target.namespace, target.name)
+        outcome = await self._store.transact((Compare(key, expected),), ())
+        if isinstance(outcome, Refused):
+            found = outcome.current.get(key)
+            is_so = "is not there" if found is None else f"is at {found.revision}"
+            wanted = f"at {expected}" if expected else transaction.ABSENT
+            raise errors.Conflict(
+                f'{target.plural} "{target.name}" was expected to be {wanted}, and {is_so}',
+                group=target.group,
+                kind=target.plural,
+                name=target.name,
+            )
+        return Response(200, _AS_EXPECTED)
 
     async def _run(self, asked: Sequence[Asked], call: Call, carrier: Carrier, attempt: _Attempt) -> None:
         for index, one in enumerate(asked):

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from msgspec.structs import replace
 
-from allot.api import Request, errors, transaction
+from allot.api import Kind, Request, errors, transaction
 
 from ..registry import Registry
 from ..requests.negotiate import APPLY_PATCH, JSON, body_type
@@ -17,6 +17,7 @@ KIND = transaction.TRANSACTION
 _VERBS = ("create", "update", "patch", "delete")
 _SUBRESOURCES = ("", "status", "scale", "binding", "eviction", "finalize")
 _QUERY_MAX = 100
+_REVISION_DIGITS_MAX = 18
 _decoder = msgspec.json.Decoder(transaction.Sent)
 
 
@@ -25,6 +26,7 @@ class Asked(NamedTuple):
 
     request: Request
     target: Target
+    expected: int | None = None  # it writes nothing: the revision that the object is to have, 0 if none
 
 
 def members_of(request: Request, registry: Registry) -> list[Asked]:
@@ -52,6 +54,8 @@ def members_of(request: Request, registry: Registry) -> list[Asked]:
             found.append(_asked(request, member, registry))
         except errors.ApiError as wrong:
             raise errors.BadRequest(f"{place_of(index)}: {wrong}") from None
+    if all(one.expected is not None for one in found):
+        raise errors.BadRequest("spec.requests: a transaction writes something, and these only expect")
     return found
 
 
@@ -72,6 +76,8 @@ def _asked(request: Request, member: transaction.Member, registry: Registry) -> 
     target = find_target(made, registry)
     if target is None or target.served is None or target.served.kind is KIND:
         raise errors.BadRequest(f"path: {path[:200]} is no resource that is stored")
+    if member.expect:
+        return Asked(made, target, _expected(member, target, target.served.kind))
     if target.verb not in _VERBS or target.subresource not in _SUBRESOURCES:
         what = f"{target.verb} of {target.plural}{'/' * bool(target.subresource)}{target.subresource}"
         raise errors.BadRequest(f"{what[:200]} cannot be part of a transaction: it does not write one object")
@@ -81,6 +87,20 @@ def _asked(request: Request, member: transaction.Member, registry: Registry) -> 
         _require_with_status(made, target, member.beside)
         target = replace(target, beside=member.beside)
     return Asked(made, target)
+
+
+def _expected(member: transaction.Member, target: Target, kind: Kind) -> int:
+    is_one = target.verb == "get" and bool(target.name) and not target.subresource
+    if not is_one or "get" not in kind.verbs or kind.namespaced != bool(target.namespace):
+        raise errors.BadRequest("expect: said of a GET of one object that is stored")
+    if member.beside or bytes(member.body) not in (b"", b"null") or "?" in member.path:
+        raise errors.BadRequest("expect: there is nothing else to say of an object that is only looked at")
+    said = member.expect
+    if said == transaction.ABSENT:
+        return 0
+    if not (said.isascii() and said.isdecimal()) or said[0] == "0" or len(said) > _REVISION_DIGITS_MAX:
+        raise errors.BadRequest(f"expect: a resourceVersion is wanted, or {transaction.ABSENT}")
+    return int(said)
 
 
 def _require_with_status(request: Request, target: Target, beside: str) -> None:

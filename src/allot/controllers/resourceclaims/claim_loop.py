@@ -1,9 +1,10 @@
 """A claim's way back: reservations go, devices return, the finalizer, and the claim itself."""
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from allot.api import Object, errors, resource
-from allot.client import Resource, member_of
+from allot.client import Resource, Write, member_of
 from allot.informers import Again, Informer, Key
 
 from ..controller import World
@@ -59,11 +60,12 @@ class ClaimLoop:
         if releasing.is_half_done(view):
             wait_s = HALF_DONE_S - self._half_done.for_s(claim, self._clock.monotonic_s())
             plan = replace(plan, unprotects=wait_s <= 0)
-        if plan.lets_go and not await self._releases.released(view, leaving.values()):
-            return Again(WAIT_FOR_NODE_S)
         try:
-            if not await self._carry_out_at_once(claim, plan):
-                await self._carry_out(claim, plan)
+            if not await self._let_go_at_once(claim, plan, leaving.values()):
+                if plan.lets_go and not await self._releases.released(view, leaving.values()):
+                    return Again(WAIT_FOR_NODE_S)
+                if not await self._carry_out_at_once(claim, plan):
+                    await self._carry_out(claim, plan)
             if plan.is_unreserved:
                 is_behind |= await self._delete_if_unneeded(claim)
         except errors.NotFound:
@@ -139,10 +141,19 @@ class ClaimLoop:
 
     # -- writing --------------------------------------------------------------------------------
 
-    async def _carry_out_at_once(self, claim: Object, plan: ReleasePlan) -> bool:
+    async def _let_go_at_once(self, claim: Object, plan: ReleasePlan, ran_on: Collection[str]) -> bool:
+        """With the nodes' word in the same transaction. False, and nothing written: they have to be asked."""
+        if not plan.lets_go:
+            return False
+        expected = self._releases.expected(claim_of(claim), ran_on)
+        return expected is not None and await self._carry_out_at_once(claim, plan, expected)
+
+    async def _carry_out_at_once(
+        self, claim: Object, plan: ReleasePlan, expected: Sequence[Write] = ()
+    ) -> bool:
         """Status and finalizer in one write. False, and nothing written, where it is one of them only or the
-        server has no transactions, in which alone that can be said. A claim that goes with its finalizer is
-        first seen to hold nothing."""
+        server has no transactions, in which alone that can be said, or is not as expected. A claim that goes
+        with its finalizer is first seen to hold nothing."""
         is_both = plan.status is not None and plan.unprotects
         if not is_both or not self._client.has_transactions or claim.metadata.deletion_timestamp:
             return False
@@ -150,7 +161,12 @@ class ClaimLoop:
         body = {"metadata": metadata, "status": plan.status}
         write = self._write.writes.patch_with_status(claim.name, body, claim.namespace)
         try:
-            await self._client.gathered([write])
+            await self._client.gathered([*expected, write], has_time=True)
+        except errors.Conflict as differs:
+            member = member_of(differs)
+            if member is None or member >= len(expected):
+                raise
+            return False
         except (errors.NotFound, errors.MethodNotAllowed, errors.Forbidden, errors.BadRequest) as refused:
             is_unknown = isinstance(refused, errors.BadRequest) and member_of(refused) is None
             if self._client.has_transactions and not is_unknown:

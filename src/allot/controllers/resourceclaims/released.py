@@ -6,14 +6,15 @@ real Kubernetes), upstream's rule holds: a pod that is done has been unprepared,
 the kubelet does that before it reports the end.
 
 The cache of prepared claims finds who lists a claim at no cost. It may be behind, though,
-and the harm is a device in use twice; so a claim that no node seems to hold is confirmed
-with the nodes its consumers ran on, by asking the server.
+and the harm is a device in use twice; so of a claim that no node seems to hold the server has
+the last word, about the nodes that its consumers ran on. Where it has transactions, that they
+say what the cache shows is expected in the very write that lets go; elsewhere it is asked first.
 """
 
 from collections.abc import Collection, Iterable
 
 from allot.api import errors, resource
-from allot.client import Client
+from allot.client import Client, Write
 from allot.informers import Informer
 
 from .views import PREPARED_GROUP, PREPARED_PLURAL, PREPARED_VERSION, prepared_uids
@@ -36,13 +37,29 @@ class Releases:
         if not self._prepared.served:
             return True
         uid = claim.metadata.uid
-        suspects = dict.fromkeys(one.name for one in self._holders[uid])
-        suspects.update(dict.fromkeys(name for name in ran_on if name))
-        suspects.update(dict.fromkeys(nodes_of(claim.status.allocation)))
-        for node in suspects:
+        for node in self._suspects(claim, ran_on):
             if await self._holds(node, uid) and await self._exists(node):
                 return False
         return True
+
+    def expected(self, claim: resource.ResourceClaim, ran_on: Collection[str]) -> list[Write] | None:
+        """What makes `released` true, for a transaction. None: a node seems to hold it, so ask."""
+        if not self._prepared.served:
+            return []
+        uid, found = claim.metadata.uid, list[Write]()
+        for node in self._suspects(claim, ran_on):
+            listed = self._prepared.cache.get(node)
+            if listed is not None and uid in prepared_uids(listed):
+                return None
+            version = listed.resource_version if listed is not None else ""
+            found.append(self._ask_prepared.writes.expect(node, version))
+        return found
+
+    def _suspects(self, claim: resource.ResourceClaim, ran_on: Collection[str]) -> Iterable[str]:
+        suspects = dict.fromkeys(one.name for one in self._holders[claim.metadata.uid])
+        suspects.update(dict.fromkeys(name for name in ran_on if name))
+        suspects.update(dict.fromkeys(nodes_of(claim.status.allocation)))
+        return suspects
 
     async def _holds(self, node: str, uid: str) -> bool:
         try:
