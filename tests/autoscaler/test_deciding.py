@@ -241,3 +241,18 @@ def test_what_whoever_led_before_asked_for_counts_as_coming_while_it_is_young():
     assert memory.observe([old, young], [], 301.0) == ()  # of somebody else's order nothing is said
     assert not memory.arriving and not memory.broken
     assert not memory.unsettled([old, young], [waiting("2030-01-01T00:10:00Z")])
+
+
+def test_a_node_that_comes_after_its_order_was_given_up_is_judged_by_it_too():
+    """Y4: a provider was slow, and its machine less than promised (seed 321 of the simulator)."""
+    empty = Object(encode({**template("plain").named("slow", "g").node.fresh(), "kind": "Node"}))
+    for came_s, is_said in ((400.0, True), (301.0 * 10, False)):
+        memory = Memory(Patience(arrival_s=300))
+        memory.order(Group("g", 1.0, template=replace(template("gpu"), origin=Origin.GIVEN)), 1, 0.0)
+        (missed,) = memory.observe([], [], 300.0)
+        assert missed.node is None and memory.coming("g") == 0, "it is not counted on any more"
+        memory.observe([], [], came_s - 1)
+        assert memory.observe([empty], [], came_s) == ()
+        said = memory.observe([empty], [], came_s + 301)
+        assert [one.node.name for one in said if one.node] == (["slow"] if is_said else [])
+        assert ("g" in memory.broken) == is_said

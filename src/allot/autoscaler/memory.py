@@ -23,6 +23,8 @@ from .groups import Group, Template
 from .templates import group_of, lacks, promise
 
 LATE = "a node of it is late"
+MISSED_FOR = 10.0
+"""Times its patience: for so long an order that is overdue may still be what a new node was made for."""
 
 
 class Arriving(NamedTuple):
@@ -59,6 +61,7 @@ class Memory:
     def __init__(self, patience: Patience, learned: Mapping[str, Template] | None = None) -> None:
         self._patience = patience
         self._asked: list[Asked] = []
+        self._missed: list[Asked] = []  # overdue: not counted on, and judged all the same if they come
         self._arriving: dict[str, Arriving] = {}  # by uid
         self._known: set[str] = set()  # nodes that were there before or have arrived, by uid
         self.broken: dict[str, str] = {}  # promises that were not kept, by group
@@ -99,7 +102,8 @@ class Memory:
 
     def _came(self, node: Object, now_s: float, expected: Template | None) -> None:
         """The oldest order of its group is carried out. An old node that nobody ordered is what it is."""
-        order = next((one for one in self._asked if one.group == group_of(node)), None)
+        group = group_of(node)
+        order = next((one for one in (*self._asked, *self._missed) if one.group == group), None)
         if order is None and expected is not None:
             self._arriving[node.uid] = Arriving(
                 group_of(node), node.name, now_s, expected, self._patience.arrival_s, is_ours=False
@@ -108,7 +112,7 @@ class Memory:
         if order is None:
             self._known.add(node.uid)
             return
-        self._asked.remove(order)
+        (self._asked if order in self._asked else self._missed).remove(order)
         self._arriving[node.uid] = Arriving(order.group, node.name, now_s, order.template, order.patience_s)
 
     def _settled(
@@ -131,9 +135,11 @@ class Memory:
                 yield Late(one.group, node, missing or (unready.get(node.name, "it does not become ready"),))
 
     def _overdue(self, now_s: float) -> Iterator[Late]:
+        self._missed = [one for one in self._missed if now_s - one.since_s < MISSED_FOR * one.patience_s]
         for one in [*self._asked]:
             if now_s - one.since_s >= one.patience_s:
                 self._asked.remove(one)
+                self._missed.append(one)
                 yield Late(one.group, None)
 
     def wait(self, group: str, now_s: float, why: str = LATE) -> None:
