@@ -30,9 +30,11 @@ def test_a_class_is_mapped_by_a_flag_or_by_a_file(file, tmp_path, capsys):
         assert found["spec"]["devices"]["requests"][0]["exactly"] == {"deviceClassName": "gpu.example.com"}
 
 
-def test_nothing_is_printed_where_something_cannot_be_converted(file, capsys):
+def test_nothing_is_printed_where_something_cannot_be_converted(file, tmp_path, capsys):
     """Whoever pipes it on does not apply half of it."""
-    assert main(["convert", file]) == 1
+    good = tmp_path / "good.yaml"
+    good.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: fine}\n")
+    assert main(["convert", str(good), file]) == 1
     told = capsys.readouterr()
     assert told.out == ""
     assert "cannot be converted: ResourceClaim one: say which DeviceClass" in told.err

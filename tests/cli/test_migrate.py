@@ -94,6 +94,7 @@ def test_a_node_goes_from_a_plugin_to_a_driver(here, capsys):
         "run it again when these are gone\n",
     )
     assert "unschedulable" not in here.run(nodes.get("worker")).fields["spec"]
+    assert not here.run(pods.get("p", "default")).metadata.deletion_timestamp
     assert migrate(here, capsys, *asked)[:2] == dry[:2]
     assert here.run(nodes.get("worker")).fields["spec"]["unschedulable"] is True
     assert here.run(pods.get("p", "default")).metadata.deletion_timestamp

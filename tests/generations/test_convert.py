@@ -145,10 +145,11 @@ def test_where_it_is_not_possible_the_reason_is_told(before, words):
 
 
 def test_parameters_are_what_the_mapping_says():
+    """Laid over what the class asks for."""
     reference = {"apiGroup": "gpu.example.com", "kind": "Gpus", "name": "two"}
     mapping = read_mapping(
         {
-            "classes": {"fast": {"deviceClassName": "gpu.example.com"}},
+            "classes": {"fast": {"deviceClassName": "gpu.example.com", "count": 1}},
             "parameters": {"Gpus/two": {"count": 2, "selectors": [{"cel": {"expression": "true"}}]}},
         }
     )

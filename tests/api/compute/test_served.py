@@ -171,6 +171,7 @@ def test_classes_of_both_groups_keep_apart(api):
             {"resourceName": "", "members": [{"resourceName": RAW}, {"resourceName": "memory"}]},
             "spec.members[1].amount",
         ),
+        ({"resourceName": "", "members": [{"resourceName": RAW}], "scope": "Cluster"}, "spec.scope"),
     ],
 )
 def test_classes_that_are_refused(api, spec, field):
@@ -344,6 +345,7 @@ def test_containers_ask_by_name_and_number_only(api, field):
         {"gpu-iron": [{"computeResourceName": "r", "count": 2}]},  # not asked for
         {"cpu": [{"computeResourceName": "r", "count": 1}]},
         {"gpu-gold": [{"resourceName": "memory", "amount": "1G"}, {"computeResourceName": "r", "count": 2}]},
+        {"gpu-gold": [{"computeResourceName": "r", "count": 3, "member": 0}]},  # a group and a half
     ],
 )
 def test_records_that_are_refused(api, record):

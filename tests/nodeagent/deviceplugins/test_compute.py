@@ -187,8 +187,8 @@ def test_a_node_is_switched_when_none_of_the_devices_is_in_use():
 def test_a_device_with_a_wrong_property_is_not_exported_and_its_siblings_are(properties, why):
     """14-PLUG-07"""
     desk = Desk()
-    desk.hear({"a": K80, "b": properties})
-    assert desk.shown == {named(K80): ("a",)}
+    desk.hear({"a": K80, "b": properties, "c": K80})
+    assert desk.shown == {named(K80): ("a", "c")}
     ((device, said),) = desk.exports.refused().items()
     assert device == "b of nvidia.com/gpu"
     assert why in said

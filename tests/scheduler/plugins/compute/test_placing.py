@@ -123,6 +123,15 @@ def test_groups_are_whole_and_share_their_value(members, amount, free, values):
         assert len({n // count for n, (count, _) in zip(taken, members, strict=True)}) == 1
 
 
+def test_only_values_that_every_member_has_are_tried():
+    """PLACED1: else the ways to be tried are used up by those that lead nowhere."""
+    many = dict.fromkeys(range(20), 0)
+    ways = group_options(3, [(0, 1, many), (1, 1, {20: 0})], lambda one: one % 20, [9] * 21)
+    assert [[(part.member, part.amount, set(part.costs)) for part in way] for way in ways] == [
+        [(0, 3, {0}), (1, 3, {20})]
+    ]
+
+
 @pytest.mark.parametrize(
     ("amount", "most", "ways"), [(2, [1, 1], 1), (2, [2, 2], 3), (3, [1, 1], 0), (0, [], 1)]
 )
