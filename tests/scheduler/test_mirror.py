@@ -208,6 +208,17 @@ def test_a_node_that_changes_in_nothing_that_matters_is_no_news():
     assert follower.hear(NODES, Updated(beat, labelled)) == [Noticed(Event.NODE_CHANGED)]
 
 
+def test_what_is_listed_of_a_node_changes_it():
+    """14-OPEN-25: whoever waits for such a device is tried again. The same said again is no news."""
+    follower = Follower()
+    follower.added(NODES, node())
+    first, more = listed("n", 1, ["0"]), listed("n", 3, ["0", "1"])
+    assert follower.added(COMPUTE_LISTS, first) == [Noticed(Event.NODE_CHANGED)]
+    assert follower.hear(COMPUTE_LISTS, Updated(first, listed("n", 2, ["0"]))) == []
+    assert follower.hear(COMPUTE_LISTS, Updated(first, more)) == [Noticed(Event.NODE_CHANGED)]
+    assert follower.hear(COMPUTE_LISTS, Deleted(more)) == [Noticed(Event.NODE_CHANGED)]
+
+
 def test_a_claim_that_gives_back_says_more_than_that_it_changed():
     follower, key = Follower(), Key("default", "c")
     assert follower.added(CLAIMS, claim()) == [Noticed(Event.CLAIM_ADDED, key)]

@@ -3,6 +3,7 @@
 from typing import Any
 
 from allot.api import Object, compute
+from allot.nodeagent.loop import Looking
 from allot.wire import deviceplugin as wire
 
 from ..plugins import until
@@ -133,6 +134,23 @@ def test_a_property_changes_under_a_running_pod():
             assert "Requested: 1, Available: 0" in (await refusal(here, "q"))[1]
             assert (await here.status("p"))["phase"] == "Running"
             await until_said(here, "p", "a\n")
+            await here.pods.delete("p", NS, grace_period_s=1)
+            await until_exported(here, (V100, "abcd", "abcd"))
+
+    tell(play)
+
+
+def test_what_is_given_back_is_said_at_once():
+    """14-PROP-02: nobody waits until the agent looks again."""
+
+    async def play(here: World) -> None:
+        seldom = Looking(drivers_s=600)
+        async with here.agent(exports_compute=True, looking=seldom), four(here) as gpu:
+            await until_exported(here, (K80, "ab", "ab"), (V100, "cd", "cd"))
+            await put(here, "p", asking(WAIT, {"old": {named(K80): 1}}, old=1))
+            await here.until_phase("Running", "p")
+            gpu.properties = dict.fromkeys("abcd", V100)
+            await until_exported(here, (K80, "a", "a"), (V100, "bcd", "bcd"))
             await here.pods.delete("p", NS, grace_period_s=1)
             await until_exported(here, (V100, "abcd", "abcd"))
 

@@ -175,6 +175,12 @@ def test_the_list_is_restored_and_follows_agent_and_node():
             await until_listed(here, (K80, "ab", "ab"), (V100, "cd", "cd"))
             await lists(here).patch(NODE, {"computeResources": []})
             await until_listed(here, (K80, "ab", "ab"), (V100, "cd", "cd"))
+            await lists(here).patch(NODE, {"metadata": {"ownerReferences": None}})
+
+            async def is_owned() -> bool:
+                return bool((await lists(here).get(NODE)).fields["metadata"].get("ownerReferences"))
+
+            await until(is_owned)
             gpu.properties = dict.fromkeys("abcd", K80)
             await until_listed(here, (K80, "abcd", "abcd"))
         async with here.agent(exports_compute=True):
