@@ -159,7 +159,11 @@ def first_rejection(checks: Iterable[Check], node: NodeInfo) -> Rejection | None
 
 
 def _sum(rates: Sequence[Rate], node: NodeInfo) -> float:
-    return sum((sum(_numbers(rate(node))) for rate in rates), 0.0)
+    total = 0.0
+    for rate in rates:
+        found = rate(node)
+        total += found if isinstance(found, float) else sum(_numbers(found))
+    return total
 
 
 def _numbers(rating: float | tuple[float, ...]) -> tuple[float, ...]:
