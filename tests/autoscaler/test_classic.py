@@ -1,20 +1,35 @@
 """Pods whose claims a driver allocates: the driver is asked, in this process and over HTTP."""
 
 import asyncio
+import json
+import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from allot.api import GATES, Gates
-from allot.autoscaler import CannotPlace, ExtenderFailed, Filtered, Group, Origin, Template
+from allot.autoscaler import (
+    CannotPlace,
+    ExtenderFailed,
+    Filtered,
+    Group,
+    Origin,
+    Plan,
+    Template,
+    plan,
+    read_groups,
+)
 from allot.autoscaler.classic import ClassicGrowth, place_classic, unready
 from allot.autoscaler.memory import Memory, Patience
 from allot.autoscaler.packing import importance
-from allot.planning import Cluster, take
+from allot.base import RandomIds, SystemClock
+from allot.planning import Cluster, manifests, take
+from allot.scheduler import Settings, default_plugins
 from driver.controller.test_extender import extender, furnish, settled, wanting
 from driver.controller.world import ME, tell
-from planning.clusters import Fields, cluster, hardware, pod
+from planning.clusters import NOW, Fields, cluster, hardware, pod
 
 from .test_deciding import Town
 from .test_packing import asking, group, simulated
@@ -142,6 +157,23 @@ def test_bounds_hold_for_classic_pods_too():
     assert len(growth.nodes) == 1 and len(growth.helpless) == 1
 
 
+def test_a_pod_that_its_driver_helps_nowhere_is_told_of_every_group():
+    """PACK2: also of those of which no node was put to the driver."""
+    groups = (
+        labelled("none", 1.0),
+        labelled("full", 2.0, 1, most=0),
+        labelled("late", 3.0, 1, closed="it waits"),
+        replace(labelled("new", 4.0, 1), template=None),
+    )
+    (why,) = placed(cluster(*wants("a")), Cards(), *groups).helpless.values()
+    assert why.split("; ") == [
+        "none: no cards left",
+        "full: it has its 0 nodes",
+        "late: it waits",
+        "new: nobody knows what its nodes have",
+    ]
+
+
 def test_nodes_that_are_there_come_first():
     there = hardware("plain", 1)
     there[0]["metadata"]["labels"] = {**there[0]["metadata"]["labels"], "cards": "1"}
@@ -199,6 +231,40 @@ def test_a_real_driver_is_asked_over_http_about_nodes_that_are_imagined():
                 assert {node.group for node in growth.nodes.values()} == {"gpus"}
 
     tell(story)
+
+
+CARDS = """
+groups:
+- name: cards
+  price: 5
+  template:
+    node:
+      metadata: {labels: {cards: "2"}}
+      status: {allocatable: {cpu: "8", memory: 32Gi, pods: "110"}}
+"""
+
+
+def test_a_plan_asks_drivers_about_pods_that_wait_and_not_about_those_to_come(tmp_path: Path):
+    """A driver knows no claims of pods that are in a manifest only: it would call every node suitable. Who
+    needs no driver is a guest on the nodes that are added anyway."""
+    file = tmp_path / "later.yaml"
+    file.write_text(
+        "\n---\n".join(json.dumps(one) for one in (classic("later"), pod("later", claim="later")))
+    )
+    here = cluster(*wants("a", "b"), pod("guest"))
+    driver = Cards()
+    later = manifests.read(file, Gates(), SystemClock(), "default")
+    plugins = default_plugins(RandomIds(random.Random(0)), Settings())
+
+    def planned(extenders: Mapping[str, Cards]) -> Plan:
+        return asyncio.run(plan(here, later, read_groups(CARDS), plugins, NOW, extenders=extenders))
+
+    asked = planned({DRIVER: driver})
+    assert asked.nodes == {"cards": (("default/a", "default/b", "default/guest"),)}
+    assert (asked.price, dict(asked.placed), driver.started) == (5, {}, 1)
+    assert list(asked.helpless) == ["default/later"]
+    assert f"{DRIVER} would have to be asked: that takes" in asked.helpless["default/later"]
+    assert sorted(planned({}).helpless) == ["default/a", "default/b", "default/later"]
 
 
 def test_classic_claims_are_on_by_default_and_the_autoscaler_knows_them():

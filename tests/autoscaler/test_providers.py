@@ -1,4 +1,4 @@
-"""A program as provider: what it is run with, and what is told when it fails."""
+"""Providers: what a program is run with, and what is told when one fails."""
 
 import asyncio
 import sys
@@ -8,6 +8,7 @@ import pytest
 
 from allot.autoscaler import CommandProvider, ProviderFailed
 from allot.autoscaler.groups import GroupEntry
+from allot.autoscaler.providers.hollow import _member
 
 GROUP = GroupEntry(name="gpus")
 
@@ -46,3 +47,8 @@ def test_what_goes_wrong_is_told(tmp_path: Path, body: str, why: str):
 def test_a_program_that_is_not_there_is_told(tmp_path: Path):
     with pytest.raises(ProviderFailed, match="No such file"):
         asyncio.run(CommandProvider([str(tmp_path / "none")]).resize(GROUP, 1))
+
+
+def test_a_group_without_a_fleet_is_told_that_nobody_makes_its_nodes():
+    with pytest.raises(ProviderFailed, match="group big: it has no `fleet`, and neither a command"):
+        _member(GroupEntry(name="big"), "big-0")

@@ -9,7 +9,7 @@ answers of the session count the pod; then it is bound in the simulation, and co
 A driver without an extender, or one that does not answer, adds no node for its pods, and that is said.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -37,6 +37,9 @@ class Asked(Protocol):
     """A driver that can be asked: over HTTP (`extenders.Extender`), or an object in this process."""
 
     async def start(self) -> Session: ...
+
+
+NOBODY: Mapping[str, Asked] = {}
 
 
 @dataclass
@@ -109,7 +112,8 @@ class _Placing:
         except ExtenderFailed as failed:
             self._helpless(pod, str(failed))
             return
-        self._helpless(pod, "; ".join(f"{self._called(name)}: {why}" for name, why in refused.items()))
+        told = [f"{self._called(name)}: {why}" for name, why in refused.items()]
+        self._helpless(pod, "; ".join([*told, *self._full()]))
 
     def _fitting(self, pod: PodInfo, names: Sequence[str], refused: dict[str, str]) -> list[str]:
         """The nodes that the plugins leave. The pod is on the last of them: so it is known who is asked."""
@@ -181,6 +185,13 @@ class _Placing:
         self._simulation.add_node(more.node, more.slices)
         self._objects[name] = more.node
         self._fresh[group.name] = name
+
+    def _full(self) -> Iterator[str]:
+        """Groups of which no node more can be had (PACK2)."""
+        for name, group in self._groups.items():
+            if name not in self._fresh:
+                unknown = "nobody knows what its nodes have" if group.template is None else ""
+                yield f"{name}: {group.closed or unknown or f'it has its {group.most} nodes'}"
 
     def end(self) -> None:
         """Nodes that nobody needs are not there."""

@@ -23,14 +23,12 @@ from allot.api import Object, core
 from allot.planning import belongs_to_node
 from allot.scheduler import Plugin, PodInfo, Simulation, Snapshot
 
-from .classic import Asked, ClassicGrowth, enlarged, needs_drivers, place_classic
+from .classic import NOBODY, Asked, ClassicGrowth, enlarged, needs_drivers, place_classic
 from .groups import LEAVING, Group
 from .memory import Memory
 from .packing import Growth, grow, importance
 from .shrinking import DISABLED, shrink
 from .templates import group_of
-
-NOBODY: Mapping[str, Asked] = {}
 
 
 @dataclass(frozen=True, slots=True)

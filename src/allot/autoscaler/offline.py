@@ -8,8 +8,9 @@ from typing import Any
 from allot.planning import Apply, Cluster, future, manifests
 from allot.scheduler import SLICES, Cycle, Plugin, PodInfo, Simulation
 
+from .classic import NOBODY, Asked, enlarged, needs_drivers, place_classic
 from .groups import Configuration, GroupEntry, Offer
-from .packing import grow
+from .packing import grow, importance
 from .providers import Survey
 from .surveying import regrouped
 from .templates import groups_of
@@ -45,15 +46,17 @@ class Plan:
         return "\n".join(lines or ["no pod waits"])
 
 
-def plan(
+async def plan(
     cluster: Cluster,
     more: Sequence[manifests.Manifest],
     configuration: Configuration,
     plugins: Sequence[Plugin],
     now: datetime,
     survey: Survey | None = None,
+    extenders: Mapping[str, Asked] = NOBODY,
 ) -> Plan:
-    """With a survey, of the groups that a provider named. Raises BadChange."""
+    """With a survey, of the groups that a provider named. Drivers of classic claims are asked about pods that
+    wait: of those to come they know no claims. Raises BadChange."""
     to_come = future.made(cluster, [Apply(tuple(more))] if more else [])
     snapshot = to_come.reading.snapshot
     nodes = cluster.nodes
@@ -65,21 +68,29 @@ def plan(
         entries = [one.entry for one in survey.offers]
     groups = groups_of(entries, nodes, slices, snapshot, offers=offers)
     cycle = Cycle(plugins)
-    pods = [*cluster.waiting, *to_come.coming]
+    pods = {pod.uid: pod for pod in (*cluster.waiting, *to_come.coming)}
 
     def hosts(pod: PodInfo) -> Sequence[str]:
         return cycle.fitting(pod, now, snapshot)
 
-    growth = grow(Simulation(snapshot, plugins, now), pods, groups, hosts)
-    names = {pod.uid: str(pod.key) for pod in pods}
+    simulation = Simulation(snapshot, plugins, now)
+    asking = [pod for pod in cluster.waiting if needs_drivers(pod, snapshot)] if extenders else []
+    classic = await place_classic(simulation, sorted(asking, key=importance), groups, nodes, extenders, hosts)
+    served = {*classic.placed, *classic.helpless, *(p.uid for n in classic.nodes.values() for p in n.pods)}
+    left = [pod for uid, pod in pods.items() if uid not in served]
+    growth = grow(simulation, left, enlarged(groups, classic), hosts, [*classic.nodes])
+    placed = {**classic.placed, **growth.placed}
+    helpless = {**growth.blocked, **classic.helpless, **growth.helpless}
     added: dict[str, list[tuple[str, ...]]] = {}
-    for node in growth.nodes:
-        added.setdefault(node.group, []).append(tuple(str(pod.key) for pod in node.pods))
+    for node in (*classic.nodes.values(), *growth.nodes):
+        guests = (pods[uid] for uid, name in growth.placed.items() if name == node.name)
+        added.setdefault(node.group, []).append(tuple(str(pod.key) for pod in (*node.pods, *guests)))
+    prices = {group.name: group.price for group in groups}
     return Plan(
         {group: tuple(found) for group, found in added.items()},
-        growth.price(groups),
-        {names[uid]: node for uid, node in growth.placed.items()},
-        {names[uid]: why for uid, why in (*growth.blocked.items(), *growth.helpless.items())},
+        sum(prices[group] * len(found) for group, found in added.items()),
+        {str(pods[uid].key): node for uid, node in placed.items() if node not in classic.nodes},
+        {str(pods[uid].key): why for uid, why in helpless.items()},
         to_come.refused,
     )
 

@@ -206,7 +206,8 @@ def bind(simulation: Simulation, pod: PodInfo, node: str) -> str | None:
     drivers = simulation.negotiated.get(pod.uid)
     if drivers:
         simulation.evict(pod)
-        return f"{', '.join(sorted(drivers))} would have to be asked, and no extender is configured for it"
+        names = ", ".join(sorted(drivers))
+        return f"{names} would have to be asked: that takes an extender, and a pod that is in the cluster"
     return None
 
 

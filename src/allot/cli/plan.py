@@ -32,7 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     try:
-        configuration, _ = groups.read(options.groups)
+        told = groups.read(options.groups)
     except (autoscaler.BadGroups, autoscaler.BadConfiguration) as wrong:
         print(f"allot plan: {options.groups}: {wrong}", file=sys.stderr)
         return 2
@@ -43,12 +43,13 @@ def run(options: argparse.Namespace) -> int:
             print(f"allot plan: {wrong}", file=sys.stderr)
             return 2
         with asking.collecting_nothing():
-            return asyncio.run(_planned(dump, options, options.namespace or "default", configuration))
+            told = told._replace(extenders={})  # drivers know the cluster of today
+            return asyncio.run(_planned(dump, options, options.namespace or "default", told))
 
     async def question(client: Client, gates: Gates, namespace: str) -> int:
         dump = await planning.take(client, gates, namespace)
         with asking.collecting_nothing():
-            return await _planned(dump, options, namespace, configuration)
+            return await _planned(dump, options, namespace, told)
 
     return asking.run("plan", options, question)
 
@@ -57,9 +58,9 @@ async def _planned(
     dump: planning.Dump,
     options: argparse.Namespace,
     namespace: str,
-    configuration: autoscaler.Configuration,
+    told: groups.Told,
 ) -> int:
-    clock = SystemClock()
+    clock, configuration = SystemClock(), told.configuration
     cluster = planning.Cluster(dump.gathered, dump.gates)
     if cluster.reading.hides_supply:
         asking.tell_unread("plan", cluster.reading.hides_supply)
@@ -72,13 +73,18 @@ async def _planned(
         ]
         plugins = scheduler.default_plugins(RandomIds(random.Random(0)), scheduler.Settings())
         survey = await _surveyed(configuration, cluster, clock) if configuration.provider else None
-        plan = autoscaler.plan(cluster, manifests, configuration, plugins, clock.now(), survey)
+        plan = await autoscaler.plan(
+            cluster, manifests, configuration, plugins, clock.now(), survey, told.extenders
+        )
     except (planning.BadManifest, planning.BadChange, remote.BadEndpoint) as wrong:
         print(f"allot plan: {wrong}", file=sys.stderr)
         return 2
     except autoscaler.ProviderFailed as failed:
         print(f"allot plan: the provider does not answer: {failed}", file=sys.stderr)
         return asking.UNANSWERED
+    finally:
+        for one in told.extenders.values():
+            await one.close()
     print(json.dumps(plan.as_json()) if options.json else plan.text())
     return UNPLACED if plan.helpless or plan.refused else 0
 

@@ -65,6 +65,9 @@ class HollowProvider:
 def _member(group: GroupEntry, name: str) -> Member:
     template = provided(group)
     if template is None:
+        if not group.fleet:
+            why = "it has no `fleet`, and neither a command nor a provider is named"
+            raise ProviderFailed(f"group {group.name}: {why}")
         raise ProviderFailed(f"group {group.name}: no fleet of the catalogue is called {group.fleet!r}")
     more = template.named(name, group.name)
     node: Fields = {**more.node.fresh(), "metadata": {"name": name, "labels": more.node.metadata.labels}}
