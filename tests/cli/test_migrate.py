@@ -90,7 +90,7 @@ def test_a_node_goes_from_a_plugin_to_a_driver(here, capsys):
     assert dry[:2] == (
         3,
         "node worker: closed for new pods\n"
-        "pod default/p: changes path; evicted, a claim serves the next one\n"
+        "pod default/p: changes path; evicted, and nobody makes it anew: create it again yourself\n"
         "run it again when these are gone\n",
     )
     assert "unschedulable" not in here.run(nodes.get("worker")).fields["spec"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from allot.generations.nodewise import MOVING, Around, Due, due
+from allot.generations.nodewise import MOVING, Around, Due, due, next_one
 
 GPU = "example.com/gpu"
 CLASS = {"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": GPU}}
@@ -116,3 +116,13 @@ def test_who_has_devices_by_a_class_goes_too_if_a_claim_serves_the_class(annotat
         "pod default/p asks for gpu-gold, and class gpu-gold names no deviceClassName: "
         "no claim would serve it next"
     )
+
+
+def test_who_evicts_a_pod_is_told_whether_another_one_comes():
+    """A pod on its own is gone for good."""
+    owner = {"kind": "ReplicaSet", "name": "r", "uid": "u"}
+    made = pod()
+    made["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+    assert next_one(made) == "a claim serves the next one"
+    made["metadata"]["ownerReferences"] = [owner]
+    assert next_one(made) == next_one(P) == "and nobody makes it anew: create it again yourself"

@@ -60,8 +60,16 @@ def test_what_makes_pods_moves_and_its_pods_are_named():
     assert move.patch == {"spec": {"template": {"spec": {"containers": changed}}}}
     assert [words.partition(":")[0] for words in found.stay] == ["Job once", "Pod alone"]
     assert found.notes == (
-        f"quota q counts {GPU} (100) and not {GOLD}: give the class its share, 1 pods move",
+        f"quota q counts {GPU} (100) and not {GOLD}: give the class its share, pods that move: 1",
     )
+
+
+@pytest.mark.parametrize("name", [GOLD, f"requests.{GOLD}", f"resourceclass.compute.allot.dev/{GOLD}"])
+def test_a_quota_that_counts_the_class_already_is_not_complained_of(name):
+    """Quota's second step, done before the workloads move."""
+    quota = {"metadata": {"name": "q"}, "spec": {"hard": {GPU: "90", name: "4"}}}
+    around = Around(workloads=(deployment("a"),), nodes=(NODE,), quotas=(quota,))
+    assert plan(GPU, GOLD, [resource_class()], around).notes == ()
 
 
 def test_a_part_may_move_first():

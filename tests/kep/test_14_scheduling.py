@@ -321,6 +321,7 @@ async def test_groups_are_given_whole(here: Place):
     assert given(await here.settled("p")) == {"pair": {named(left): 2, named(right): 2}}
     await put(here, pod("q", {"pair": 1}))
     await stays_pending(here, "q", "Insufficient pair")  # one is left on each link
+    await stays_pending(here, "q", "pair: 1 wanted; of devices for its groups at most 2 free on a node, of 6")
     await put(here, pod("single", {RAW: 2}))
     assert given(await here.settled("single")) == {RAW: {named(left): 1, named(right): 1}}
     await put(here, pod("net", {"fast": 2}))

@@ -155,7 +155,7 @@ async def _plugins(client: Client, options: argparse.Namespace, namespace: str) 
         print(f"node {options.node}: closed for new pods")
         await _unless(options, nodes.patch, options.node, _closing(options.resource, is_closed=True))
     for pod, name in zip(due.evict, nodewise.named(due.evict), strict=True):
-        print(f"pod {name}: changes path; evicted, a claim serves the next one")
+        print(f"pod {name}: changes path; evicted, {nodewise.next_one(pod)}")
         await _unless(options, pods.evict, pod["metadata"]["name"], pod["metadata"]["namespace"])
     if due.open:
         print(f"node {options.node}: open for new pods")

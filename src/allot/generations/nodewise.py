@@ -145,5 +145,13 @@ def _text(fields: Mapping[str, Any], *members: str) -> str:
     return str(_in(fields, *members[:-1]).get(members[-1]) or "")
 
 
+def next_one(pod: Fields) -> str:
+    """What comes in the place of a pod that is evicted."""
+    owners = (pod.get("metadata") or {}).get("ownerReferences") or ()
+    if any(owner.get("controller") for owner in owners):
+        return "a claim serves the next one"
+    return "and nobody makes it anew: create it again yourself"
+
+
 def named(pods: Iterable[Fields]) -> Iterator[str]:
     return (f"{_text(pod, 'metadata', 'namespace')}/{_text(pod, 'metadata', 'name')}" for pod in pods)

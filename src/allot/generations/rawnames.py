@@ -29,6 +29,8 @@ CHANGEABLE: Final = {
 }
 """Kinds whose pods are made from a template that may change."""
 
+_REQUESTS = "requests."
+
 
 @dataclass(frozen=True, slots=True)
 class Move:
@@ -134,11 +136,12 @@ def _notes(
     moved = sum(len(one.pods) for one in moves)
     for quota in around.quotas:
         hard = (quota.get("spec") or {}).get("hard") or {}
-        for name in (raw, f"requests.{raw}"):
-            if name in hard:
+        shares = {compute.class_of(name.removeprefix(_REQUESTS)) for name in hard}
+        for name in (raw, f"{_REQUESTS}{raw}"):
+            if name in hard and compute.class_of(class_name) not in shares:
                 yield (
                     f"quota {quota['metadata']['name']} counts {name} ({hard[name]}) and not {class_name}: "
-                    f"give the class its share, {moved} pods move"
+                    f"give the class its share, pods that move: {moved}"
                 )
 
 

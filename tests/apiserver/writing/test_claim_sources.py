@@ -119,3 +119,19 @@ def test_patches_and_applies_meet_one_spelling(api):
     wanted = deployment(OLD, {**OLD, "name": "nic"})
     query = {"fieldManager": "me", "force": "true", "fieldValidation": "Strict"}
     assert claims_of(api("PATCH", path, wanted, media=APPLY, **query)) == [NOW, {**NOW, "name": "nic"}]
+
+
+def test_a_manifest_of_then_is_applied_again_and_again(api):
+    """What `kubectl apply` sends for one that it has applied before: the answer it sees has no `source`."""
+
+    def again(source):
+        entry = {"$retainKeys": ["name", "source"], "name": "gpu", "source": source}
+        return {"$setElementOrder/resourceClaims": [{"name": "gpu"}], "resourceClaims": [entry]}
+
+    api("POST", PODS, pod(OLD))
+    answer = api("PATCH", f"{PODS}/p", {"spec": again(OLD["source"])}, media=STRATEGIC)
+    assert claims_of(answer) == [NOW]
+    api("POST", DEPLOYMENTS, deployment(OLD))
+    patch = {"spec": {"template": {"spec": again({"resourceClaimName": "c"})}}}
+    answer = api("PATCH", f"{DEPLOYMENTS}/d", patch, media=STRATEGIC)
+    assert claims_of(answer) == [{"name": "gpu", "resourceClaimName": "c"}]

@@ -4,8 +4,9 @@
     resourceClaims: [{name: gpu, resourceClaimTemplateName: t}]                now, and what is stored
 
 It is done to a body before anything else looks at it, so patches, applies and rules meet one spelling, and no
-schema has the other. An entry that says both, and not the same, is refused; so are, with the right one, two
-spellings that KEP-3063 has in a story and nowhere in its API.
+schema has the other. A strategic patch names the members that stay, and those are respelled with it: `kubectl
+apply` sends that for a manifest of then, each time it is applied. An entry that says both, and not the same,
+is refused; so are, with the right one, two spellings that KEP-3063 has in a story and nowhere in its API.
 """
 
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from ... import errors
 from ...kind import Fields
 
 _MEMBERS = ("resourceClaimName", "resourceClaimTemplateName")
+_RETAINED = "$retainKeys"
 
 
 def respelled_at(*path: str) -> Callable[[Fields], None]:
@@ -68,3 +70,6 @@ def _flatten(entry: Fields) -> None:
             )
     entry.update(source)
     del entry["source"]
+    kept = entry.get(_RETAINED)
+    if isinstance(kept, list) and "source" in kept:
+        entry[_RETAINED] = [*(name for name in kept if name != "source"), *source]

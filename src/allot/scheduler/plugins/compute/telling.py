@@ -32,7 +32,9 @@ def _told(ask: Ask, snapshot: Snapshot) -> str:
     if not nodes:
         return f"no node has compute resources of {ask.name}"
     where = "1 node" if nodes == 1 else f"{nodes} nodes"
-    return f"{ask.name}: {ask.amount} wanted, at most {best} free on a node, of {total} on {where}"
+    known = snapshot.compute.classes.get(ask.class_name)
+    of = "; of devices for its groups " if known is not None and known.spec.members else ", "
+    return f"{ask.name}: {ask.amount} wanted{of}at most {best} free on a node, of {total} on {where}"
 
 
 def _matching(ask: Ask, node: NodeInfo, snapshot: Snapshot) -> list[tuple[int, int]]:
