@@ -9,9 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from allot.api import GATES, Gates
+from allot.api import GATES, Gates, Request, Response
 from allot.autoscaler import (
     CannotPlace,
+    Extender,
     ExtenderFailed,
     Filtered,
     Group,
@@ -122,8 +123,8 @@ def placed(here: Cluster, driver: Cards | None, *groups: Group) -> ClassicGrowth
 
 
 def test_the_group_that_the_driver_accepts_grows_and_no_other():
-    """AUTO-19, AUTO-20, AUTO-23, AUTO-32, AUTO-34, 3063-CA-01, 3063-CA-03: one session; three pods, two cards
-    a node; the cheaper group has none."""
+    """AUTO-19, AUTO-20, AUTO-23, AUTO-32, AUTO-34, 3063-CA-01, 3063-CA-03, 4381-SIM-32: one session; three
+    pods, two cards a node; the cheaper group has none."""
     driver = Cards()
     growth = placed(cluster(*wants("a", "b", "c")), driver, labelled("none", 1.0), labelled("cards", 5.0, 2))
     assert sorted(len(node.pods) for node in growth.nodes.values()) == [1, 2]
@@ -208,8 +209,8 @@ def test_a_new_node_is_not_judged_before_its_drivers_can_answer_for_it():
 
 
 def test_a_real_driver_is_asked_over_http_about_nodes_that_are_imagined():
-    """AUTO-24, AUTO-26, AUTO-27, AUTO-28, AUTO-30, AUTO-31, 3063-GRAD-01: 4Gi each, cards of 8Gi; two of
-    three pods share a node, and the session of one decision is gone with it."""
+    """AUTO-24, AUTO-31, 3063-GRAD-01: 4Gi each, cards of 8Gi; two of three pods share a node, and the session
+    of one decision is gone with it."""
 
     async def story(world: Any) -> None:
         await furnish(world)
@@ -231,6 +232,53 @@ def test_a_real_driver_is_asked_over_http_about_nodes_that_are_imagined():
                 assert {node.group for node in growth.nodes.values()} == {"gpus"}
 
     tell(story)
+
+
+class Script:
+    """A line on which a driver's webhook answers what is written down, and what it was sent is kept."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.sent: list[tuple[str, str | None, Any]] = []
+        self._answers = list(answers)
+
+    async def send(self, request: Request) -> Response:
+        body = json.loads(request.body or b"null")
+        self.sent.append((request.path, request.headers.get("session"), body))
+        return Response(200, body=json.dumps(self._answers.pop(0)).encode())
+
+    async def close(self) -> None: ...
+
+
+def test_what_goes_over_the_wire_is_what_any_webhook_of_a_driver_understands():
+    """AUTO-26, AUTO-27, AUTO-30, 3063-CA-09, 3063-CA-12: names as Go writes them, and the session in its
+    header. The driver may be somebody else's, so both sides of ours agreeing proves nothing."""
+    asks, one, two, three = {"metadata": {"name": "p"}}, *({"metadata": {"name": n}} for n in "abc")
+    line = Script(
+        {"Session": "s-1"},
+        {
+            "Nodes": {"items": [one]},
+            "FailedNodes": {"b": "full"},
+            "FailedAndUnresolvableNodes": {"c": "never"},
+            "Error": "",
+        },
+        {"Error": ""},
+        {"Ready": True},
+    )
+
+    async def story() -> None:
+        cycle = await Extender("http://driver.example.com", line).start()
+        found = await cycle.filter(asks, [one, two, three])
+        assert found == Filtered((one,), {"b": "full", "c": "never"})
+        await cycle.select(asks, one)
+        assert await cycle.is_ready("a")
+
+    asyncio.run(story())
+    assert line.sent == [
+        ("/start", None, {}),
+        ("/filter", "s-1", {"Pod": asks, "Nodes": {"items": [one, two, three]}}),
+        ("/nodeselected", "s-1", {"Pod": asks, "Node": one}),
+        ("/nodeready", "s-1", {"NodeName": "a"}),
+    ]
 
 
 CARDS = """

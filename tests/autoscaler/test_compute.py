@@ -60,10 +60,10 @@ def test_requests_for_classes_of_the_whole_cluster_are_left_out():
 
 
 def test_what_is_exported_as_compute_resources_is_not_counted_twice():
-    """AUTO-50: two devices, also where the node's capacity says two besides."""
-    here = cluster(ANY, *wants("a", "b", "c", any=1))
+    """AUTO-50: two devices, also where the node's capacity says two besides, and by whichever name."""
     both = group("g", compute.cr(H100, devices=2), **{compute.RAW: "2"})
-    assert by_group(grown(here, both)) == {"g": 2}
+    for name in ("any", compute.RAW):
+        assert by_group(grown(cluster(ANY, *wants("a", "b", "c", **{name: 1})), both)) == {"g": 2}
 
 
 def test_a_node_that_exports_less_than_its_template_is_told_apart():

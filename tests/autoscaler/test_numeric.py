@@ -135,7 +135,7 @@ def fitting(here: Cluster) -> list[str]:
 def test_scheduler_and_autoscaler_each_have_the_models_of_their_own_process(
     in_scheduler: bool, in_autoscaler: bool
 ):
-    """4381-EXT-04: neither decides with what the other has, and whoever lacks a model says so."""
+    """4381-EXT-04, AUTO-13: neither decides with what the other has, and whoever lacks a model says so."""
     gate = "DRANumericModelCounter"
     objects = [node("real"), published("real", 2), published("made-up", 4)]
     scheduler = town(*objects, pods=1, gates=Gates({gate: in_scheduler}))

@@ -13,7 +13,7 @@ from allot.autoscaler.groups import Group, Origin, Template
 from allot.autoscaler.packing import Growth, grow
 from allot.base import RandomIds
 from allot.fleet import fleet
-from allot.scheduler import PodInfo, Settings, Simulation, default_plugins
+from allot.scheduler import NODES, SLICES, PodInfo, Settings, Simulation, default_plugins
 from planning.clusters import NOW, Cluster, Fields, claim, cluster, hardware, pod
 
 
@@ -98,7 +98,8 @@ def test_a_closed_group_does_not_grow():
 
 
 def test_devices_on_a_network_add_no_node():
-    """AUTO-15, AUTO-36, 3063-CA-02: all are taken, and another host would reach the same ones."""
+    """AUTO-15, AUTO-36, 3063-CA-02: all are taken, and another host would reach the same ones. Nor does one
+    of which is known all that can be had there, the network's devices among it."""
     held = [f"acc-{at}" for at in range(32)]
     accelerator = {"deviceClassName": "accelerator.example.com"}
     used = claim("all", count=32, devices=held, node="rack-0", users=["x"], **accelerator)
@@ -107,8 +108,12 @@ def test_devices_on_a_network_add_no_node():
     del used["status"]["allocation"]["nodeSelector"]
     asks = [claim("more", **accelerator), pod("p", claim="more")]
     full = cluster(*hardware("fabric", 1), used, *asks)
-    growth = grown(full, group("fabric"))
-    assert not growth.nodes and growth.helpless
+    (rack,) = full.objects[NODES].values()
+    reached = tuple(one.fields for one in full.objects[SLICES].values())
+    assert any("nodeName" not in one["spec"] for one in reached)
+    for known in (group("fabric"), Group("fabric", 1.0, template=Template(rack.fields, reached))):
+        growth = grown(full, known)
+        assert not growth.nodes and growth.helpless
     free = cluster(*hardware("fabric", 1), *asks)
     assert not grow(simulated(free), free.waiting, [group("fabric")], lambda pod: ["rack-0"]).nodes
 
@@ -138,7 +143,7 @@ def test_a_pod_that_combines_what_one_node_must_have():
 
 
 def test_a_claim_of_a_driver_that_nobody_can_ask_adds_no_node():
-    """AUTO-13, AUTO-16, AUTO-17: what a classic driver would say is not guessed."""
+    """AUTO-16, AUTO-17: what a classic driver would say is not guessed."""
     resource_class = {
         "apiVersion": "resource.k8s.io/v1alpha1",
         "kind": "ResourceClass",

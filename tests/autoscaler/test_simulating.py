@@ -93,7 +93,8 @@ def test_a_simulation_that_is_dropped_leaves_nothing():
 
 
 def test_asking_leaves_no_trace_and_binding_takes_devices_from_the_others():
-    """4381-SIM-07, 4381-SIM-08, 4381-SIM-09, 4381-SIM-11: five of eight devices are left after three."""
+    """4381-SIM-07, 4381-SIM-08, 4381-SIM-09, 4381-SIM-11, 4381-SIM-32: five of eight devices
+    are left after three."""
     here = cluster(*hardware("gpu", 1), *asking(1, gpus=3), *asking(1, gpus=6, name="big"))
     simulation, known = simulated(here), pods(here)
     for _ in range(3):
@@ -114,6 +115,8 @@ def test_a_claim_is_free_when_its_last_user_is_evicted_and_stays_where_it_is_bef
     assert simulation.bind(known["a"], "gpu-0") is None
     first = held(simulation, "both")
     assert simulation.bind(known["b"], "gpu-0") is None and held(simulation, "both") == first
+    info = simulation.snapshot.claim_with("uid-ResourceClaim-both")
+    assert info is not None and [one.name for one in info.reserved_for] == ["a", "b"]
     assert not isinstance(simulation.fits(known["none"], ["nowhere"]), str)
     simulation.evict(known["a"])
     assert held(simulation, "both") == first
@@ -213,6 +216,7 @@ def test_the_mapping_of_names_to_classes_can_be_set_in_a_simulation_alone():
     changed.put_class(meta.view(resource.DeviceClass, named))
     assert Simulation(changed, simulated(here)._plugins, NOW).fits(asker, ["gpu-0"]) == "gpu-0"
     assert not isinstance(simulated(here).fits(asker, ["gpu-0"]), str)
+    assert here.reading.snapshot.extended.class_for("other.example.com/gpu") is None
 
 
 def test_the_claim_for_extended_resources_is_there_for_later_pods_and_goes_with_its_own():

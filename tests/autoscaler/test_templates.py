@@ -106,6 +106,7 @@ def test_a_node_that_is_not_what_was_promised_is_told_apart(change: Fields, told
 
 
 def test_missing_and_other_devices_are_told():
+    """AUTO-09."""
     node, slices = objects("gpu", "fresh")
     few = [one.changed({"spec": {"devices": one.fields["spec"]["devices"][:3]}}) for one in slices]
     assert lacks(template("gpu"), node, few) == ("8 devices of gpu.example.com promised, 3 like them there",)

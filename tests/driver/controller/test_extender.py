@@ -1,6 +1,7 @@
 """An autoscaler asks a driver over HTTP: real sockets, the reference client, and junk."""
 
 import asyncio
+import json
 from contextlib import asynccontextmanager
 
 import pytest
@@ -96,9 +97,9 @@ async def settled(world, *pods):
 
 
 def test_a_cycle_is_answered_from_the_state_that_it_began_with():
-    """3063-CA-04, 3063-CA-05, 3063-CA-06, 3063-CA-08, 3063-CA-09, 3063-CA-10, 3063-CA-12, 3063-CA-13,
-    3063-CA-14, 3063-CA-15: whole nodes in, also imagined ones; what was selected counts; sessions do not
-    meet; the cluster moves on."""
+    """3063-CA-04, 3063-CA-05, 3063-CA-06, 3063-CA-08, 3063-CA-10, 3063-CA-13, 3063-CA-14, 3063-CA-15,
+    AUTO-28: whole nodes in, also imagined ones; what was selected counts; sessions do not meet; the cluster
+    moves on."""
 
     async def story(world):
         await furnish(world)
@@ -214,6 +215,35 @@ def test_junk_is_answered_with_an_error_that_says_what_is_wrong():
             assert (await raw(port, post("/filter", b'{"Pod": %b, "Nodes": {"items": []}}' % pod, session)))[
                 0
             ] == 200
+
+    tell(story)
+
+
+def test_an_autoscaler_that_is_not_ours_is_answered_with_the_names_that_it_knows():
+    """3063-CA-09, 3063-CA-12, AUTO-27, AUTO-30: by hand, as Go's encoder writes them."""
+
+    async def story(world):
+        await furnish(world)
+        async with extender(world) as (_, port):
+            pod = await wanting(world, "one")
+            await settled(world)
+
+            async def said(verb, session="", **body):
+                status, answer = await raw(port, post(f"/{verb}", json.dumps(body).encode(), session))
+                assert status == 200, answer
+                return json.loads(answer)
+
+            begun = await said("start")
+            session = begun["Session"]
+            assert begun == {"Session": session} and session
+            assert await said("filter", session, Pod=pod, Nodes={"items": [GPU_NODE, PLAIN]}) == {
+                "Nodes": {"items": [GPU_NODE]},
+                "FailedNodes": {"plain": "gpu.example.com has nothing there for the pod's claims"},
+                "Error": "",
+            }
+            assert await said("nodeselected", session, Pod=pod, Node=GPU_NODE) == {"Error": ""}
+            assert (await said("nodeselected", session, Pod=pod, Node=PLAIN))["Error"]
+            assert await said("nodeready", session, NodeName="gpu-1") == {"Ready": True}
 
     tell(story)
 

@@ -206,7 +206,7 @@ def test_where_the_server_keeps_no_compute_resources_devices_are_counted():
 
 
 def test_a_class_of_the_cluster_asks_nothing_of_a_node():
-    """14-CLUS-02, the node's half."""
+    """14-CLUS-02, AUTO-48: the node's half."""
 
     async def play(here: World) -> None:
         classes = here.client.resource("compute.allot.dev", "v1alpha1", "resourceclasses", namespaced=False)
