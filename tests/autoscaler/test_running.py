@@ -253,7 +253,9 @@ def test_what_was_learned_and_cannot_be_read_is_forgotten(here: TestCluster, jun
 
     async def story() -> None:
         maps = here.client().resource("", "v1", "configmaps")
-        await maps.patch(TEMPLATES, {"data": {"gpus": junk}}, NAMESPACE)
+        metadata = {"name": TEMPLATES, "namespace": NAMESPACE}
+        edited = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"gpus": junk}}
+        await maps.apply(edited, field_manager="somebody", force=True)
         deployments = here.client().resource("apps", "v1", "deployments")
         await deployments.create(deployment("junk", 1, "one-gpu"), "default")
         async with scaling(here, dry_run=True) as metrics:

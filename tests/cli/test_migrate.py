@@ -12,8 +12,9 @@ from allot.testing import cluster
 GPU = "nvidia.com/gpu"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def here():
+    """Each test its own: what one of them leaves for later is what another one would be told of."""
     with cluster(fleet="plain", nodes=1) as running:
         yield running
 

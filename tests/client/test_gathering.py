@@ -1,6 +1,7 @@
 """Transactions of several tasks are sent as one, and each is answered as if it had been alone."""
 
 import asyncio
+import gc
 from collections.abc import Callable, Coroutine, Sequence
 from functools import wraps
 from typing import Any, ParamSpec
@@ -191,3 +192,36 @@ def test_everybody_is_answered_as_alone(asked: list[list[str]], most: int, ended
             assert numbers == sorted(numbers, key=numbers.index), "GATHER2"
 
     asyncio.run(story())
+
+
+@played
+async def test_who_is_ended_while_it_sends_for_others_leaves_no_answer_of_its_own_lying_about() -> None:
+    """Nobody would read it, and the event loop would complain of that."""
+    under_way, alone = asyncio.Event(), asyncio.Event()
+
+    async def send(writes: Sequence[Write]) -> list[Object]:
+        names = [one.path for one in writes]
+        if "/hold" in names:
+            await under_way.wait()
+            return [Object(b"{}") for _ in names]
+        if names == ["/second"]:
+            alone.set()
+            await asyncio.Event().wait()
+        cause = errors.Cause(transaction.MEMBER, "", "spec.requests[0]")
+        raise errors.Conflict(f"not {names[0]}", causes=[cause])
+
+    gathering = Gathering(send)
+    holding = [asyncio.create_task(gathering.together([write("hold")])) for _ in range(UNDER_WAY_MAX)]
+    await asyncio.sleep(0)
+    first, second, third = (
+        asyncio.create_task(gathering.together([write(name)])) for name in ("first", "second", "third")
+    )
+    await asyncio.sleep(0)
+    under_way.set()
+    await asyncio.gather(*holding)
+    await asyncio.wait_for(alone.wait(), 10)
+    first.cancel()
+    outcomes = await asyncio.gather(first, second, third, return_exceptions=True)
+    assert [*map(type, outcomes)] == [asyncio.CancelledError, errors.Unavailable, errors.Conflict]
+    unread = [one for one in gc.get_objects() if isinstance(one, asyncio.Future) and one._log_traceback]
+    assert unread == []

@@ -67,12 +67,18 @@ def left():
 
 
 def test_a_command_runs_beside_the_container_with_its_variables(kubectl):
-    assert kubectl("exec", "web", "--", "sh", "-c", "echo $ME; echo oops >&2") == "web\noops\n"
+    said = kubectl("exec", "web", "-c", "main", "--", "sh", "-c", "echo $ME; echo oops >&2")
+    assert said == "web\noops\n"
     failed = subprocess.run(
-        [kubectl.program, "exec", "web", "--", "sh", "-c", "exit 42"], env=kubectl.environment, timeout=60
+        [kubectl.program, "exec", "web", "-c", "main", "--", "sh", "-c", "exit 42"],
+        env=kubectl.environment,
+        timeout=60,
     )
     assert failed.returncode == 42
-    assert kubectl("exec", "-i", "web", "--", "wc", "-c", stdin="x" * 1_000_000).strip() == "1000000"
+    assert (
+        kubectl("exec", "-i", "web", "-c", "main", "--", "wc", "-c", stdin="x" * 1_000_000).strip()
+        == "1000000"
+    )
 
 
 def test_attaching_reaches_the_process_of_the_container(kubectl):
@@ -122,7 +128,7 @@ def test_a_terminal_is_one(kubectl):
     ours, theirs = pty.openpty()
     fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 99, 0, 0))
     process = subprocess.Popen(
-        [kubectl.program, "exec", "-it", "web", "--", "sh"],
+        [kubectl.program, "exec", "-it", "web", "-c", "main", "--", "sh"],
         env=kubectl.environment,
         stdin=theirs,
         stdout=theirs,
@@ -155,7 +161,7 @@ def test_files_go_there_and_back(kubectl, tmp_path):
 
 
 def test_a_port_of_the_pod_is_reached(kubectl):
-    port = kubectl("logs", "web").split()[0]
+    port = kubectl("logs", "web", "-c", "main").split()[0]
     process = subprocess.Popen(
         [kubectl.program, "port-forward", "web", f":{port}", "--address", "127.0.0.1"],
         env=kubectl.environment,
@@ -185,7 +191,7 @@ def heed_interrupts():
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
 def test_a_client_that_leaves_leaves_no_process_on_the_node(kubectl, how):
     process = subprocess.Popen(
-        [kubectl.program, "exec", "web", "--", "sh", "-c", "echo begun; sleep 1000", MARK],
+        [kubectl.program, "exec", "web", "-c", "main", "--", "sh", "-c", "echo begun; sleep 1000", MARK],
         env=kubectl.environment,
         stdout=subprocess.PIPE,
         text=True,
@@ -203,13 +209,13 @@ def test_a_client_that_leaves_leaves_no_process_on_the_node(kubectl, how):
 
 
 def test_what_is_used_is_shown(kubectl):
-    busy = kubectl.start("exec", "web", "--", "sh", "-c", "while :; do :; done", MARK)
+    busy = kubectl.start("exec", "web", "-c", "main", "--", "sh", "-c", "while :; do :; done", MARK)
     try:
         until(lambda: bool(left()))
         lines = kubectl("top", "node", "agent-0").splitlines()
         assert re.match(r"agent-0\s+\d+m\s+\d+%\s+\d+Mi\s+\d+%", lines[1]), lines
         lines = kubectl("top", "pod", "web", "--containers").splitlines()
-        assert re.match(r"web\s+main\s+\d+m\s+\d+Mi", lines[1]), lines
+        assert any(re.match(r"web\s+main\s+\d+m\s+\d+Mi", line) for line in lines), lines
     finally:
         busy.kill()
         busy.communicate()

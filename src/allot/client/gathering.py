@@ -129,6 +129,10 @@ class Gathering:
                     _settle(parcel, await self._send(parcel.writes))
                 except errors.ApiError as refused:
                     _settle(parcel, refused)
+        except BaseException:  # mine may have been answered before the others were, and nobody asks any more
+            if mine.turn.done() and not mine.turn.cancelled():
+                mine.turn.exception()
+            raise
         finally:  # whoever has no answer by now will get none (GATHER3)
             for parcel in batch[1:]:
                 _settle(parcel, errors.Unavailable("the task that sent it with its own writes was ended"))
