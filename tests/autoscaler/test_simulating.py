@@ -159,7 +159,7 @@ def group(here: Cluster, entry: GroupEntry) -> Any:
 
 
 def test_a_fictional_node_has_what_its_source_published_and_none_of_its_use():
-    """4381-SIM-19, 4381-SIM-27, AUTO-07: of a real node, by what its drivers publish."""
+    """4381-SIM-19, AUTO-07: of a real node, by what its drivers publish."""
     full = claim("all", count=8, devices=[f"gpu-{at}" for at in range(8)], node="gpu-0", users=["x"])
     here = cluster(*hardware("gpu", 1), full, pod("x", claim="all", node="gpu-0"), *asking(2, gpus=8))
     found = group(here, GroupEntry(name="g", source="gpu-0"))
@@ -173,6 +173,18 @@ def test_a_fictional_node_has_what_its_source_published_and_none_of_its_use():
     assert simulation.bind(a, "one") is None
     assert not isinstance(simulation.fits(b, ["one"]), str)
     assert simulation.bind(b, "two") is None
+
+
+def test_a_node_is_left_out_by_not_asking_for_it():
+    """4381-SIM-27: it is where it was, nobody was told, and no answer is about it."""
+    here = cluster(*hardware("gpu", 2), *asking(1))
+    (asker,) = here.waiting
+    simulation = simulated(here)
+    assert simulation.fits(asker, ["gpu-0", "gpu-1"]) == "gpu-0"
+    assert simulation.fits(asker, ["gpu-1"]) == "gpu-1"
+    assert simulation.fits(asker, []) == {}
+    assert simulation.snapshot.node("gpu-0") is not None
+    assert simulation.fits(asker, ["gpu-0", "gpu-1"]) == "gpu-0"
 
 
 def test_capacity_that_is_published_under_a_name_that_no_node_has():
