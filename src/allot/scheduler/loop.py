@@ -24,6 +24,7 @@ from allot.informers import (
     NORMAL,
     WARNING,
     Budget,
+    Deleted,
     Election,
     Events,
     Handler,
@@ -53,7 +54,7 @@ from .evicting import Evictor
 from .explaining import PATIENCE_S, Explainer
 from .framework import CycleState, Event, LongWork
 from .intake import Intake
-from .mirror import RESOURCE_CLASSES, News
+from .mirror import CLAIMS, RESOURCE_CLASSES, News
 from .negotiation import Negotiated, WaitsForDrivers
 from .parameter_watches import KindTold, ParameterWatches
 from .parameters import kinds_of
@@ -66,6 +67,7 @@ from .snapshot import snapshot_for
 from .sweeping import Sweeping
 from .telemetry import NumericMetrics, SchedulerMetrics, plugin_times
 from .timing import Stopwatch
+from .unheard import Unheard
 from .writes import (
     AskDrivers,
     AwaitDrivers,
@@ -217,12 +219,15 @@ class Scheduler:
         NumericMetrics(dependencies.metrics, self.snapshot, plugins.template_failures(asked))
         self._evictor = Evictor(dependencies.client, self._clock, self._events)
         self._acting: set[asyncio.Task[None]] = set()
+        self._unheard: Unheard | None = None
         self._under_way: set[str] = set()  # pods, by uid, of whose attempt the end is still to be heard
         self._patient: set[str] = set()  # of these, those that wait for a driver, or for long work
         self._long_work = asyncio.Lock()  # one at a time, since all of it costs the others
 
     async def run(self, leading: Callable[[], None] = lambda: None) -> None:
         used = [self._informers.use(what) for what in await readable(self._client)]
+        (claims,) = [one for one in used if one.what == CLAIMS]
+        self._unheard = unheard = Unheard(claims, lambda claim: self._put(News(CLAIMS, Deleted(claim))))
         stops = [one.handle(self._listener(one.what)) for one in used]
         try:
             await self._informers.refresh(*used)
@@ -233,6 +238,7 @@ class Scheduler:
                 group.create_task(self._explainer.run(), name="scheduler explanations")
                 group.create_task(self._sweeping.run(), name="scheduler podschedulings")
                 group.create_task(self._parameters.run(), name="scheduler parameters")
+                group.create_task(unheard.run(), name="scheduler claims of its own")
                 await self._decide(group)
         finally:
             for stop in stops:
@@ -415,6 +421,8 @@ class Scheduler:
                 self._recorder.learned(news)
                 self.intake.hear(news, now_s)
                 self._awaiting.hear(news.what, news.change)
+                if news.what == CLAIMS and self._unheard is not None:
+                    self._unheard.heard(news.change.object)
                 if news.what == RESOURCE_CLASSES:
                     self._watch_parameters()
             case KindTold(kind, standing):
@@ -425,6 +433,8 @@ class Scheduler:
                 if instead_of:
                     self.snapshot.rename_flight(instead_of, claim.uid)
                 self.intake.claim(claim, now_s)
+                if self._unheard is not None:
+                    self._unheard.made(claim)
             case Bound(placed):
                 self._bound(placed)
             case Failed(placed, error, is_outdated, is_mistake):
