@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from allot.api import Object, Request, Response, User, kinds
+from allot.api import Object, Request, Response, User, errors, kinds
 from allot.apiserver import identities
 from allot.base import Metrics, SystemClock
 from allot.client import Client, InProcessTransport
@@ -25,6 +25,7 @@ from allot.node import (
     NotReady,
     Observed,
     PodLoop,
+    Rejected,
     Renewing,
     Running,
     Terminated,
@@ -530,3 +531,60 @@ def test_a_pod_that_went_from_the_api_before_it_could_end_is_waited_for():
         assert "unprepare p 1" in here.machine.asked
 
     tell(play, Scripted(lingers=True))
+
+
+@dataclass
+class Choosy(Scripted):
+    """Rejects a pod once, and would take it the next time."""
+
+    rejections: int = 1
+
+    async def run(self, node: str, pod: Object, devices: Devices) -> Observed:
+        if self.rejections:
+            self.rejections -= 1
+            self.asked.append(f"reject {pod.name}")
+            raise Rejected("UnexpectedAdmissionError", "its device plugin does not answer")
+        return await super().run(node, pod, devices)
+
+
+def test_a_pod_whose_end_was_said_and_not_answered_is_not_started():
+    """N7: what was sent may still arrive (seed 550 of the simulator)."""
+
+    async def play(here: Story) -> None:
+        handle, tries = here._handle, 0
+
+        async def unanswered(request: Request, user: User) -> Response:
+            nonlocal tries
+            if request.method == "PATCH" and request.path.endswith("/pods/p/status"):
+                tries += 1
+                if tries <= 2:
+                    raise errors.Timeout("no answer came")
+            return await handle(request, user)
+
+        here._handle = unanswered
+        await here.bound("p", restartPolicy="Never")
+        await here.until_phase("p", "Failed")
+        assert tries == 3 and "run p with 0" not in here.machine.asked
+
+    tell(play, Choosy())
+
+
+def test_a_pod_whose_end_was_refused_may_still_start():
+    """The server has said that nothing was written, and the node may have room by now."""
+
+    async def play(here: Story) -> None:
+        handle, tries = here._handle, 0
+
+        async def refused(request: Request, user: User) -> Response:
+            nonlocal tries
+            if request.method == "PATCH" and request.path.endswith("/pods/p/status"):
+                tries += 1
+                if tries == 1:
+                    raise errors.Conflict("somebody was faster")
+            return await handle(request, user)
+
+        here._handle = refused
+        await here.bound("p", restartPolicy="Never")
+        await here.until_phase("p", "Running")
+
+    tell(play, Choosy())

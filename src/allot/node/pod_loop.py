@@ -57,6 +57,7 @@ class Life:
     let_go: tuple[ClaimRef, ...] = ()  # no longer held, and perhaps still listed
     denials: int = 0  # of its claims, by the server or a driver, against the cache
     asked: dict[str, Object] = field(default_factory=dict)  # its claims by name, where none are heard of
+    verdict: Fields | None = None  # that it is over, said and not answered
 
 
 Pause = Again | None
@@ -204,6 +205,8 @@ class PodLoop:
         self._read(life)
         try:
             while self._lives.get(uid) is life:
+                if life.verdict is not None and not (life.view.is_finished or life.state.is_gone):
+                    await self._end(life, life.verdict)
                 now_s = self._hosts.clock.monotonic_s()
                 match plan(life.view, life.state, now_s, self._patience_s):
                     case Rest():
@@ -388,7 +391,7 @@ class PodLoop:
         refusal = self._admission.admit(life.view, node.view(core.Node).status.allocatable)
         if refusal is None:
             return False, Again(_AT_ONCE_S)
-        await self._write(life, statuses.refused(refusal))
+        await self._end(life, statuses.refused(refusal))
         return True, None
 
     async def _run(self, life: Life) -> None:
@@ -403,7 +406,7 @@ class PodLoop:
     async def _reject(self, life: Life, why: Rejected) -> None:
         """The machine has the last word: it knows which devices are behind what is counted."""
         self._hosts.complain(life.pod, why.reason, str(why))
-        await self._write(life, statuses.refused(why))
+        await self._end(life, statuses.refused(why))
         self._admission.release(life.view)
 
     async def _bar(self, life: Life) -> tuple[bool, Pause]:
@@ -415,7 +418,7 @@ class PodLoop:
                 require_ready(life.view, claim, use.is_generated)
         except Unreserved as why:
             self._hosts.complain(life.pod, "FailedPrepareDynamicResources", f"the pod never starts: {why}")
-            await self._write(life, statuses.barred(str(why)))
+            await self._end(life, statuses.barred(str(why)))
             return True, None
         except (NotReady, errors.NotFound, errors.Forbidden):
             pass
@@ -510,6 +513,19 @@ class PodLoop:
         state.reported, state.is_doubted = observed, False
         if life.view.is_finished:
             self._admission.release(life.view)
+
+    async def _end(self, life: Life, status: Fields) -> None:
+        """The pod is over before anything of it ran. While no answer comes, that may still arrive: nobody
+        takes it back, and nothing of the pod is started meanwhile (N7)."""
+        life.verdict = status
+        try:
+            await self._write(life, status)
+        except (errors.Timeout, errors.Unavailable, errors.Internal):
+            raise
+        except errors.ApiError:
+            life.verdict = None
+            raise
+        life.verdict = None
 
     async def _write(self, life: Life, status: Fields) -> None:
         pod = life.pod
