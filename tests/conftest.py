@@ -4,6 +4,7 @@ logging of its process ends with it."""
 import logging
 from collections.abc import Iterator
 
+import grpc.aio
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -11,6 +12,10 @@ settings.register_profile(
     "allot", parent=settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("allot")
+
+grpc.aio.init_grpc_aio()
+"""For as long as the process lives: otherwise the garbage collector, when it finds the last server or channel
+that a test has left in an event loop which is closed, waits for gRPC's thread, and that one for the loop."""
 
 
 @pytest.fixture(autouse=True)

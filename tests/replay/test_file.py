@@ -138,7 +138,7 @@ def test_a_full_disk_ends_the_record_and_not_the_scheduler(tmp_path: Path):
     async def whole(here: Cluster) -> None:
         writing = Writing(RecordFile(path, LARGE), LARGE, SystemClock(), troubles.append)
         writing.start()
-        work = asyncio.ensure_future(scheduling(here, writing, Settings(), 1))
+        work = asyncio.ensure_future(scheduling(here, writing, Settings(), 1, late=False))
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard[1]))
         try:
             await here.node("a", pods="110")
