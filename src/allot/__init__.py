@@ -25,4 +25,10 @@ Reading order, which is also the order in which a claim travels:
 tests/tidy/test_layers.py holds the map of who may import whom.
 """
 
+import os
+
 __version__ = "0.1.0"
+
+# Before gRPC is loaded: otherwise it says, on the standard error of whatever is forked, that it does not help
+# with that, and a container's first words would be gRPC's.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")

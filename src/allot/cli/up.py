@@ -135,10 +135,12 @@ def _machine(data_dir: Path) -> "Machine":
 
 
 async def _stay_up(options: "ClusterOptions", apart: ServerProcess | None) -> int:
-    working = asyncio.create_task(_work(options, apart))
+    ending = asyncio.Event()
+    working = asyncio.create_task(_work(options, apart, ending))
 
     def stop() -> None:
-        if not working.cancelling():  # asked twice, it is still allowed to put things away
+        """Asked twice, by signals to both processes say, it is still allowed to put things away."""
+        if not working.cancelling() and not ending.is_set():
             working.cancel()
 
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -152,8 +154,9 @@ async def _stay_up(options: "ClusterOptions", apart: ServerProcess | None) -> in
     return 1 if why else 0
 
 
-async def _work(options: "ClusterOptions", apart: ServerProcess | None) -> str:
-    """Until cancelled, or until the server is at its end: then why, or nothing where that was asked for."""
+async def _work(options: "ClusterOptions", apart: ServerProcess | None, ending: asyncio.Event) -> str:
+    """Until cancelled, or until the server is at its end: then why, or nothing where that was asked for.
+    `ending` is set when that has come, and everything is put away."""
     from allot.cluster import ServerEnded, cluster
 
     try:
@@ -161,6 +164,8 @@ async def _work(options: "ClusterOptions", apart: ServerProcess | None) -> str:
             server = running.server
             print(f"serving {server.url}, kubeconfig {server.kubeconfig}", file=sys.stderr)
             print("ready", flush=True)
-            return await server.over()
+            why = await server.over()
+            ending.set()
+            return why
     except ServerEnded as ended:
         return str(ended)
