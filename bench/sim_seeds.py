@@ -46,6 +46,7 @@ SHARES = {
     "autoscaler": SHARE_WITH_AUTOSCALER,
 }
 """Of the worlds, in which there is such a part."""
+PROGRESS_S = 10.0
 RECORD = ROOT / "bench" / "results" / "sim-2000.json"
 
 
@@ -62,14 +63,17 @@ def main() -> int:
     options = parser.parse_args()
     seeds = options.seeds
     code, began_s, done = code_under_test(), time.monotonic(), 0
+    said_s = began_s
 
     def progress(outcome: Outcome) -> None:
-        nonlocal done
+        nonlocal done, said_s
         done += 1
+        now_s = time.monotonic()
         for text in outcome.wrong[:3]:
             print(f"seed {outcome.seed}: {text}", file=sys.stderr, flush=True)
-        if done % 50 == 0:
-            print(f"{done} of {len(seeds)}, {time.monotonic() - began_s:.0f} s", file=sys.stderr, flush=True)
+        if now_s - said_s >= PROGRESS_S:
+            said_s = now_s
+            print(f"{done} of {len(seeds)}, {now_s - began_s:.0f} s", file=sys.stderr, flush=True)
 
     shares = {part: getattr(options, part) for part in SHARES}
     scope = Scope(real_scheduler=options.scheduler == "real", **shares)

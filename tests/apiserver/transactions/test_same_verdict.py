@@ -81,6 +81,20 @@ REQUESTS = {
     "delete kube-system": ("DELETE", "/api/v1/namespaces/kube-system", "", None),
 }
 
+SECRETS = f"{CORE}/secrets"
+READ = {
+    "a config map": f"{CORE}/configmaps/there",
+    "one that is not there": f"{CORE}/configmaps/away",
+    "one elsewhere": "/api/v1/namespaces/kube-system/configmaps/away",
+    "a secret": f"{SECRETS}/there",
+    "a secret that is not there": f"{SECRETS}/away",
+    "a pod": f"{CORE}/pods/there",
+    "a claim": f"{CLAIMS}/there",
+    "a node": "/api/v1/nodes/node-1",
+    "another node": "/api/v1/nodes/node-2",
+    "a role": "/apis/rbac.authorization.k8s.io/v1/clusterroles/view",
+}
+
 
 @pytest.fixture(scope="module")
 def peopled():
@@ -88,6 +102,7 @@ def peopled():
     api = Api()
     api("POST", "/api/v1/nodes", {"metadata": {"name": "node-1"}})
     api("POST", f"{CORE}/configmaps", {"metadata": {"name": "there"}})
+    api("POST", SECRETS, {"metadata": {"name": "there"}})
     api("POST", f"{CORE}/pods", {**POD, "metadata": {"name": "there"}})
     api("POST", CLAIMS, {"metadata": {"name": "there"}, "spec": ASKS})
     for role in ROLES[:-1]:
@@ -145,6 +160,38 @@ def test_the_table_has_both_yes_and_no_for_every_request(peopled):
         seen = {alone(peopled, user_of(role), *request)[0] for role in ROLES}
         assert 403 in seen or name == "delete kube-system", (name, seen)
         assert len(seen) > 1 or name == "delete kube-system", (name, seen)
+
+
+def expecting(api, user, path, said):
+    """The verdict on a member that expects, whatever becomes of the write behind it."""
+    write = {"method": "POST", "path": f"{CORE}/configmaps", "body": {"metadata": {"name": "new"}}}
+    members = [{"method": "GET", "path": path, "expect": said}, write]
+    answer = api("POST", PATH, {"spec": {"requests": members}}, user=user, dryRun="All")
+    is_other = answer.status == 201 or answer.body["message"].startswith("spec.requests[1]: ")
+    return (200, "", "") if is_other else verdict(answer)
+
+
+@pytest.mark.parametrize(("role", "name"), product(ROLES, READ))
+def test_every_role_may_expect_something_of_what_it_may_read_and_of_nothing_else(peopled, role, name):
+    """Who may not read an object learns nothing of it by guesses: not its version, nor whether it exists."""
+    user, path = user_of(role), READ[name]
+    read, true = peopled("GET", path, user=user), peopled("GET", path)
+    if true.status == 404:
+        right, wrong = "absent", "1"
+    else:
+        right, wrong = true.body["metadata"]["resourceVersion"], "absent"
+    if read.status == 403:
+        refused = verdict(read)
+        assert expecting(peopled, user, path, right) == expecting(peopled, user, path, wrong) == refused
+    else:
+        assert expecting(peopled, user, path, right)[0] == 200
+        assert expecting(peopled, user, path, wrong)[0] == 409
+
+
+def test_the_table_of_what_is_expected_has_both_yes_and_no(peopled):
+    for name, path in READ.items():
+        seen = {peopled("GET", path, user=user_of(role)).status for role in ROLES}
+        assert 403 in seen and seen & {200, 404}, (name, seen)
 
 
 # -- in order, and all or none ------------------------------------------------------------------------
