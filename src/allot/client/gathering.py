@@ -37,10 +37,11 @@ Sleep = Callable[[float], Awaitable[None]]
 class _Parcel:
     """The writes of one caller, and the caller's turn: to send for a batch, or to be answered."""
 
-    __slots__ = ("size", "turn", "writes")
+    __slots__ = ("has_time", "size", "turn", "writes")
 
-    def __init__(self, writes: Sequence[Write]) -> None:
+    def __init__(self, writes: Sequence[Write], has_time: bool) -> None:
         self.writes = writes
+        self.has_time = has_time
         self.size = sum(len(write.body) for write in writes)
         self.turn: asyncio.Future[Any] | None = None  # a _Batch, or the answers
 
@@ -59,7 +60,7 @@ class Gathering:
 
     async def together(self, writes: Sequence[Write], *, has_time: bool = False) -> list[Object]:
         """See `Client.gathered`."""
-        mine = _Parcel(writes)
+        mine = _Parcel(writes, has_time)
         batch = _Batch([mine])
         if self._under_way >= UNDER_WAY_MAX or (has_time and self._lingers):
             turn = await self._turn(mine)
@@ -69,7 +70,7 @@ class Gathering:
         else:
             self._under_way += 1
         try:
-            if has_time and not self._lingers:
+            if not self._lingers and all(one.has_time for one in batch):
                 await self._linger(batch)
             return await self._carry_out(batch)
         finally:
