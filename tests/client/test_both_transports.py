@@ -510,6 +510,16 @@ def test_several_writes_are_carried_out_together_or_not_at_all(tell):
     tell(story)
 
 
+def test_a_delete_that_asks_for_nothing_is_carried_out_with_others(tell):
+    async def story(client: Client) -> None:
+        configs = client.resource("", "v1", "configmaps")
+        await client.together([configs.writes.create(config_map(name)) for name in "ab"])
+        await client.together([configs.writes.delete("a", NS), configs.writes.create(config_map("c"))])
+        assert [one.name for one in (await configs.list(NS)).objects] == ["b", "c"]
+
+    tell(story)
+
+
 def test_a_server_without_transactions_says_so_once():
     async def whole() -> None:
         async with api_server(options=Options(transactions=False)) as server:

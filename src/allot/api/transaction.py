@@ -103,6 +103,10 @@ TRANSACTION = Kind(
 PATH = f"/apis/{GROUP}/{VERSION}/{TRANSACTION.plural}"
 
 
+NO_BODY = msgspec.Raw()
+"""Of a member that sends nothing: this very value is left out."""
+
+
 # What clients send. A field that is misspelt would be a request that does something else: it is refused.
 
 
@@ -110,7 +114,7 @@ class Member(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     method: str
     path: str
     content_type: str = "application/json"
-    body: msgspec.Raw = msgspec.Raw()
+    body: msgspec.Raw = NO_BODY
     beside: str = msgspec.field(name="with", default="")  # the subresource that is written with the object
     expect: str = ""  # of an object that is only looked at: its resourceVersion, or ABSENT
 

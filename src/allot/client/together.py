@@ -34,7 +34,7 @@ def member_of(error: errors.ApiError) -> int | None:
 
 
 def _member(write: Write) -> transaction.Member:
-    body = msgspec.Raw(write.body or b"null")
+    body = msgspec.Raw(write.body) if write.body else transaction.NO_BODY
     target = _target(write.path, write.query)
     return transaction.Member(write.method, target, write.content_type, body, write.beside, write.expect)
 

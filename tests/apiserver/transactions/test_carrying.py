@@ -139,6 +139,16 @@ def test_preconditions_of_a_member_are_those_of_the_object_before_it(api):
     assert names(api) == ["b"]
 
 
+def test_a_body_that_is_null_is_none(api):
+    for name in "ab":
+        api("POST", CONFIGS, config(name))
+    delete = {"method": "DELETE", "path": f"{CONFIGS}/a", "body": None}
+    assert together(api, delete).status == 201 and names(api) == ["b"]
+    done = together(api, {"method": "POST", "path": CONFIGS, "body": None})
+    alone = api("POST", CONFIGS)
+    assert done.body["message"] == f"spec.requests[0]: {alone.body['message']}"
+
+
 def test_a_member_that_names_a_revision_is_refused_once_another_member_has_moved_on(api):
     made = api("POST", CONFIGS, config("a")).body
     done = together(

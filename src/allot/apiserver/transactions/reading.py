@@ -18,6 +18,8 @@ _VERBS = ("create", "update", "patch", "delete")
 _SUBRESOURCES = ("", "status", "scale", "binding", "eviction", "finalize")
 _QUERY_MAX = 100
 _REVISION_DIGITS_MAX = 18
+_NULL = b"null"
+"""Who writes JSON by hand, or with a library that leaves nothing out, says so that there is no body."""
 _decoder = msgspec.json.Decoder(transaction.Sent)
 
 
@@ -72,6 +74,8 @@ def _asked(request: Request, member: transaction.Member, registry: Registry) -> 
     if agent := request.headers.get("user-agent"):
         headers["user-agent"] = agent
     body = bytes(member.body)
+    if body == _NULL:
+        body = b""
     made = Request(member.method, path, _query(query), headers, body, request.source)
     target = find_target(made, registry)
     if target is None or target.served is None or target.served.kind is KIND:
@@ -93,7 +97,7 @@ def _expected(member: transaction.Member, target: Target, kind: Kind) -> int:
     is_one = target.verb == "get" and bool(target.name) and not target.subresource
     if not is_one or "get" not in kind.verbs or kind.namespaced != bool(target.namespace):
         raise errors.BadRequest("expect: said of a GET of one object that is stored")
-    if member.beside or bytes(member.body) not in (b"", b"null") or "?" in member.path:
+    if member.beside or bytes(member.body) not in (b"", _NULL) or "?" in member.path:
         raise errors.BadRequest("expect: there is nothing else to say of an object that is only looked at")
     said = member.expect
     if said == transaction.ABSENT:
