@@ -106,6 +106,37 @@ async def test_what_is_too_much_together_is_sent_one_by_one() -> None:
 
 
 @played
+async def test_what_is_too_busy_together_is_sent_one_by_one() -> None:
+    """The one object that always moves is somebody's; the others go through without it."""
+    server = Server()
+
+    async def send(writes: Sequence[Write]) -> list[Object]:
+        if len(writes) > 1 or writes[0].path == "/moves":
+            await asyncio.sleep(0)
+            raise errors.TooManyRequests("busy", group=transaction.GROUP, kind="transactions")
+        return await server.send(writes)
+
+    gathering = Gathering(send)
+    before = [ask(gathering, f"first{n}") for n in range(UNDER_WAY_MAX)]
+    answers = await asyncio.gather(*before, *(ask(gathering, name) for name in ("moves", "a", "b")))
+    assert answers[UNDER_WAY_MAX:] == ["busy", ["/a"], ["/b"]]
+
+
+@played
+async def test_a_server_that_has_too_much_to_do_is_not_asked_again_for_each() -> None:
+    sent = []
+
+    async def send(writes: Sequence[Write]) -> list[Object]:
+        sent.append(len(writes))
+        await asyncio.sleep(0)
+        raise errors.TooManyRequests("later")
+
+    gathering = Gathering(send)
+    answers = await asyncio.gather(*(ask(gathering, f"{n}") for n in range(UNDER_WAY_MAX + 3)))
+    assert set(map(str, answers)) == {"later"} and sent == [1] * UNDER_WAY_MAX + [3]
+
+
+@played
 async def test_a_batch_is_bounded() -> None:
     server = Server()
     gathering = Gathering(server.send)

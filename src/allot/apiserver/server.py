@@ -113,9 +113,8 @@ class Server:
             raise
         except Exception as error:
             response = _refusal(error, request)
-        acting = call.user if call.user is not call.caller else None
         seconds = self._clock.monotonic_s() - started
-        return CarriedOut(Answered(request, call.caller, acting, target, seconds), response)
+        return CarriedOut(Answered(request, call.caller, call.acting_as, target, seconds), response)
 
     def note(self, member: CarriedOut, response: Response) -> Response:
         """A member of a transaction, with the answer that it comes to in the end."""

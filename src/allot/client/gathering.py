@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from allot.api import Object, errors
+from allot.api import Object, errors, transaction
 
 from .together import member_of
 from .writes import Write
@@ -151,7 +151,7 @@ class Gathering:
                 if culprit is not None:
                     left.remove(culprit)
                     alone.append(culprit)
-                elif isinstance(refused, errors.BadRequest | errors.TooLarge):  # of all of it
+                elif _is_of_the_whole(refused):
                     return [*left, *alone]
                 else:
                     for parcel in left:
@@ -176,6 +176,13 @@ def _culprit(parcels: Sequence[_Parcel], refused: errors.ApiError) -> _Parcel | 
             return parcel
         member -= len(parcel.writes)
     return None
+
+
+def _is_of_the_whole(refused: errors.ApiError) -> bool:
+    """Whether it is their being one transaction that is refused, which each alone may be spared: as too much,
+    or because one of the many objects in it always moved."""
+    is_busy = isinstance(refused, errors.TooManyRequests) and refused.group == transaction.GROUP
+    return is_busy or isinstance(refused, errors.BadRequest | errors.TooLarge)
 
 
 def _settle(parcel: _Parcel, outcome: _Batch | list[Object] | errors.ApiError) -> None:

@@ -1,14 +1,16 @@
 """Several requests, carried out together or not at all."""
 
 import asyncio
+import json
 from contextvars import Context
 
 import pytest
 
-from allot.api import Request, User
+from allot.api import Request, User, errors
 from allot.api.transaction import MEMBERS_MAX, PATH
 from allot.apiserver import identities
-from allot.store import Put
+from allot.client import member_of
+from allot.store import OutcomeUnknown, Put, Unavailable
 
 CONFIGS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"
@@ -227,19 +229,94 @@ def test_warnings_of_members_come_with_the_answer(api):
     assert done.warnings == results[1]["warnings"]
 
 
+def counted(api, resource="configmaps", verb="create"):
+    """How many requests were answered, by code."""
+    labels = f'verb="{verb}",group="",version="v1",resource="{resource}",subresource="",code="'
+    lines = [one for one in api("GET", "/metrics").body.splitlines() if labels in one]
+    return {int(one.partition(labels)[2][:3]): float(one.split()[-1]) for one in lines}
+
+
 def test_every_member_is_counted_by_itself_and_those_given_up_as_not_carried_out(api):
+    """TXN3: those before the one that was refused, and those behind it, whose turn never came."""
     together(api, create(CONFIGS, config("a")), create(CONFIGS, config("b")))
-    together(api, create(CONFIGS, config("c")), create(CONFIGS, config("a")))
+    together(api, *(create(CONFIGS, config(name)) for name in "cade"))
+    assert counted(api) == {201: 2, 409: 1, 424: 3}
+
+
+def rivalled(api, name):
+    """Whenever a transaction is committed, somebody else writes to this config map just before."""
+    front = api.server._front
+    plain = front.behind.transact
+
+    async def transact(compares, changes):
+        key = f"/objects/core/configmaps/default/{name}"
+        if any(compare.key == key for compare in compares):
+            found = await front.behind.get(key)
+            await plain((), (Put(key, found.value),))
+        return await plain(compares, changes)
+
+    front.behind.transact = transact
+
+
+def test_a_transaction_that_others_always_outrun_is_refused_as_a_whole(api):
+    """No member is at fault, so none is named; all of them count as not carried out."""
+    api("POST", CONFIGS, config("a"))
+    rivalled(api, "a")
+    before = counted(api)[201]
+    request = json.dumps(
+        {"spec": {"requests": [create(CONFIGS, config("b")), merge(f"{CONFIGS}/a", {"data": {"x": "1"}})]}}
+    )
+    asked = Request("POST", PATH, {}, {"content-type": "application/json"}, request.encode())
+    answer = api.run(api.server.handle(asked, identities.ADMIN))
+    refused = errors.from_status(json.loads(answer.body))
+    assert isinstance(refused, errors.TooManyRequests) and member_of(refused) is None
+    assert refused.message == "too many writers are busy with the same objects"
+    assert ("Retry-After", "1") in answer.headers and refused.retry_after_s == 1
+    assert names(api) == ["a"]
+    assert counted(api) == {201: before, 424: 1} and counted(api, verb="patch") == {424: 1}
+
+
+@pytest.mark.parametrize(
+    ("trouble", "status", "noted"),
+    [(Unavailable("away"), 503, 424), (OutcomeUnknown("who knows"), 504, 504)],
+    ids=["surely not", "in doubt"],
+)
+def test_what_the_store_cannot_do_is_counted_for_every_member(api, trouble, status, noted):
+    """A member of which nobody can say whether it was carried out is not counted as one that was not."""
+    front = api.server._front
+    plain = front.behind.transact
+
+    async def transact(compares, changes):
+        raise trouble
+
+    front.behind.transact = transact
+    done = together(api, create(CONFIGS, config("a")), create(CONFIGS, config("b")))
+    front.behind.transact = plain
+    assert done.status == status and done.causes == []
+    assert counted(api) == {noted: 2}
+
+
+def test_a_commit_that_is_refused_for_a_member_counts_as_its_own_refusal(api):
+    """One device for two claims: the record of the pool says no when all of it is to be stored."""
+    spec = {"driver": "d.example", "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1}}
+    spec |= {"nodeName": "node-1", "devices": [{"name": "dev-0"}]}
+    api("POST", "/apis/resource.k8s.io/v1/resourceslices", {"metadata": {"name": "s"}, "spec": spec})
+    results = [{"request": "r", "driver": "d.example", "pool": "p", "device": "dev-0"}]
+    given = {"status": {"allocation": {"devices": {"results": results}}}}
+    for name in "ab":
+        asked = {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}
+        api("POST", CLAIMS, {"metadata": {"name": name}, "spec": {"devices": asked}})
+    done = together(
+        api,
+        create(CONFIGS, config("before")),
+        *(merge(f"{CLAIMS}/{name}/status", given) for name in "ab"),
+        create(CONFIGS, config("behind")),
+    )
+    assert done.status == 409 and done.causes[0][0] == "spec.requests[2]"
+    assert counted(api) == {424: 2}
     text = api("GET", "/metrics").body
-
-    def count(code):
-        labels = (
-            'verb="create",group="",version="v1",resource="configmaps",subresource="",code="' + code + '"'
-        )
-        line = next((one for one in text.splitlines() if labels in one), "0 0")
-        return float(line.split()[-1])
-
-    assert (count("201"), count("409"), count("424")) == (2, 1, 1)
+    of_claims = [one.rpartition('code="')[2] for one in text.splitlines() if 'subresource="status"' in one]
+    assert sorted(of_claims) == ['409"} 1', '424"} 1']
 
 
 def test_quotas_are_charged_for_all_of_it_or_none(api):

@@ -28,6 +28,11 @@ class Call(msgspec.Struct, frozen=True):
     seat: Seat = msgspec.field(default_factory=lambda: HERE)  # where it is worked on
 
     @property
+    def acting_as(self) -> User | None:
+        """For whom it was sent, if not for its caller."""
+        return self.user if self.user is not self.caller else None
+
+    @property
     def dry_run(self) -> bool:
         """Whether nothing is to be written. Raises BadRequest."""
         said = self.request.query.get("dryRun", "")

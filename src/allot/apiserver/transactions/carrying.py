@@ -5,7 +5,8 @@ What it promises
     TXN2  A member is decided as if it came alone after those before it. The first that is refused ends the
           transaction with its own answer, which names it; nothing is written.
     TXN3  Every member is counted and audited by itself, once: with its own answer, or as not carried out
-          for the sake of another (424).
+          (424), for the sake of another or because the whole was refused. Where nobody can say what was
+          stored, all of them are noted so.
     TXN4  What a member expects of an object that nobody writes here is so at the revision of the commit.
 
 Rights are those that the caller has when a member is looked at: what a member before it grants or takes away
@@ -19,19 +20,20 @@ import msgspec
 
 from allot.api import Object, Response, encode, errors, transaction
 from allot.base import require
-from allot.store import Compare, Refused
+from allot.store import Compare, Refused, StoreError
 
 from ..audit import Answered
 from ..registry import Registry
 from ..requests.call import Call
 from ..storing.pending import FIRST_REVISION, FrontStore, MemberRefused, Moved, Pending, opened, pending
 from ..storing.repository import Repository, key_of
+from ..storing.trouble import as_api_error
 from ..writing.guard import Guards
 from ..writing.writer import ATTEMPTS
 from .reading import Asked, members_of, place_of
 from .rendering import Lateness
 
-NOT_CARRIED_OUT = 424
+_NOT_CARRIED_OUT = Response(424, b"{}")
 
 _encode = msgspec.json.Encoder().encode
 _AS_EXPECTED = _encode({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})
@@ -66,10 +68,12 @@ class _Attempt:
 
 
 class _Failed(Exception):
-    """A member was refused."""
+    """A member was refused, or, without an index, the transaction as a whole."""
 
-    def __init__(self, index: int, status: dict[str, Any], code: int, headers: tuple[tuple[str, str], ...]):
-        super().__init__(place_of(index))
+    def __init__(
+        self, index: int | None, status: dict[str, Any], code: int, headers: tuple[tuple[str, str], ...]
+    ):
+        super().__init__(place_of(index) if index is not None else "")
         self.index, self.status, self.code, self.headers = index, status, code, headers
 
 
@@ -96,6 +100,8 @@ class Transactions:
                     continue
                 except MemberRefused as refused:
                     failed = _failed(refused.member, refused.error)
+                except StoreError as trouble:
+                    failed = _failed(None, as_api_error(trouble))
                 except _Failed as said:
                     # A member may have been refused for what an earlier one did on trust.
                     if not is_careful and said.index:
@@ -106,9 +112,8 @@ class Transactions:
                         await self._guards.catch_up(outcome)
                         continue
                     return self._answer(attempt, carrier, outcome, call.dry_run)
-            return _refused(members, carrier, failed)
-        busy = errors.TooManyRequests("too many writers are busy with the same objects", retry_after_s=1)
-        return _refused(members, carrier, _failed(0, busy))
+            return _refused(_every(members, asked, call), carrier, failed)
+        return _refused(_every(members, asked, call), carrier, _failed(None, _busy()))
 
     async def expect(self, asked: Asked) -> Response:
         """TXN4. Raises Conflict."""
@@ -197,14 +202,43 @@ def _rehearsed(object: Object) -> Object:
     return Object(encode(fields))
 
 
-def _failed(index: int, error: errors.ApiError) -> _Failed:
+def _busy() -> errors.TooManyRequests:
+    """It names the transaction: none of its members is at fault."""
+    return errors.TooManyRequests(
+        "too many writers are busy with the same objects",
+        group=transaction.GROUP,
+        kind=transaction.TRANSACTION.plural,
+        retry_after_s=1,
+    )
+
+
+def _failed(index: int | None, error: errors.ApiError) -> _Failed:
     headers = (("Retry-After", str(error.retry_after_s)),) if error.retry_after_s else ()
     return _Failed(index, error.status(), error.code, headers)
 
 
+def _every(members: Sequence[CarriedOut], asked: Sequence[Asked], call: Call) -> list[CarriedOut]:
+    """Those that were carried out, and the others behind them, whose turn never came."""
+    behind = asked[len(members) :]
+    untouched = (Answered(one.request, call.caller, call.acting_as, one.target, 0.0) for one in behind)
+    return [*members, *(CarriedOut(one, _NOT_CARRIED_OUT) for one in untouched)]
+
+
 def _refused(members: Sequence[CarriedOut], carrier: Carrier, failed: _Failed) -> Response:
-    """The answer of the member that was refused, which says which it is. Nothing was written."""
+    """What the caller is told. Nothing was written, unless nobody can say (TXN3)."""
+    answer = Response(failed.code, encode(_said(failed)), headers=failed.headers)
+    in_doubt = failed.index is None and failed.code == errors.Timeout.code
+    others = answer if in_doubt else _NOT_CARRIED_OUT
+    for index, member in enumerate(members):
+        carrier.note(member, answer if index == failed.index else others)
+    return answer
+
+
+def _said(failed: _Failed) -> dict[str, Any]:
+    """The answer of the member that was refused, which says which it is."""
     status = dict(failed.status)
+    if failed.index is None:
+        return status
     place = place_of(failed.index)
     status["message"] = f"{place}: {status.get('message', '')}"
     details = dict(status.get("details") or {})
@@ -215,8 +249,4 @@ def _refused(members: Sequence[CarriedOut], carrier: Carrier, failed: _Failed) -
     }
     details["causes"] = [cause, *(details.get("causes") or [])]
     status["details"] = details
-    body = encode(status)
-    for index, member in enumerate(members):
-        own = Response(failed.code, body, headers=failed.headers)
-        carrier.note(member, own if index == failed.index else Response(NOT_CARRIED_OUT, b"{}"))
-    return Response(failed.code, body, headers=failed.headers)
+    return status
