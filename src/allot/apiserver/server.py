@@ -28,7 +28,7 @@ from .security.impersonation import read_impersonation
 from .storing import trouble
 from .storing.pending import MemberRefused, Moved
 from .telemetry import Telemetry
-from .transactions import Asked, CarriedOut, Transactions
+from .transactions import Asked, CarriedOut, Transactions, of_member
 from .transactions.rendering import Lateness
 
 log = logging.getLogger(__name__)
@@ -113,8 +113,7 @@ class Server:
             raise
         except Exception as error:
             response = _refusal(error, request)
-        seconds = self._clock.monotonic_s() - started
-        return CarriedOut(Answered(request, call.caller, call.acting_as, target, seconds), response)
+        return CarriedOut(of_member(asked, call, self._clock.monotonic_s() - started), response)
 
     def note(self, member: CarriedOut, response: Response) -> Response:
         """A member of a transaction, with the answer that it comes to in the end."""

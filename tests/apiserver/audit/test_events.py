@@ -266,3 +266,21 @@ def test_a_transaction_is_recorded_and_each_of_its_members(tmp_path):
     ]
     assert {one["impersonatedUser"]["username"] for one in lines(log)} == {"boss"}
     assert {one["user"]["username"] for one in lines(log)} == {"allot-admin"}
+
+
+def test_members_of_a_dry_run_are_marked_as_it_is(tmp_path):
+    """Also those that were refused, and those behind them: none of it was ever to be stored."""
+    log = tmp_path / "audit.log"
+    configs = "/api/v1/namespaces/default/configmaps"
+    make = {"method": "POST", "path": configs, "body": {"metadata": {"name": "a"}}}
+    with recorded(log) as server:
+        for query in ({"dryRun": "All"}, {}):
+            for members in ([make], [make, make, make]):
+                server.ask("POST", transaction.PATH, {"spec": {"requests": members}}, query=query)
+    marks = [
+        one["annotations"].get("audit.allot.dev/dry-run") if "annotations" in one else None
+        for one in lines(log)
+    ]
+    codes = [one["responseStatus"]["code"] for one in lines(log)]
+    assert codes[:6] == [201, 201, 424, 409, 424, 409]
+    assert marks == ["true"] * 6 + [None] * 6

@@ -25,6 +25,7 @@ class Answered(msgspec.Struct, frozen=True):
     acting_as: User | None  # if not for themselves
     target: Target | None
     seconds: float
+    in_dry_run: bool = False  # of a transaction, which says so for its members
 
 
 class _Status(msgspec.Struct):
@@ -60,7 +61,7 @@ class Auditor:
             what.acting_as,
             target,
             _created(target, response),
-            bool(request.query.get("dryRun")),
+            what.in_dry_run or bool(request.query.get("dryRun")),
             code,
             _reason(response),
             now - timedelta(seconds=what.seconds),

@@ -8,7 +8,7 @@ Each member takes the path of any other request: it is authorized, defaulted, ad
 guarded by the same code, which reads and writes through a `storing.pending`.
 """
 
-from .carrying import CarriedOut, Transactions
+from .carrying import CarriedOut, Transactions, of_member
 from .reading import Asked
 
-__all__ = ["Asked", "CarriedOut", "Transactions"]
+__all__ = ["Asked", "CarriedOut", "Transactions", "of_member"]

@@ -46,6 +46,11 @@ class CarriedOut(NamedTuple):
     response: Response
 
 
+def of_member(asked: Asked, call: Call, seconds: float) -> Answered:
+    """A member of the transaction that `call` is, for the audit log."""
+    return Answered(asked.request, call.caller, call.acting_as, asked.target, seconds, call.dry_run)
+
+
 class Carrier(Protocol):
     """What the server does with any request, in two steps."""
 
@@ -219,9 +224,8 @@ def _failed(index: int | None, error: errors.ApiError) -> _Failed:
 
 def _every(members: Sequence[CarriedOut], asked: Sequence[Asked], call: Call) -> list[CarriedOut]:
     """Those that were carried out, and the others behind them, whose turn never came."""
-    behind = asked[len(members) :]
-    untouched = (Answered(one.request, call.caller, call.acting_as, one.target, 0.0) for one in behind)
-    return [*members, *(CarriedOut(one, _NOT_CARRIED_OUT) for one in untouched)]
+    behind = (of_member(one, call, 0.0) for one in asked[len(members) :])
+    return [*members, *(CarriedOut(one, _NOT_CARRIED_OUT) for one in behind)]
 
 
 def _refused(members: Sequence[CarriedOut], carrier: Carrier, failed: _Failed) -> Response:
