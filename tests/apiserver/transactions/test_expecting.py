@@ -108,6 +108,34 @@ def test_what_makes_no_sense_is_refused_before_anything_is_done(api, member, why
     assert names(api) == []
 
 
+def test_anything_that_is_stored_can_be_expected_to_be_so(api):
+    """Every kind, in each of its versions, in a namespace or in none; a namespace lies in itself."""
+    kinds = [kind for kind in api.server.registry.kinds() if "get" in kind.verbs]
+    assert {True, False} == {kind.namespaced for kind in kinds} and len(kinds) > 40
+    for kind in kinds:
+        for served in kind.versions:
+            base = f"/apis/{kind.group}/{served.name}" if kind.group else f"/api/{served.name}"
+            inside = "/namespaces/default" if kind.namespaced else ""
+            member = expect("there", ABSENT, f"{base}{inside}/{kind.plural}")
+            done = together(api, member, create(CONFIGS, config("new")), dryRun="All")
+            assert done.status == 201, (kind.plural, done.body)
+            done = together(api, {**member, "expect": "1"}, create(CONFIGS, config("new")), dryRun="All")
+            assert done.status == 409, (kind.plural, done.body)
+            if kind.namespaced:
+                astray = expect("there", ABSENT, f"{base}/{kind.plural}")
+                done = together(api, astray, create(CONFIGS, config("new")), dryRun="All")
+                assert done.status == 400, (kind.plural, done.body)
+
+
+def test_a_namespace_is_expected_to_stay_as_it_was_read(api):
+    path = "/api/v1/namespaces"
+    known = version(api("POST", path, {"metadata": {"name": "shop"}}))
+    assert together(api, expect("shop", known, path), create(CONFIGS, config("a"))).status == 201
+    api("PATCH", f"{path}/shop", {"metadata": {"labels": {"a": "b"}}}, media="application/merge-patch+json")
+    done = together(api, expect("shop", known, path), create(CONFIGS, config("b")))
+    assert done.status == 409 and names(api) == ["a"]
+
+
 def test_a_transaction_writes_something(api):
     done = together(api, expect("a", ABSENT))
     assert done.status == 400 and "writes something" in done.body["message"]

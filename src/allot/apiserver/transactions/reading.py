@@ -95,7 +95,7 @@ def _asked(request: Request, member: transaction.Member, registry: Registry) -> 
 
 def _expected(member: transaction.Member, target: Target, kind: Kind) -> int:
     is_one = target.verb == "get" and bool(target.name) and not target.subresource
-    if not is_one or "get" not in kind.verbs or kind.namespaced != bool(target.namespace):
+    if not is_one or "get" not in kind.verbs or (kind.namespaced and not target.namespace):
         raise errors.BadRequest("expect: said of a GET of one object that is stored")
     if member.beside or bytes(member.body) not in (b"", _NULL) or "?" in member.path:
         raise errors.BadRequest("expect: there is nothing else to say of an object that is only looked at")
