@@ -1,11 +1,15 @@
 """What a caller may not write although the request line is theirs to send."""
 
-from allot.api import Action, User, errors
+from allot.api import Action, Kind, User, errors, rbac
 
 from ..deciding.pools import Pools, pool_of
 from ..security import Authorizer, owner_of_pool, refuse_escalation, refuse_node
 from ..security.identities import node_of
+from ..security.rbac import Key, Policy
 from ..security.tokens import Lookup
+from ..storing.pending import pending
+from ..storing.repository import prefix_of
+from ..storing.stored import object_of
 from . import Attempt, Plugin
 
 _VERBS = {"CREATE": "create", "UPDATE": "update", "DELETE": "delete"}
@@ -69,10 +73,29 @@ def no_escalation(authorizer: Authorizer, server: User) -> Plugin:
         user = attempt.context.user
         if attempt.new is None or user == server:
             return
+        policy, roles = authorizer.policy, _roles_in_transaction(authorizer.policy)
         refused = refuse_escalation(
-            authorizer.policy, authorizer.authorize, user, _action(attempt), attempt.new, attempt.old
+            policy, authorizer.authorize, user, _action(attempt), attempt.new, attempt.old, roles
         )
         if refused is not None:
             raise refused
 
     return admit
+
+
+def _roles_in_transaction(policy: Policy) -> Policy | None:
+    """As the members before this one left them: a role that was raised is bound with all that it has now."""
+    put = pending()
+    if put is None:
+        return None
+    changes = [
+        (_key(key, kind), object_of(entry, kind).fields if entry is not None else None)
+        for kind in (rbac.ROLE, rbac.CLUSTER_ROLE)
+        for key, entry in put.changed(prefix_of(kind))
+    ]
+    return policy.with_roles(changes) if changes else None
+
+
+def _key(stored: str, kind: Kind) -> Key:
+    namespace, _, name = stored.removeprefix(prefix_of(kind)).rpartition("/")
+    return Key(namespace, name)

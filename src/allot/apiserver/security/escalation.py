@@ -5,6 +5,8 @@ whoever writes a binding must hold every rule of the role it binds, or the verb
 `bind` on that role. Without this, the right to write roles is every right.
 
 Writes that only let an object go (its finalizers and owners) are not asked.
+What a role holds is what it would hold once stored, with whatever is stored together with it (`roles`); what
+a writer holds is what they hold before.
 An aggregation rule gathers whatever will one day carry a label, so only someone
 who holds everything may write one.
 """
@@ -23,11 +25,18 @@ Authorize = Callable[[User, Action], Decision]
 
 
 def refuse_escalation(
-    policy: Policy, authorize: Authorize, user: User, action: Action, new: Fields, old: Fields | None
+    policy: Policy,
+    authorize: Authorize,
+    user: User,
+    action: Action,
+    new: Fields,
+    old: Fields | None,
+    roles: Policy | None = None,
 ) -> errors.ApiError | None:
     """Why this create or update of a role or binding may not happen, or None.
 
-    `new` is what would be stored; `old` is what is stored, if anything is.
+    `new` is what would be stored; `old` is what is stored, if anything is. `roles` are those that may be
+    bound, where they are not the ones that `policy` decides by.
     """
     if action.group != GROUP or action.subresource or MASTERS in user.groups or _only_lets_go(new, old):
         return None
@@ -35,7 +44,7 @@ def refuse_escalation(
         case "roles" | "clusterroles":
             return _refuse_role(policy, authorize, user, action, new, old)
         case "rolebindings" | "clusterrolebindings":
-            return _refuse_binding(policy, authorize, user, action, new)
+            return _refuse_binding(policy, authorize, user, action, new, roles or policy)
     return None
 
 
@@ -54,7 +63,7 @@ def _refuse_role(
 
 
 def _refuse_binding(
-    policy: Policy, authorize: Authorize, user: User, action: Action, new: Fields
+    policy: Policy, authorize: Authorize, user: User, action: Action, new: Fields, roles: Policy
 ) -> errors.ApiError | None:
     name = new["metadata"].get("name", "")
     ref = read_role_ref(new)
@@ -62,7 +71,7 @@ def _refuse_binding(
     bind = Action("bind", GROUP, resource, "", action.namespace, ref.name, action.version)
     if authorize(user, bind).allowed:
         return None
-    rules = policy.rules_of(ref, action.namespace)
+    rules = roles.rules_of(ref, action.namespace)
     if rules is None:
         return errors.NotFound(str(RoleNotFound(ref)), group=GROUP, kind=ref.kind.lower(), name=ref.name)
     held = policy.rules_for(user, action.namespace)

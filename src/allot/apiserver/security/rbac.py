@@ -17,7 +17,7 @@ How it is fast
     object's name) until any role or binding changes; what is kept is bounded.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -152,6 +152,15 @@ class Policy:
         if role is None:
             return None
         return self.aggregated(ref.name) if role.selectors else role.rules
+
+    def with_roles(self, changes: Iterable[tuple[Key, Mapping[str, Any] | None]]) -> "Policy":
+        """These roles as well, or no more. It has no bindings: what a role would give can be asked of it, and
+        nobody has any rights by it."""
+        changed = Policy()
+        changed._roles = dict(self._roles)
+        for key, fields in changes:
+            changed._replace_role(key, None if fields is None else _read_role(fields))
+        return changed
 
     def aggregated(self, name: str) -> tuple[Rule, ...]:
         """The rules that the cluster role `name` gathers, in order of the names of their roles."""

@@ -131,6 +131,10 @@ class Pending:
         self._objects[key] = written = Object(stored, revision, fields)
         return written
 
+    def changed(self, prefix: str) -> list[tuple[str, Entry | None]]:
+        """What members wrote so far below `prefix`; None is what they deleted."""
+        return [(key, entry) for key, entry in self._entries.items() if key.startswith(prefix)]
+
     def at(self, key: str, revision: int) -> Object | None:
         """See `Recent.at`."""
         found = self._objects.get(key)
