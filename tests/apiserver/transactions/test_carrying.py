@@ -188,12 +188,17 @@ def test_a_dry_run_goes_through_everything_and_stores_nothing(api):
         ({"method": "POST", "path": "/api/v1/namespaces/default/serviceaccounts/default/token"}, "token"),
         ({"method": "POST", "path": CONFIGS, "bodi": {}}, "bodi"),
         ({"path": CONFIGS}, "method"),
+        ({"method": "POST", "path": 7}, "path"),
+        ([], "object"),
+        (None, "object"),
         ({"method": "POST", "path": f"{CONFIGS}?{'&'.join(f'a{n}=1' for n in range(200))}"}, "query"),
     ],
 )
 def test_what_cannot_be_a_member_is_refused_before_anything_is_done(api, member, why):
     done = together(api, create(CONFIGS, config("a")), member)
     assert done.status == 400 and why in done.body["message"]
+    assert done.body["message"].startswith("spec.requests[1]: ")
+    assert member_of(errors.from_status(done.body)) == 1
     assert names(api) == []
 
 

@@ -30,7 +30,7 @@ from ..storing.repository import Repository, key_of
 from ..storing.trouble import as_api_error
 from ..writing.guard import Guards
 from ..writing.writer import ATTEMPTS
-from .reading import Asked, members_of, place_of
+from .reading import Asked, cause_of, members_of, place_of
 from .rendering import Lateness
 
 _NOT_CARRIED_OUT = Response(424, b"{}")
@@ -243,14 +243,8 @@ def _said(failed: _Failed) -> dict[str, Any]:
     status = dict(failed.status)
     if failed.index is None:
         return status
-    place = place_of(failed.index)
-    status["message"] = f"{place}: {status.get('message', '')}"
+    status["message"] = f"{place_of(failed.index)}: {status.get('message', '')}"
     details = dict(status.get("details") or {})
-    cause = {
-        "reason": transaction.MEMBER,
-        "message": "nothing of the transaction was carried out",
-        "field": place,
-    }
-    details["causes"] = [cause, *(details.get("causes") or [])]
+    details["causes"] = [cause_of(failed.index)._asdict(), *(details.get("causes") or [])]
     status["details"] = details
     return status

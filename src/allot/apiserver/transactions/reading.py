@@ -1,5 +1,6 @@
 """From the body of a transaction to the requests in it."""
 
+import contextlib
 from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import parse_qsl
@@ -20,7 +21,22 @@ _QUERY_MAX = 100
 _REVISION_DIGITS_MAX = 18
 _NULL = b"null"
 """Who writes JSON by hand, or with a library that leaves nothing out, says so that there is no body."""
+_MALFORMED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
+class _RoughSpec(msgspec.Struct):
+    requests: list[msgspec.Raw]
+
+
+class _Rough(msgspec.Struct):
+    """A transaction whose members are not looked at."""
+
+    spec: _RoughSpec
+
+
 _decoder = msgspec.json.Decoder(transaction.Sent)
+_member_decoder = msgspec.json.Decoder(transaction.Member)
+_rough_decoder = msgspec.json.Decoder(_Rough)
 
 
 class Asked(NamedTuple):
@@ -37,8 +53,8 @@ def members_of(request: Request, registry: Registry) -> list[Asked]:
         raise errors.UnsupportedMedia(f"a transaction is sent as {JSON}")
     try:
         said = _decoder.decode(request.body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as wrong:
-        raise errors.BadRequest(f"the transaction cannot be read: {wrong}") from None
+    except _MALFORMED as wrong:
+        raise _unreadable(request.body, wrong) from None
     expected = (f"{KIND.group}/{KIND.hub}", KIND.kind)
     if (said.api_version, said.kind) != expected:
         raise errors.BadRequest(
@@ -50,12 +66,12 @@ def members_of(request: Request, registry: Registry) -> list[Asked]:
         raise errors.BadRequest(
             f"spec.requests: a transaction has 1 to {transaction.MEMBERS_MAX}, not {len(members)}"
         )
-    found = []
+    found: list[Asked] = []
     for index, member in enumerate(members):
         try:
             found.append(_asked(request, member, registry))
         except errors.ApiError as wrong:
-            raise errors.BadRequest(f"{place_of(index)}: {wrong}") from None
+            raise _senseless(index, wrong) from None
     if all(one.expected is not None for one in found):
         raise errors.BadRequest("spec.requests: a transaction writes something, and these only expect")
     return found
@@ -64,6 +80,26 @@ def members_of(request: Request, registry: Registry) -> list[Asked]:
 def place_of(index: int) -> str:
     """A member as the fields of the transaction name it."""
     return f"spec.requests[{index}]"
+
+
+def cause_of(index: int) -> errors.Cause:
+    """What names, in a refusal, the member that it is about."""
+    return errors.Cause(transaction.MEMBER, "nothing of the transaction was carried out", place_of(index))
+
+
+def _senseless(index: int, wrong: Exception) -> errors.BadRequest:
+    return errors.BadRequest(f"{place_of(index)}: {wrong}", causes=[cause_of(index)])
+
+
+def _unreadable(body: bytes, wrong: Exception) -> errors.BadRequest:
+    """Which member it is that cannot be read, if it is one of them."""
+    with contextlib.suppress(*_MALFORMED):
+        for index, member in enumerate(_rough_decoder.decode(body).spec.requests):
+            try:
+                _member_decoder.decode(member)
+            except _MALFORMED as its_own:
+                return _senseless(index, its_own)
+    return errors.BadRequest(f"the transaction cannot be read: {wrong}")
 
 
 def _asked(request: Request, member: transaction.Member, registry: Registry) -> Asked:
