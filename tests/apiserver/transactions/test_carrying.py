@@ -405,6 +405,28 @@ def test_slices_and_what_is_handed_out_of_them_are_sent_apart(api):
     assert together(api, create(CLAIMS, claim), allocate).status == 201
 
 
+def test_a_definition_and_what_it_defines_are_sent_apart(api):
+    """What a kind is like is learned from what was committed."""
+    names_of_kind = {"plural": "toys", "singular": "toy", "kind": "Toy", "listKind": "ToyList"}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    spec = {"group": "example.com", "names": names_of_kind, "scope": "Namespaced"}
+    spec["versions"] = [{"name": "v1", "served": True, "storage": True, "schema": schema}]
+    define = create(
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        {"metadata": {"name": "toys.example.com"}, "spec": spec},
+    )
+    path = "/apis/example.com/v1/namespaces/default/toys"
+    toy = create(path, {"apiVersion": "example.com/v1", "kind": "Toy", "metadata": {"name": "a"}})
+    done = together(api, define, toy)
+    assert done.status == 400 and done.causes[0][0] == "spec.requests[1]"
+    assert done.body["message"].endswith(
+        f"{path} is no resource that is stored; what a definition defines is served once it is stored: "
+        "send it before, alone"
+    )
+    assert "definition" not in together(api, toy, define).body["message"]
+    assert together(api, define).status == 201 and together(api, toy).status == 201
+
+
 def test_one_device_is_not_handed_out_twice_within_one(api):
     spec = {"driver": "d.example", "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1}}
     spec |= {"nodeName": "node-1", "devices": [{"name": "dev-0"}]}

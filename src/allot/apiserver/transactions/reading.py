@@ -1,14 +1,14 @@
 """From the body of a transaction to the requests in it."""
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from urllib.parse import parse_qsl
 
 import msgspec
 from msgspec.structs import replace
 
-from allot.api import Kind, Request, errors, transaction
+from allot.api import Kind, Request, custom, errors, transaction
 
 from ..registry import Registry
 from ..requests.negotiate import APPLY_PATCH, JSON, body_type
@@ -47,6 +47,14 @@ class Asked(NamedTuple):
     expected: int | None = None  # it writes nothing: the revision that the object is to have, 0 if none
 
 
+class _NotStored(errors.BadRequest):
+    def after(self, members: Iterable[Asked]) -> str:
+        """What is wrong, behind these: a kind that one of them defines is not served yet."""
+        if not any(one.target.served and one.target.served.kind is custom.DEFINITION for one in members):
+            return self.message
+        return f"{self.message}; what a definition defines is served once it is stored: send it before, alone"
+
+
 def members_of(request: Request, registry: Registry) -> list[Asked]:
     """Raises BadRequest, or what says which member makes no sense."""
     if body_type(request) != JSON:
@@ -70,6 +78,8 @@ def members_of(request: Request, registry: Registry) -> list[Asked]:
     for index, member in enumerate(members):
         try:
             found.append(_asked(request, member, registry))
+        except _NotStored as wrong:
+            raise _senseless(index, wrong.after(found)) from None
         except errors.ApiError as wrong:
             raise _senseless(index, wrong) from None
     if all(one.expected is not None for one in found):
@@ -87,7 +97,7 @@ def cause_of(index: int) -> errors.Cause:
     return errors.Cause(transaction.MEMBER, "nothing of the transaction was carried out", place_of(index))
 
 
-def _senseless(index: int, wrong: Exception) -> errors.BadRequest:
+def _senseless(index: int, wrong: Exception | str) -> errors.BadRequest:
     return errors.BadRequest(f"{place_of(index)}: {wrong}", causes=[cause_of(index)])
 
 
@@ -115,7 +125,7 @@ def _asked(request: Request, member: transaction.Member, registry: Registry) -> 
     made = Request(member.method, path, _query(query), headers, body, request.source)
     target = find_target(made, registry)
     if target is None or target.served is None or target.served.kind is KIND:
-        raise errors.BadRequest(f"path: {path[:200]} is no resource that is stored")
+        raise _NotStored(f"path: {path[:200]} is no resource that is stored")
     if member.expect:
         return Asked(made, target, _expected(member, target, target.served.kind))
     if target.verb not in _VERBS or target.subresource not in _SUBRESOURCES:
