@@ -234,6 +234,43 @@ def test_warnings_of_members_come_with_the_answer(api):
     assert done.warnings == results[1]["warnings"]
 
 
+def managers(object):
+    return [one["manager"] for one in object["metadata"]["managedFields"]]
+
+
+def test_what_is_said_of_fields_in_its_query_holds_for_all_that_do_not_say_their_own(api):
+    odd = {**config("odd"), "colour": "red"}
+    done = together(api, create(CONFIGS, config("a")), create(CONFIGS, odd), fieldValidation="Strict")
+    assert done.status == 400 and done.causes[0][0] == "spec.requests[1]"
+    assert 'strict decoding error: unknown field "colour"' in done.body["message"] and names(api) == []
+    silent = create(f"{CONFIGS}?fieldValidation=Ignore", odd)
+    done = together(api, silent, fieldValidation="Strict")
+    assert done.status == 201 and done.warnings == []
+    done = together(
+        api,
+        create(CONFIGS, config("a")),
+        create(f"{CONFIGS}?fieldManager=own", config("b")),
+        fieldManager="all of it",
+    )
+    assert [managers(one["body"]) for one in done.body["status"]["results"]] == [["all of it"], ["own"]]
+
+
+def test_an_apply_may_leave_its_manager_to_the_transaction(api):
+    body = {"apiVersion": "v1", "kind": "ConfigMap", **config("a", x="1")}
+    apply = {"method": "PATCH", "path": f"{CONFIGS}/a", "contentType": "application/apply-patch+yaml"}
+    assert together(api, {**apply, "body": body}).status == 422
+    done = together(api, {**apply, "body": body}, fieldManager="me")
+    assert managers(done.body["status"]["results"][0]["body"]) == ["me"]
+
+
+@pytest.mark.parametrize(
+    "said", [{"fieldValidation": "Very"}, {"fieldManager": "m" * 200}, {"dryRun": "Some"}], ids=str
+)
+def test_what_is_said_for_all_and_makes_no_sense_is_the_fault_of_no_member(api, said):
+    done = together(api, create(CONFIGS, config("a")), **said)
+    assert done.status == 400 and done.causes == [] and names(api) == []
+
+
 def counted(api, resource="configmaps", verb="create"):
     """How many requests were answered, by code."""
     labels = f'verb="{verb}",group="",version="v1",resource="{resource}",subresource="",code="'

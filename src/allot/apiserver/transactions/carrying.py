@@ -90,6 +90,7 @@ class Transactions:
         self._guards = guards
 
     async def create(self, call: Call, carrier: Carrier) -> Response:
+        _require_sense(call)
         asked = await call.read(lambda: members_of(call.request, self._registry))
         call.seat.leave()  # each member takes its own; with this one kept, a large member would wait for ever
         members: list[CarriedOut] = []
@@ -178,6 +179,11 @@ class Transactions:
         status = transaction.Status(str(revision) if revision else "", results)
         headers = tuple(("Warning", text) for text in warnings[:16])
         return Response(201, _encode(transaction.Answer(status)), headers=headers)
+
+
+def _require_sense(call: Call) -> None:
+    """What is said for all members and can mean nothing is no fault of the first. Raises BadRequest."""
+    _ = call.dry_run, call.manager, call.field_validation
 
 
 def _shown(put: Pending, final: dict[int, Object], revision: int) -> Callable[[Object], Object]:

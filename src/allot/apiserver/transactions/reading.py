@@ -17,6 +17,8 @@ from ..requests.target import Target, find_target
 KIND = transaction.TRANSACTION
 _VERBS = ("create", "update", "patch", "delete")
 _SUBRESOURCES = ("", "status", "scale", "binding", "eviction", "finalize")
+_FOR_ALL = ("fieldManager", "fieldValidation")
+"""Said in the query of the transaction, they hold for every member that does not say its own."""
 _QUERY_MAX = 100
 _REVISION_DIGITS_MAX = 18
 _NULL = b"null"
@@ -74,10 +76,11 @@ def members_of(request: Request, registry: Registry) -> list[Asked]:
         raise errors.BadRequest(
             f"spec.requests: a transaction has 1 to {transaction.MEMBERS_MAX}, not {len(members)}"
         )
+    for_all = {name: request.query[name] for name in _FOR_ALL if name in request.query}
     found: list[Asked] = []
     for index, member in enumerate(members):
         try:
-            found.append(_asked(request, member, registry))
+            found.append(_asked(request, member, registry, for_all))
         except _NotStored as wrong:
             raise _senseless(index, wrong.after(found)) from None
         except errors.ApiError as wrong:
@@ -112,7 +115,9 @@ def _unreadable(body: bytes, wrong: Exception) -> errors.BadRequest:
     return errors.BadRequest(f"the transaction cannot be read: {wrong}")
 
 
-def _asked(request: Request, member: transaction.Member, registry: Registry) -> Asked:
+def _asked(
+    request: Request, member: transaction.Member, registry: Registry, for_all: Mapping[str, str]
+) -> Asked:
     path, _, query = member.path.partition("?")
     if not path.startswith("/") or "%" in path or not path.isprintable():
         raise errors.BadRequest("path: that of a request is wanted, from its first / and without any %")
@@ -122,7 +127,8 @@ def _asked(request: Request, member: transaction.Member, registry: Registry) -> 
     body = bytes(member.body)
     if body == _NULL:
         body = b""
-    made = Request(member.method, path, _query(query), headers, body, request.source)
+    asked = {**for_all, **_query(query)} if for_all else _query(query)
+    made = Request(member.method, path, asked, headers, body, request.source)
     target = find_target(made, registry)
     if target is None or target.served is None or target.served.kind is KIND:
         raise _NotStored(f"path: {path[:200]} is no resource that is stored")
