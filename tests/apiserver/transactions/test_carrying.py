@@ -114,6 +114,26 @@ def test_an_answer_that_a_later_member_made_old_cannot_be_taken_for_the_last_sta
     assert api("PUT", f"{CONFIGS}/a", {**last, "data": {"x": "2"}}).status == 200
 
 
+def test_a_scale_is_at_the_revision_of_the_transaction(api):
+    """It was shown at one that no store gives out, with which nothing could be done afterwards."""
+    path = "/apis/apps/v1/namespaces/default/deployments"
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": POD["spec"]}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    api("POST", path, {"metadata": {"name": "web"}, "spec": spec})
+    done = together(
+        api,
+        merge(f"{path}/web/scale", {"spec": {"replicas": 3}}),
+        merge(f"{path}/web/scale", {"spec": {"replicas": 5}}),
+    )
+    first, last = (one["body"] for one in done.body["status"]["results"])
+    assert [first["spec"]["replicas"], last["spec"]["replicas"]] == [3, 5]
+    assert last == api("GET", f"{path}/web/scale").body
+    dry = together(api, merge(f"{path}/web/scale", {"spec": {"replicas": 7}}), dryRun="All")
+    assert dry.body["status"]["results"][0]["body"]["spec"]["replicas"] == 7
+    assert api("PUT", f"{path}/web/scale", {**first, "spec": {"replicas": 9}}).status == 409
+    assert api("PUT", f"{path}/web/scale", {**last, "spec": {"replicas": 9}}).status == 200
+
+
 def test_what_is_created_and_deleted_together_was_never_there(api):
     start = api("POST", CONFIGS, config("b")).body["metadata"]["resourceVersion"]
     done = together(api, create(CONFIGS, config("a")), {"method": "DELETE", "path": f"{CONFIGS}/a"})

@@ -1,6 +1,6 @@
 """How stored objects look to a client: in its version, whole, as metadata, or as table rows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -57,6 +57,12 @@ class Renderer:
         if self.is_plain:
             return Response(status, object.raw, headers=headers, object=object)
         return Response(status, self.one(object), headers=headers)
+
+    def answer_made(
+        self, object: Object, make: Callable[[Object], Fields], headers: Headers = ()
+    ) -> Response:
+        """An answer that is made from an object, and is in no version of it."""
+        return Response(200, encode(make(object)), headers=headers)
 
     def item(self, object: Object) -> bytes:
         """An object as one item of a list, or of a watch."""

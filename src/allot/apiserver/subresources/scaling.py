@@ -66,8 +66,8 @@ class Scaling:
             return Body(new, warnings, patched=True, conditional=is_conditional)
 
         outcome = await self._writer.change(call, build)
-        body = encode(scale_of(call, outcome.object))
-        return Response(200, body, headers=warning_headers(outcome.warnings))
+        headers = warning_headers(outcome.warnings)
+        return call.renderer.answer_made(outcome.object, lambda object: scale_of(call, object), headers)
 
 
 def _paths(call: Call) -> Scale:
