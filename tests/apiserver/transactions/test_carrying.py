@@ -67,6 +67,53 @@ def test_a_member_sees_what_those_before_it_did(api):
     assert pod["metadata"]["labels"] == {"seen": "yes"} and pod["spec"]["nodeName"] == "node-1"
 
 
+ACCOUNTS = "/api/v1/namespaces/shop/serviceaccounts"
+SECRETS = {"imagePullSecrets": [{"name": "registry"}]}
+NAMED = {"metadata": {"name": "default"}}
+
+
+def test_the_account_that_a_namespace_is_born_with_can_be_changed_in_the_same_transaction(api):
+    """It is not written by any member itself, and was once written twice."""
+    done = together(
+        api,
+        create("/api/v1/namespaces", {"metadata": {"name": "shop"}}),
+        create("/api/v1/namespaces/shop/configmaps", config("a")),
+        merge(f"{ACCOUNTS}/default", SECRETS),
+        merge(f"{ACCOUNTS}/default", {"metadata": {"labels": {"seen": "yes"}}}),
+        create("/api/v1/namespaces/shop/pods", POD),
+    )
+    assert done.status == 201, done.body
+    account = api("GET", f"{ACCOUNTS}/default").body
+    assert account == done.body["status"]["results"][3]["body"]
+    assert account["imagePullSecrets"] == [{"name": "registry"}]
+    assert account["metadata"]["labels"] == {"seen": "yes"}
+    pod = api("GET", "/api/v1/namespaces/shop/pods/web").body
+    assert pod["spec"]["imagePullSecrets"] == [{"name": "registry"}]
+
+
+@pytest.mark.parametrize(
+    ("member", "code", "left"),
+    [
+        ({"method": "PUT", "path": f"{ACCOUNTS}/default", "body": {**NAMED, **SECRETS}}, 201, ["default"]),
+        ({"method": "DELETE", "path": f"{ACCOUNTS}/default"}, 201, []),
+        (create(ACCOUNTS, NAMED), 409, None),
+        ({"method": "GET", "path": f"{ACCOUNTS}/default", "expect": "absent"}, 409, None),
+    ],
+    ids=["put", "delete", "create", "expect"],
+)
+@pytest.mark.parametrize("more", [{}, {"dryRun": "All"}], ids=["stored", "dry run"])
+def test_the_account_that_a_namespace_is_born_with_is_there_for_the_next_member(
+    api, member, code, left, more
+):
+    born = create("/api/v1/namespaces", {"metadata": {"name": "shop"}})
+    done = together(api, born, member, **more)
+    assert done.status == code, done.body
+    if left is not None and not more:
+        assert names(api, ACCOUNTS) == left
+    elif left is None:
+        assert done.causes[0][0] == "spec.requests[1]" and "shop" not in names(api, "/api/v1/namespaces")
+
+
 def test_the_first_that_is_refused_names_itself_and_nothing_is_carried_out(api):
     api("POST", CONFIGS, config("taken"))
     before = api("GET", CONFIGS).body["metadata"]["resourceVersion"]

@@ -91,13 +91,17 @@ class Pending:
     async def get(self, key: str) -> Entry | None:
         if key in self._entries:
             return self._entries[key]
-        found = await self._first_read(key)
-        return self._with_revisions(key, found) if key in self._revised else found
+        if key in self._revised:
+            await self._settle(key)
+            return self._entries[key]
+        return await self._first_read(key)
 
     def peek(self, key: str) -> Entry | None:
         return self._entries[key] if key in self._entries else self._store.peek(key)
 
     async def range(self, prefix: str, *, after: str = "", limit: int = 0, at: int = 0) -> Page:
+        for key in [key for key in self._revised if key.startswith(prefix)]:
+            await self._settle(key)
         own = {key: entry for key, entry in self._entries.items() if key.startswith(prefix) and key > after}
         if at or not own:
             return await self._store.range(prefix, after=after, limit=limit, at=at)
@@ -108,6 +112,11 @@ class Pending:
         return Page(shown, page.revision, len(shown) < len(entries), len(entries) - len(shown))
 
     async def transact(self, compares: Sequence[Compare], changes: Sequence[Change]) -> Committed | Refused:
+        if self._revised:
+            looked_at = {compare.key for compare in compares}
+            looked_at |= {change.key for change in changes if not isinstance(change, Revise)}
+            for key in sorted(looked_at & self._revised.keys()):
+                await self._settle(key)
         differing = await self._differing(compares)
         if differing:
             return Refused(differing)
@@ -211,9 +220,13 @@ class Pending:
         self._size += (len(entry.value) if entry is not None else 0) - (len(before.value) if before else 0)
         self._entries[key] = entry
 
-    def _with_revisions(self, key: str, entry: Entry | None) -> Entry | None:
-        value = self._settled(self._revised[key], entry)
-        return None if value is None else Entry(key, value, self._revision, self._revision)
+    async def _settle(self, key: str) -> None:
+        """Who looks at what a member only said how to revise decides by what comes of it: from now on it is
+        compared, and written like anything else."""
+        before = await self._first_read(key)
+        value, revision = self._settled(self._revised.pop(key), before), self._last[key]
+        self._compares.setdefault(key, before.revision if before is not None else 0)
+        self._replace(key, None if value is None else Entry(key, value, revision, revision))
 
     @staticmethod
     def _settled(revisions: Sequence[_Revision], entry: Entry | None) -> bytes | None:
