@@ -1,19 +1,21 @@
 """Objects that decide about others, as this process knows them.
 
 Admission and tokens ask about an object that was perhaps created a moment ago and has not come round to the
-cache yet. So the store is asked before anybody is refused for want of it.
+cache yet. So the store is asked before anybody is refused for want of it. What members of a transaction have
+written is what counts for those behind them (PEND1): of that the cache is not asked at all.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from allot.api import Kind, classic, compute, resource
-from allot.store import Store
+from allot.api import Kind, Object, classic, compute, resource
+from allot.store import Entry, Store
 
 from .admission import pods
 from .reading.cache import Caches
 from .reading.history import Change
 from .registry import Registry
+from .storing.pending import changes_pending, is_pending
 from .storing.repository import Found, key_of, prefix_of
 from .storing.stored import object_of
 
@@ -39,10 +41,7 @@ class Lookups:
 
     def core(self, resource: str, namespace: str, name: str) -> Mapping[str, Any] | None:
         """An object of the core group at once: from the store if it is embedded, else from the cache."""
-        kind = self.kind("", resource)
-        key = key_of(kind, namespace, name)
-        entry = self._store.peek(key)
-        found = object_of(entry, kind) if entry else self._caches.made(kind).objects.get(key)
+        found = self._at_once(self.kind("", resource), namespace, name).object
         return found.fields if found else None
 
     def resource_class(self, name: str) -> Found:
@@ -50,21 +49,18 @@ class Lookups:
         kind = classic.RESOURCE_CLASS
         key = key_of(kind, "", name)
         entry = self._store.peek(key) if self.classes else None
-        known = self._caches.made(kind).objects.get(key)
+        known = self._known_at(kind, key)
         if entry is None or (known is not None and known.revision == entry.revision):
             return Found(key, known)  # decoded, as a rule
         return Found(key, object_of(entry, kind))
 
     def node(self, name: str) -> Found:
         """At once, as `core` does it."""
-        kind = self.kind("", "nodes")
-        key = key_of(kind, "", name)
-        entry = self._store.peek(key)
-        return Found(key, object_of(entry, kind) if entry else self._caches.made(kind).objects.get(key))
+        return self._at_once(self.kind("", "nodes"), "", name)
 
     def known_account(self, namespace: str, name: str) -> Mapping[str, Any] | None:
         """The service account, if the cache has it."""
-        found = self._caches.made(self._accounts).objects.get(key_of(self._accounts, namespace, name))
+        found = self._known_at(self._accounts, key_of(self._accounts, namespace, name))
         return found.fields if found is not None else None
 
     async def compute_class(self, name: str) -> Mapping[str, Any] | None:
@@ -78,10 +74,19 @@ class Lookups:
 
     def default_priority_class(self) -> Mapping[str, Any] | None:
         """The one for pods that name none."""
+        if changed := dict(changes_pending(prefix_of(self._priority_classes))):
+            return pods.global_default(self._priority_classes_with(changed))
         if self._default_class is None:
             classes = self._caches.made(self._priority_classes).objects.values()
             self._default_class = (pods.global_default(one.fields for one in classes),)
         return self._default_class[0]
+
+    def _priority_classes_with(self, changed: Mapping[str, Entry | None]) -> Iterator[Mapping[str, Any]]:
+        kind = self._priority_classes
+        for key, one in self._caches.made(kind).objects.items():
+            if key not in changed:
+                yield one.fields
+        yield from (object_of(entry, kind).fields for entry in changed.values() if entry is not None)
 
     async def priority_class(self, name: str) -> Mapping[str, Any] | None:
         return await self._known(self._priority_classes, "", name)
@@ -96,8 +101,17 @@ class Lookups:
 
     async def _known(self, kind: Kind, namespace: str, name: str) -> Mapping[str, Any] | None:
         key = key_of(kind, namespace, name)
-        found = self._caches.made(kind).objects.get(key)
+        found = self._known_at(kind, key)
         if found is None:
             entry = await self._store.get(key)
             found = object_of(entry, kind) if entry else None
         return found.fields if found is not None else None
+
+    def _at_once(self, kind: Kind, namespace: str, name: str) -> Found:
+        key = key_of(kind, namespace, name)
+        entry = self._store.peek(key)
+        return Found(key, object_of(entry, kind) if entry else self._known_at(kind, key))
+
+    def _known_at(self, kind: Kind, key: str) -> Object | None:
+        """As the cache has it."""
+        return None if is_pending(key) else self._caches.made(kind).objects.get(key)

@@ -13,6 +13,7 @@ from allot.store import Store
 
 from ..reading.cache import Caches
 from ..reading.history import Change
+from ..storing.pending import changes_pending
 from ..storing.repository import prefix_of
 from ..storing.stored import object_of
 from . import Attempt
@@ -32,17 +33,22 @@ class LimitRanges:
         namespace, found = attempt.context.namespace(), attempt.context.namespace_found
         if namespace is None or found is None or found.object is None:
             return True
-        return attempt.namespace not in self._known and self._cache.revision >= found.object.revision
+        is_new = self._cache.revision < found.object.revision or self._is_pending(attempt.namespace)
+        return attempt.namespace not in self._known and not is_new
 
     async def of(self, attempt: Attempt) -> Sequence[Mapping[str, Any]]:
         namespace, found = attempt.context.namespace(), attempt.context.namespace_found
         if namespace is None or found is None or found.object is None:
             return ()
         cache = await self._caches.of(self._kind)
-        if cache.revision >= found.object.revision:
+        if cache.revision >= found.object.revision and not self._is_pending(attempt.namespace):
             return tuple(self._known.get(attempt.namespace, {}).values())
         page = await self._store.range(prefix_of(self._kind, attempt.namespace))
         return [object_of(entry, self._kind).fields for entry in page.entries]
+
+    def _is_pending(self, namespace: str) -> bool:
+        """Whether the transaction at hand has written one: who only deletes a range does not announce it."""
+        return bool(changes_pending(prefix_of(self._kind, namespace)))
 
     async def announce(self, attempt: Attempt) -> None:
         """A plugin for limit ranges: pods that were decided without this one start over."""

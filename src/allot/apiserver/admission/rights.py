@@ -7,7 +7,7 @@ from ..security import Authorizer, owner_of_pool, refuse_escalation, refuse_node
 from ..security.identities import node_of
 from ..security.rbac import Key, Policy
 from ..security.tokens import Lookup
-from ..storing.pending import pending
+from ..storing.pending import changes_pending
 from ..storing.repository import prefix_of
 from ..storing.stored import object_of
 from . import Attempt, Plugin
@@ -85,13 +85,10 @@ def no_escalation(authorizer: Authorizer, server: User) -> Plugin:
 
 def _roles_in_transaction(policy: Policy) -> Policy | None:
     """As the members before this one left them: a role that was raised is bound with all that it has now."""
-    put = pending()
-    if put is None:
-        return None
     changes = [
         (_key(key, kind), object_of(entry, kind).fields if entry is not None else None)
         for kind in (rbac.ROLE, rbac.CLUSTER_ROLE)
-        for key, entry in put.changed(prefix_of(kind))
+        for key, entry in changes_pending(prefix_of(kind))
     ]
     return policy.with_roles(changes) if changes else None
 

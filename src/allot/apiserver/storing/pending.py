@@ -140,6 +140,9 @@ class Pending:
         self._objects[key] = written = Object(stored, revision, fields)
         return written
 
+    def has_written(self, key: str) -> bool:
+        return key in self._entries
+
     def changed(self, prefix: str) -> list[tuple[str, Entry | None]]:
         """What members wrote so far below `prefix`; None is what they deleted."""
         return [(key, entry) for key, entry in self._entries.items() if key.startswith(prefix)]
@@ -280,6 +283,18 @@ def pending() -> Pending | None:
         return _OPEN.get(_NOW.get(asyncio.get_running_loop()))  # type: ignore[arg-type]
     task = asyncio.current_task()
     return _OPEN.get(task) if task is not None else None
+
+
+def is_pending(key: str) -> bool:
+    """Whether the transaction at hand has written this, or deleted it: a cache knows nothing of it."""
+    put = pending()
+    return put is not None and put.has_written(key)
+
+
+def changes_pending(prefix: str) -> list[tuple[str, Entry | None]]:
+    """What the transaction at hand has written below `prefix`; None is what it deleted."""
+    put = pending()
+    return put.changed(prefix) if put is not None else []
 
 
 @contextmanager
