@@ -292,6 +292,38 @@ def test_with_the_gate_of_classic_claims_off_none_is_made():
     alone(story, gates=Gates({"DRAControlPlaneController": False, "DRANumericParameters": False}))
 
 
+def asked_of(found: Object) -> str:
+    (request,) = found.fields["spec"]["devices"]["requests"]
+    return request["exactly"]["deviceClassName"]
+
+
+def test_a_template_of_a_transaction_makes_claims_in_that_one_alone():
+    """What is pending has revisions that come again in the next transaction: a claim is not made from a
+    template that was never stored, or of which a later one has taken the place."""
+
+    def of_class(name: str) -> dict[str, Any]:
+        made = template()
+        (request,) = made["spec"]["spec"]["devices"]["requests"]
+        request["exactly"]["deviceClassName"] = name
+        return made
+
+    async def story(here: World) -> None:
+        templates, pods = here.templates.writes, here.pods.writes
+        for name, more in (("never-stored", [pods.bind("unknown", NS, "n")]), ("stored", [])):
+            writes = [templates.create(of_class(name), NS), pods.create(pod("a"), NS), *more]
+            if more:
+                with pytest.raises(errors.NotFound):
+                    await here.client.together(writes)
+            else:
+                await here.client.together(writes)
+        (made,) = await claims_of(here)
+        assert asked_of(made) == "stored"
+        await here.client.together([templates.delete("t", NS), pods.create(pod("b"), NS)])
+        assert len(await claims_of(here)) == 1, "there is no template any more"
+
+    alone(story)
+
+
 def test_in_a_transaction_that_is_refused_nothing_is_left():
     async def story(here: World) -> None:
         await structured(here)

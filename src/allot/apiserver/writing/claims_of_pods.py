@@ -34,6 +34,7 @@ from ..registry import Registry, Served
 from ..requests.call import Call
 from ..requests.target import Target
 from ..security import identities
+from ..storing.pending import FIRST_REVISION, is_pending
 from ..storing.repository import Found, key_of
 from ..storing.stored import object_of
 from .body import Body, read_body
@@ -157,8 +158,9 @@ class ClaimsOfPods:
         return Made(key_of(served.kind, this.namespace, name), stored_form(fields), fields)
 
     def _keep(self, key: str, template: Object, first: Fields) -> None:
+        """But for one that is pending: another template may have the same revision in the next transaction."""
         self._patterns.pop(key, None)
-        if len(template.stored) <= PATTERN_BYTES_MAX:
+        if len(template.stored) <= PATTERN_BYTES_MAX and template.revision < FIRST_REVISION:
             rest = {name: value for name, value in first.items() if name != "metadata"}
             self._patterns[key] = _Pattern(template.revision, rest)
             if len(self._patterns) > PATTERNS_MAX:
@@ -166,7 +168,7 @@ class ClaimsOfPods:
 
     def _template(self, key: str) -> Object | None:
         """As the store has it, where that can be seen at once; else as far as this server has heard."""
-        known = self._known_templates.objects.get(key)
+        known = None if is_pending(key) else self._known_templates.objects.get(key)
         entry = self._store.peek(key)
         if entry is None or (known is not None and known.revision == entry.revision):
             return known
