@@ -76,6 +76,20 @@ def test_room_is_free_again_when_its_pod_has_ended():
     assert admission.admit(second, OFFERED) is None
 
 
+def test_who_would_fit_once_others_have_left_is_known_and_not_counted():
+    admission = Admission()
+    first, second = asking("a", {GPU: "1"}), asking("b", {GPU: "1", "cpu": "3"})
+    for one in (first, second):
+        assert admission.admit(one, OFFERED) is None
+    newcomer = asking("c", {GPU: "1", "cpu": "2"})
+    assert not admission.would_fit(newcomer, OFFERED, [])
+    assert not admission.would_fit(newcomer, OFFERED, [first])  # devices there are then, but no cpu
+    assert admission.would_fit(newcomer, OFFERED, [second])
+    assert not admission.would_fit(newcomer, OFFERED, [asking("unknown", {GPU: "1", "cpu": "3"})])
+    refusal = admission.admit(newcomer, OFFERED)
+    assert refusal is not None and refusal.reason == "OutOfcpu"
+
+
 def test_room_that_was_given_is_not_taken_back():
     """ADMIT1: a node that has less now keeps whom it has, and takes nobody else."""
     admission = Admission()

@@ -588,3 +588,41 @@ def test_a_pod_whose_end_was_refused_may_still_start():
         await here.until_phase("p", "Running")
 
     tell(play, Choosy())
+
+
+def asking_for_all() -> dict[str, Any]:
+    resources = {"limits": {"example.com/gpu": "2"}, "requests": {"example.com/gpu": "2"}}
+    return {"containers": [{"name": "main", "image": "app:1", "resources": resources}]}
+
+
+def test_a_pod_waits_for_the_room_of_one_that_was_deleted_by_force_and_says_so():
+    """A scheduler believes that room to be free at once. While the node still ends what had it, the next pod
+    is not refused; who does not fit even then is."""
+
+    async def play(here: Story) -> None:
+        room = {"example.com/gpu": "2", "pods": "9"}
+        status = {"capacity": room, "allocatable": room}
+        await here.nodes.patch(NODE, {"status": status}, subresource="status")
+        former = await here.bound("former", **asking_for_all())
+        await here.until_phase("former", "Running")
+        await here.pods.delete("former", NS, grace_period_s=0)
+        await here.until_asked("stop former in 0")
+        await here.bound("next", **asking_for_all())
+
+        async def waits() -> bool:
+            known = (await here.pods.get("next", NS)).fields["status"]
+            assert known["phase"] == "Pending", known
+            said = [one["state"]["waiting"]["message"] for one in known.get("containerStatuses") or ()]
+            return any("still being ended" in one and "used: 2" in one for one in said)
+
+        await here.until(waits)
+        too_much = asking_for_all()
+        too_much["containers"][0]["resources"] = {"limits": {"example.com/gpu": "3"}}
+        await here.bound("large", **too_much)
+        await here.until_phase("large", "Failed")
+
+        here.machine.ended.add("former")
+        here.machine.hear(former.uid)
+        await here.until_phase("next", "Running")
+
+    tell(play, Scripted(lingers=True))

@@ -14,7 +14,7 @@ What a claim stands behind is not counted here: no device is in two claims (D1).
 serve (KEP-14): which of them was recorded, and the record is checked where their devices are known.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from allot.api import Quantity, compute, core, podresources
@@ -41,9 +41,13 @@ class Refusal:
 
     @property
     def message(self) -> str:
+        return f"Pod was rejected: {self.shortage}"
+
+    @property
+    def shortage(self) -> str:
         requested, used, capacity = map(self._number, (self.requested, self.used, self.capacity))
         return (
-            f"Pod was rejected: Node didn't have enough resource: {self.resource}, "
+            f"Node didn't have enough resource: {self.resource}, "
             f"requested: {requested}, used: {used}, capacity: {capacity}"
         )
 
@@ -70,10 +74,19 @@ class Admission:
             return None  # ADMIT1
         capacity = podresources.parse(offered)
         wanted = needs(pod, capacity)
-        refusal = self._lacking(pod.spec.node_name, wanted, capacity) if capacity else None
+        used = self._used.get(pod.spec.node_name, {})
+        refusal = _lacking(used, wanted, capacity) if capacity else None
         if refusal is None:
             self._add(pod, wanted)
         return refusal
+
+    def would_fit(self, pod: core.Pod, offered: Mapping[str, str], leaving: Iterable[core.Pod]) -> bool:
+        """Whether there is room for the pod once those who are `leaving` have left. Nobody is counted."""
+        node, capacity = pod.spec.node_name, podresources.parse(offered)
+        counted, used = self._counted.get(node, {}), self._used.get(node, {})
+        for one in leaving:
+            used = _without(used, counted.get(one.metadata.uid, {}))
+        return _lacking(used, needs(pod, capacity), capacity) is None
 
     def release(self, pod: core.Pod) -> None:
         """The pod has ended, or is gone."""
@@ -83,7 +96,7 @@ class Admission:
         if not counted:
             self.forget(node)
         elif wanted is not None:
-            self._used[node] = podresources.added(self._used[node], {k: -v for k, v in wanted.items()})
+            self._used[node] = _without(self._used[node], wanted)
 
     def forget(self, node: str) -> None:
         """The node is gone, or empty."""
@@ -102,14 +115,18 @@ class Admission:
         self._counted.setdefault(node, {})[pod.metadata.uid] = wanted
         self._used[node] = podresources.added(self._used.get(node, {}), wanted)
 
-    def _lacking(self, node: str, wanted: Amounts, capacity: Amounts) -> Refusal | None:
-        """The first resource of which there is not enough."""
-        used = self._used.get(node, {})
-        for name in (*_FIRST, *sorted(wanted.keys() - set(_FIRST))):
-            there, taken = capacity.get(name, _NOTHING), used.get(name, _NOTHING)
-            if name in wanted and wanted[name] > there - taken:
-                return Refusal(name, wanted[name], taken, there)
-        return None
+
+def _without(used: Amounts, left: Amounts) -> Amounts:
+    return podresources.added(used, {name: -amount for name, amount in left.items()})
+
+
+def _lacking(used: Amounts, wanted: Amounts, capacity: Amounts) -> Refusal | None:
+    """The first resource of which there is not enough."""
+    for name in (*_FIRST, *sorted(wanted.keys() - set(_FIRST))):
+        there, taken = capacity.get(name, _NOTHING), used.get(name, _NOTHING)
+        if name in wanted and wanted[name] > there - taken:
+            return Refusal(name, wanted[name], taken, there)
+    return None
 
 
 def needs(pod: core.Pod, capacity: Amounts) -> Amounts:

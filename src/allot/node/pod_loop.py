@@ -8,7 +8,7 @@ A pod that vanished from the API is stopped, unprepared, taken off the list and 
 other; only nothing is written about it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
@@ -388,11 +388,29 @@ class PodLoop:
         node = await nodes.get(life.node)
         if life.pod is not pod or not self._heard.pods.has_heard(pod.resource_version):
             return False, Again(_SOON_S)
-        refusal = self._admission.admit(life.view, node.view(core.Node).status.allocatable)
+        offered = node.view(core.Node).status.allocatable
+        refusal = self._admission.admit(life.view, offered)
         if refusal is None:
             return False, Again(_AT_ONCE_S)
+        if self._admission.would_fit(life.view, offered, self._leaving(life)):
+            return await self._wait_for_room(life, refusal)
         await self._end(life, statuses.refused(refusal))
         return True, None
+
+    def _leaving(self, life: Life) -> Iterator[core.Pod]:
+        """Whom the API does not show any more, and who is being ended on the node of `life`."""
+        return (one.view for one in self._lives.values() if one.state.is_gone and one.node == life.node)
+
+    async def _wait_for_room(self, life: Life, refusal: Refusal) -> tuple[bool, Pause]:
+        """A scheduler takes the room of a pod that was deleted by force for free before the node does: that
+        is nobody's mistake, and nobody is refused for it."""
+        state = life.state
+        if self._hosts.clock.monotonic_s() >= state.seen_s + self._patience_s and not state.explained:
+            state.explained = f"pods that were deleted are still being ended: {refusal.shortage}"
+            said = statuses.explained(life.pod, refusal.reason, state.explained)
+            if said is not None:
+                await self._write(life, said)
+        return False, Again(_SOON_S)
 
     async def _run(self, life: Life) -> None:
         state = life.state
