@@ -158,7 +158,7 @@ class ClaimsOfPods:
         return Made(key_of(served.kind, this.namespace, name), stored_form(fields), fields)
 
     def _keep(self, key: str, template: Object, first: Fields) -> None:
-        """But for one that is pending: another template may have the same revision in the next transaction."""
+        """One that is pending is not kept: another may have its revision in the next transaction."""
         self._patterns.pop(key, None)
         if len(template.stored) <= PATTERN_BYTES_MAX and template.revision < FIRST_REVISION:
             rest = {name: value for name, value in first.items() if name != "metadata"}
