@@ -258,7 +258,8 @@ class Demo:
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
         try:
-            printed, complained = await asyncio.wait_for(process.communicate(), COMMAND_S)
+            async with asyncio.timeout(COMMAND_S):
+                printed, complained = await process.communicate()
         except TimeoutError:
             process.kill()
             await process.wait()

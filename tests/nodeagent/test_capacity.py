@@ -280,7 +280,8 @@ class World:
             finally:
                 for task in tasks:
                     task.cancel()
-                await asyncio.wait(tasks)
+                _, deaf = await asyncio.wait(tasks, timeout=10)
+                assert not deaf
 
     def _complain(self, about: Object, reason: str, message: str) -> None:
         self.complaints.append(f"{about.kind} {about.name}: {message}")
@@ -454,6 +455,16 @@ def test_a_driver_without_the_stream_is_asked_once():
             await mute.stop()
             await here.driver(instance(count=1))
             await here.until_shown(frob=[1])
+
+    tell(play)
+
+
+def test_an_agent_that_is_ended_in_the_moment_in_which_a_driver_leaves_ends():
+    async def play(here: World) -> None:
+        async with here.agent() as loop:
+            await here.driver(instance())
+            await here.until_shown(frob=[8])
+            loop.look()
 
     tell(play)
 

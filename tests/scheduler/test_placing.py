@@ -211,7 +211,7 @@ def test_a_server_without_transactions_is_asked_for_one_once():
 
 
 def test_a_server_that_cannot_patch_a_claim_with_its_status_is_written_to_step_by_step(monkeypatch):
-    """One of an earlier version: it does not know the word, and refuses the whole."""
+    """One of an earlier version: it does not know the word, and refuses the member."""
 
     def refuse(*_: object) -> None:
         raise errors.BadRequest("unknown field `with`")

@@ -104,7 +104,8 @@ async def _in_a_process_of_its_own(
         )
     try:
         assert process.stdout is not None
-        line = await asyncio.wait_for(process.stdout.readline(), _READY_S)
+        async with asyncio.timeout(_READY_S):
+            line = await process.stdout.readline()
         if line != b"ready\n":
             raise NotReady(log.read_text(errors="replace")[-2000:])
         with kept_to(cores.others):
@@ -113,7 +114,8 @@ async def _in_a_process_of_its_own(
         if process.returncode is None:
             process.terminate()
             try:
-                await asyncio.wait_for(process.wait(), _END_S)
+                async with asyncio.timeout(_END_S):
+                    await process.wait()
             except TimeoutError:
                 process.kill()
                 await process.wait()

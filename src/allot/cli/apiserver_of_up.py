@@ -88,7 +88,8 @@ class _Beside:
         self._asked.append(answer)
         self._channel.say(control.Show())
         try:
-            return await asyncio.wait_for(answer, _SHOWN_WITHIN_S)
+            async with asyncio.timeout(_SHOWN_WITHIN_S):
+                return await answer
         except TimeoutError:
             return ""
 

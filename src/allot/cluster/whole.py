@@ -139,7 +139,8 @@ async def _ready(parts: "Sequence[_Part]", server: Server) -> str | None:
 async def _ended(server: Server) -> str | None:
     """Why a part failed, if it did because the server is no more: then that is heard of within a moment."""
     try:
-        return await asyncio.wait_for(server.over(), _MOMENT_S)
+        async with asyncio.timeout(_MOMENT_S):
+            return await server.over()
     except TimeoutError:
         return None
 

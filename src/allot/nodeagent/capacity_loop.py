@@ -100,7 +100,8 @@ class CapacityLoop:
                     self._look(group)
                     self._wipe(shown)
                     with suppress(TimeoutError):
-                        await asyncio.wait_for(self._look_now.wait(), self._look_s)
+                        async with asyncio.timeout(self._look_s):
+                            await self._look_now.wait()
                     self._look_now.clear()
         finally:
             stop()

@@ -76,7 +76,8 @@ async def served(answer: Answer, host: str, port: int, tls: ssl.SSLContext) -> A
 
 async def _talk(answer: Answer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """One question a connection: whoever asks for a log, or talks to a container, opens one for it."""
-    head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _HEAD_S)
+    async with asyncio.timeout(_HEAD_S):
+        head = await reader.readuntil(b"\r\n\r\n")
     if _caller(writer) not in CALLERS:
         response = Response(HTTPStatus.FORBIDDEN, b"only the API server is answered\n", "text/plain")
     else:

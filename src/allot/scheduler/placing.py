@@ -109,9 +109,8 @@ class Placing:
             try:
                 answers = await self._client.gathered(draft.writes)
             except errors.ApiError as refused:
-                if member_of(refused) is None:
-                    self._judge(refused)
-                elif member_of(refused) == draft.ending and not isinstance(refused, UNKNOWN):
+                self._judge(refused)
+                if member_of(refused) == draft.ending and not isinstance(refused, UNKNOWN):
                     placed = _without_ending(placed)  # somebody was faster (STATE-08)
                     continue
                 if isinstance(refused, UNKNOWN):
@@ -132,9 +131,11 @@ class Placing:
                 return [Made(answers[at], uid) for at, uid in draft.claims]
 
     def _judge(self, refused: errors.ApiError) -> None:
-        """Raises NotTogether where it is the transaction that the server does not take."""
-        is_too_much = isinstance(refused, errors.BadRequest | errors.TooLarge)
-        if is_too_much or not self._client.has_transactions:
+        """Raises NotTogether where it is the transaction that the server does not take, or cannot read."""
+        is_unread = isinstance(refused, errors.BadRequest)  # also a member that an older server does not know
+        is_too_much = isinstance(refused, errors.TooLarge)
+        has_none = member_of(refused) is None and not self._client.has_transactions
+        if is_unread or is_too_much or has_none:
             raise NotTogether(str(refused)) from refused
 
     # -- how things are after a refusal ----------------------------------------------------------------

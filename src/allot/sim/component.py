@@ -91,7 +91,8 @@ class Component:
         reached: asyncio.Future[None] = _loop().create_future()
         self._doom = (self.requests + requests, reached)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(reached, within_s)
+            async with asyncio.timeout(within_s):
+                await reached
             for _ in range(steps):
                 await asyncio.sleep(0)
         self._doom = None

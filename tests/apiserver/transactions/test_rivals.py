@@ -67,7 +67,7 @@ def test_after_sixteen_it_is_refused_for_now_and_says_when_to_come_again(api):
     assert said["reason"] == "TooManyRequests" and said["details"]["retryAfterSeconds"] == 1
     assert names(api) == ["a"] and "ours" not in api("GET", f"{CONFIGS}/a").body["data"]
     assert len(events(api, CONFIGS, start)) == 16, "of the rivals"
-    assert counted(api, "create") == {"429": 1.0, "201": 1.0}, "TXN3: once, however often it was tried"
+    assert counted(api, "create") == {"424": 1.0, "201": 1.0}, "TXN3: once, however often it was tried"
     assert counted(api, "patch") == {"424": 1.0, "200": 16.0}
 
 

@@ -140,7 +140,7 @@ def test_a_claim_that_is_being_deleted_is_first_seen_to_hold_nothing():
 
 
 def test_a_server_that_cannot_patch_a_claim_with_its_status_gets_two_patches(monkeypatch):
-    """One of an earlier version: it does not know the word, and refuses the whole."""
+    """One of an earlier version: it does not know the word, and refuses the member."""
 
     def refuse(*_: object) -> None:
         raise errors.BadRequest("unknown field `with`")

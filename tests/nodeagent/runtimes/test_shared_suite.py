@@ -64,7 +64,7 @@ def test_what_is_asked_for_twice_begins_once(where):
         spec = place.script(f"echo x >> {mark}; sleep 60", mounts=mounts)
         first = await asyncio.gather(*(place.runtime.start(spec) for _ in range(3)))
         again = await place.runtime.start(spec)
-        await until(mark.exists)
+        await until(lambda: mark.exists() and mark.stat().st_size > 0)
         assert {one.started_at for one in first} == {again.started_at}
         assert mark.read_text() == "x\n"
         assert len(await place.runtime.attempts()) == 1

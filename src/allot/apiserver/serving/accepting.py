@@ -150,7 +150,8 @@ async def _addresses(host: str, port: int) -> list[tuple[int, tuple[Any, ...]]]:
 
     threading.Thread(target=look_up, name=f"address of {host}", daemon=True).start()
     try:
-        found = await asyncio.wait_for(asyncio.wrap_future(looked_up), LOOK_UP_S)
+        async with asyncio.timeout(LOOK_UP_S):
+            found = await asyncio.wrap_future(looked_up)
     except TimeoutError:
         raise TimeoutError(errno.ETIMEDOUT, f"no address of {host} within {LOOK_UP_S:g} s") from None
     return list(dict.fromkeys((one[0], one[4]) for one in found))

@@ -90,7 +90,8 @@ async def _told(stage: Stage) -> tuple[capacity.Instance, ...]:
 
 async def _next(messages: Any) -> tuple[capacity.Instance, ...]:
     try:
-        message = await asyncio.wait_for(anext(messages), TOLD_S)
+        async with asyncio.timeout(TOLD_S):
+            message = await anext(messages)
     except TimeoutError:
         raise Broken(f"nothing is told within {TOLD_S:.0f} seconds") from None
     except (CallFailed, StopAsyncIteration) as failed:

@@ -65,6 +65,7 @@ async def versions_are_served(stage: Stage) -> None:
             async with aclosing(reports):  # type: ignore[type-var]
                 with suppress(TimeoutError, StopAsyncIteration):
                     try:
-                        await asyncio.wait_for(anext(reports), 2)
+                        async with asyncio.timeout(2):
+                            await anext(reports)
                     except CallFailed as failed:
                         raise Broken(f"{one.name} is registered, and a watch ends with {failed}") from None

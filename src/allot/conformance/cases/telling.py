@@ -57,7 +57,8 @@ async def health_reports_can_be_read(stage: Stage) -> None:
     reports = stage.channel.stream(version.watch, health.NodeWatchResourcesRequest())
     async with aclosing(reports):  # type: ignore[type-var]
         try:
-            report = await asyncio.wait_for(anext(reports), REPORT_S)
+            async with asyncio.timeout(REPORT_S):
+                report = await anext(reports)
         except TimeoutError:
             raise NotTried(f"a report within {REPORT_S:.0f} seconds") from None
         except (CallFailed, StopAsyncIteration) as failed:

@@ -168,8 +168,8 @@ class ClaimLoop:
                 raise
             return False
         except (errors.NotFound, errors.MethodNotAllowed, errors.Forbidden, errors.BadRequest) as refused:
-            is_unknown = isinstance(refused, errors.BadRequest) and member_of(refused) is None
-            if self._client.has_transactions and not is_unknown:
+            cannot_read = isinstance(refused, errors.BadRequest)  # an older server that does not know `with`
+            if self._client.has_transactions and not cannot_read:
                 raise
             return False
         return True

@@ -154,7 +154,8 @@ class EtcdWatch:
         self._drop()
         pause_s, self._pause_s = self._pause_s, min(2 * self._pause_s, PAUSE_S_MAX)
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._closing.wait(), pause_s)
+            async with asyncio.timeout(pause_s):
+                await self._closing.wait()
 
     def _drop(self) -> None:
         self._fragments = []
