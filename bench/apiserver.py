@@ -34,8 +34,8 @@ KUBERNETES = {
         "resourceclaims": {"kubernetes": 1178, "allot": 2641},
     },
 }
-"""kube-apiserver 1.37 with etcd, 2 cores, load generator included. How fast a machine creates differs by a third
-from hour to hour: of that only pairs that were measured in the same minutes say anything."""
+"""kube-apiserver 1.37 with etcd, 2 cores, load generator included. How fast a machine creates differs by a
+third from hour to hour: of that only pairs that were measured in the same minutes say anything."""
 
 
 def config_map(name: str) -> dict[str, Any]:
