@@ -4,6 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# The lock files name everything, so nothing is resolved: pip, when it resolves `name[extra]`, takes the newest
+# release instead of the locked one, and then refuses it for want of a hash.
+LOCKED := $(PIP) --no-deps --require-hashes
 SEED ?= 1
 
 .PHONY: help setup dev components demo test lint types bench sim up changelog reference lock wheel clean
@@ -15,14 +18,14 @@ setup: $(VENV)/.running ## create .venv with everything that running needs
 
 $(VENV)/.running: requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) --require-hashes -r requirements.lock
+	$(LOCKED) -r requirements.lock
 	$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
 dev: $(VENV)/.dev ## add what developing needs
 
 $(VENV)/.dev: $(VENV)/.running requirements-dev.lock
-	$(PIP) --require-hashes -r requirements-dev.lock
+	$(LOCKED) -r requirements-dev.lock
 	@touch $@
 
 components: dev ## fetch the real kubectl, etcd and containerd that tests run against
