@@ -26,7 +26,7 @@ from .together import member_of
 from .writes import Write
 
 UNDER_WAY_MAX = 2
-WRITES_MAX = 24
+WRITES_MAX = 48
 BYTES_MAX = 128 * 1024
 LINGER_S = 0.01
 
