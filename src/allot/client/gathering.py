@@ -28,7 +28,7 @@ from .writes import Write
 UNDER_WAY_MAX = 2
 WRITES_MAX = 48
 BYTES_MAX = 128 * 1024
-LINGER_S = 0.01
+LINGER_S = 0.025
 
 Send = Callable[[Sequence[Write]], Awaitable[list[Object]]]
 Sleep = Callable[[float], Awaitable[None]]
