@@ -7,7 +7,7 @@ import pytest
 
 from allot.api import Object, Request, Response, encode, errors, transaction
 from allot.client import Client, Write
-from allot.client.gathering import BYTES_MAX, WRITES_MAX, Gathering
+from allot.client.gathering import BYTES_MAX, LINGER_S, WRITES_MAX, Gathering
 
 from .test_gathering import played
 
@@ -134,17 +134,17 @@ async def test_when_all_is_answered_the_next_two_go_at_once_again() -> None:
 
 
 @played
-async def test_who_has_time_is_kept_ten_milliseconds_and_those_who_have_time_join_it() -> None:
+async def test_who_has_time_is_kept_a_moment_and_those_who_have_time_join_it() -> None:
     here = Here()
     tasks = [await here.ask(name, has_time=True) for name in "abc"]
-    assert here.server.sent == [] and here.clock.asked_s == [0.01], "one lingers, for all of them"
+    assert here.server.sent == [] and here.clock.asked_s == [LINGER_S], "one lingers, for all of them"
     here.clock.wake()
     await turns()
     assert here.server.sent == [["/a", "/b", "/c"]]
     here.server.open()
     assert await outcomes(*tasks) == [["/a"], ["/b"], ["/c"]]
     await here.ask("d", has_time=True)
-    assert here.clock.asked_s == [0.01, 0.01], "and the next one lingers anew"
+    assert here.clock.asked_s == [LINGER_S, LINGER_S], "and the next one lingers anew"
 
 
 @played
@@ -244,7 +244,7 @@ async def test_a_client_keeps_those_who_have_time_and_sends_the_others_at_once()
     client._gathering._sleep = clock.sleep
     patient = asyncio.ensure_future(client.gathered([write("a")], has_time=True))
     await turns()
-    assert line.bodies == [] and clock.asked_s == [0.01]
+    assert line.bodies == [] and clock.asked_s == [LINGER_S]
     await client.gathered([write("b")])
     assert len(line.bodies) == 1
     clock.wake()
