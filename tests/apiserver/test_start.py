@@ -23,6 +23,8 @@ class LateWatch:
     def progress(self) -> int:
         return 0
 
+    def hurry(self) -> None: ...
+
     def __aiter__(self) -> "LateWatch":
         return self
 

@@ -5,7 +5,7 @@ import contextlib
 
 import pytest
 
-from allot.api import errors
+from allot.api import Object, errors
 from components import etcd
 from e2e.crashes import client_of
 from e2e.process import ServerProcess
@@ -73,6 +73,26 @@ def test_a_device_is_given_once_whichever_server_is_asked(pair):
         assert sum(won) == 1
         for _, transport in clients:
             await transport.close()
+
+    asyncio.run(story())
+
+
+def test_a_watch_of_a_kind_at_rest_begins_where_a_list_has_read(pair):
+    """`kubectl get --watch` lists from the store. The server may hear late that nothing happened."""
+
+    async def story():
+        client, connection = client_of(pair[0])
+        path = "/api/v1/namespaces/default/podtemplates"
+        await client.get(path, {"resourceVersion": "0"})  # the server begins to follow them
+        maps = client.resource("", "v1", "configmaps")
+        for number in range(3):
+            await maps.create({"metadata": {"name": f"other-{number}"}}, "default")
+            listed = await client.send("GET", path, {"limit": "1"})
+            query = {"watch": "true", "resourceVersion": Object(listed.body).resource_version}
+            opened = await client.send("GET", path, {**query, "timeoutSeconds": "1"})  # was a 504 after 3 s
+            assert opened.status == 200 and opened.stream is not None
+            await opened.stream.aclose()
+        await connection.close()
 
     asyncio.run(story())
 

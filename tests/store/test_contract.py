@@ -6,6 +6,7 @@ import pytest
 
 from allot.base import InvariantBroken
 from allot.store import Committed, Compacted, Compare, Delete, Entry, Event, Put, Refused, Revise, Unavailable
+from allot.store.etcd.watch import PROGRESS_EVERY_S
 
 from .places import Place, keys, run, take
 
@@ -59,6 +60,27 @@ def test_a_transaction_writes_several_keys_at_one_revision(place: Place):
         assert {event.key for event in await take(watch, 3)} == {"/quota", "/pod", "/namespace"}
         assert watch.progress == before.revision + 1
         await store.close()
+
+    run(story())
+
+
+def test_a_watch_below_which_nothing_happens_is_soon_up_to_date_where_it_is_hurried(place: Place):
+    """On etcd it otherwise hears of it after five seconds, and whoever waits for that has given up."""
+
+    async def story() -> None:
+        store = place.open()
+        watch = store.watch("/mine", await store.revision())
+        reading = asyncio.ensure_future(anext(watch))
+        for round in range(3):
+            done = await store.transact([], [Put("/theirs", f"{round}".encode())])
+            assert isinstance(done, Committed)
+            async with asyncio.timeout(PROGRESS_EVERY_S - 1):
+                while watch.progress < done.revision:
+                    watch.hurry()
+                    await asyncio.sleep(0.01)
+        assert not reading.done()
+        await store.close()
+        await asyncio.wait([reading])
 
     run(story())
 

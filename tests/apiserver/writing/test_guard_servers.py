@@ -26,6 +26,9 @@ class Held:
     def progress(self):
         return self._watch.progress if self._waiting is None else self._waiting
 
+    def hurry(self):
+        self._watch.hurry()
+
     def __aiter__(self):
         return self
 

@@ -84,6 +84,8 @@ class Cache:
             left = deadline - asyncio.get_running_loop().time()
             if left <= 0:
                 return False
+            if self._watch is not None:
+                self._watch.hurry()
             await self.moved(min(left, _POLL_S))
         return True
 

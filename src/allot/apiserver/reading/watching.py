@@ -297,6 +297,7 @@ async def _catch_up(
             # A task of its own, so that running out of time does not cancel our reader.
             arriving = asyncio.ensure_future(anext(watch, None))
             while not arriving.done() and watch.progress < cache.history.complete_after:
+                watch.hurry()
                 await asyncio.wait({arriving}, timeout=_CATCH_UP_POLL_S)
             if not arriving.done():
                 arriving.cancel()

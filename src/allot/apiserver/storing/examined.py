@@ -86,6 +86,7 @@ class _ExaminedWatch:
     def __init__(self, watch: Watch, junk: Mapping[str, int]) -> None:
         self._watch = watch
         self._junk = junk
+        self.hurry = watch.hurry
         self.close = watch.close
 
     @property

@@ -19,7 +19,8 @@ from ..contract import Compacted, Event, Unavailable
 from . import allot_etcd_pb2 as pb
 from .connection import PAUSE_S, PAUSE_S_MAX, WATCH, Connection, NotDone, Verdict, verdict
 
-PROGRESS_EVERY_S = 5.0
+PROGRESS_EVERY_S = 5.0  # asked for where nothing happens and nobody waits for it
+HURRIES_EVERY_S = 0.1  # it is asked for while somebody waits: etcd says nothing on a watch that lags behind
 
 
 class EtcdWatch:
@@ -37,6 +38,8 @@ class EtcdWatch:
         self._reached = after
         self._on_close = closed
         self._closing = asyncio.Event()
+        self._stirred = asyncio.Event()  # it is closed, or somebody waits for its progress
+        self._hurried_s = -HURRIES_EVERY_S
         self._stream: Any = None
         self._member = connection.member  # which the stream goes to
         self._reading: asyncio.Future[Any] | None = None  # outlives a reader that stopped waiting
@@ -47,6 +50,12 @@ class EtcdWatch:
     @property
     def progress(self) -> int:
         return self._reached
+
+    def hurry(self) -> None:
+        now_s = asyncio.get_running_loop().time()
+        if now_s - self._hurried_s >= HURRIES_EVERY_S:
+            self._hurried_s = now_s
+            self._stirred.set()
 
     def __aiter__(self) -> "EtcdWatch":
         return self
@@ -70,16 +79,17 @@ class EtcdWatch:
             return None
         if self._reading is None:
             self._reading = asyncio.ensure_future(self._stream.read())
-        closing = asyncio.ensure_future(self._closing.wait())
+        stirred = asyncio.ensure_future(self._stirred.wait())
         try:
             await asyncio.wait(
-                {self._reading, closing}, timeout=PROGRESS_EVERY_S, return_when="FIRST_COMPLETED"
+                {self._reading, stirred}, timeout=PROGRESS_EVERY_S, return_when="FIRST_COMPLETED"
             )
         finally:
-            closing.cancel()
+            stirred.cancel()
         if self._closing.is_set():
             return None
         if not self._reading.done():
+            self._stirred.clear()
             await self._ask_for_progress()
             return None
         reading, self._reading = self._reading, None
@@ -174,6 +184,7 @@ class EtcdWatch:
 
     def close(self) -> None:
         self._closing.set()
+        self._stirred.set()
         self._drop()
         self._on_close(self)
 

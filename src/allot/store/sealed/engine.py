@@ -148,6 +148,9 @@ class _SealedWatch:
     def progress(self) -> int:
         return self._watch.progress
 
+    def hurry(self) -> None:
+        self._watch.hurry()
+
     def __aiter__(self) -> Watch:
         return self
 
