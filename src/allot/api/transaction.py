@@ -22,6 +22,8 @@ _ANY: dict[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fields"
 _SHAPE = from_structural(
     {
         "type": "object",
+        "description": "Several requests that are carried out together or not at all. It is created and "
+        "never stored: the answer says in its status what each request was answered.",
         "required": ["spec"],
         "properties": {
             "spec": {
@@ -79,9 +81,13 @@ _SHAPE = from_structural(
                         "items": {
                             "type": "object",
                             "properties": {
-                                "code": {"type": "integer"},
-                                "body": _ANY,
-                                "warnings": {"type": "array", "items": {"type": "string"}},
+                                "code": {"type": "integer", "description": "Of HTTP."},
+                                "body": {"description": "What it would be answered alone.", **_ANY},
+                                "warnings": {
+                                    "type": "array",
+                                    "description": "Of its answer.",
+                                    "items": {"type": "string"},
+                                },
                             },
                         },
                     },
@@ -115,8 +121,9 @@ class Member(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     path: str
     content_type: str = "application/json"
     body: msgspec.Raw = NO_BODY
-    beside: str = msgspec.field(name="with", default="")  # the subresource that is written with the object
-    expect: str = ""  # of an object that is only looked at: its resourceVersion, or ABSENT
+    # The subresource that is written with the object.
+    beside: str | None = msgspec.field(name="with", default=None)
+    expect: str | None = None  # of an object that is only looked at: its resourceVersion, or ABSENT
 
 
 class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):

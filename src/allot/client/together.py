@@ -36,7 +36,8 @@ def member_of(error: errors.ApiError) -> int | None:
 def _member(write: Write) -> transaction.Member:
     body = msgspec.Raw(write.body) if write.body else transaction.NO_BODY
     target = _target(write.path, write.query)
-    return transaction.Member(write.method, target, write.content_type, body, write.beside, write.expect)
+    beside, expect = write.beside or None, write.expect or None
+    return transaction.Member(write.method, target, write.content_type, body, beside, expect)
 
 
 def _target(path: str, query: Mapping[str, str]) -> str:

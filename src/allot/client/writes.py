@@ -1,4 +1,4 @@
-"""A write as a value: made first, then sent alone or together with others.
+"""A write as a value: made first, then sent, mostly together with others.
 
 writes = claims.writes
 await client.together([writes.create(body, "default"), pods.writes.bind("web", "default", "node-1")])

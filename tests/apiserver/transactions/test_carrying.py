@@ -125,6 +125,31 @@ def test_the_first_that_is_refused_names_itself_and_nothing_is_carried_out(api):
     assert api("GET", CONFIGS).body["metadata"]["resourceVersion"] == before, "not even a revision"
 
 
+def test_the_cause_that_names_a_member_says_why_where_no_other_does(api):
+    """Of what is invalid, as all is that a policy denies, kubectl shows the causes alone."""
+    variables = {"matchConstraints": {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"],
+        "operations": ["CREATE"], "resources": ["configmaps"]}]}}  # fmt: skip
+    spec = {
+        **variables,
+        "validations": [{"expression": "object.metadata.name != 'evil'", "message": "no evil"}],
+    }
+    policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+    assert api("POST", policies, {"metadata": {"name": "p"}, "spec": spec}).status == 201
+    bound = {"metadata": {"name": "b"}, "spec": {"policyName": "p", "validationActions": ["Deny"]}}
+    assert api("POST", f"{policies[:-3]}ybindings", bound).status == 201
+    for _ in range(1000):  # until the server has heard of both
+        alone = api("POST", CONFIGS, config("evil"), dryRun="All")
+        if alone.status == 422:
+            break
+    done = together(api, create(CONFIGS, config("a")), create(CONFIGS, config("evil")))
+    assert (alone.status, done.status) == (422, 422) and "no evil" in alone.body["message"]
+    (cause,) = done.body["details"]["causes"]
+    nothing = "nothing of the transaction was carried out"
+    assert cause["message"] == f"{alone.body['message']}; {nothing}"
+    done = together(api, create(PODS, {"metadata": {"name": "p"}, "spec": {}}))
+    assert done.body["details"]["causes"][0]["message"] == nothing, "the others say what is wrong"
+
+
 def test_a_refusal_keeps_the_causes_of_the_member(api):
     done = together(api, create(CONFIGS, config("a")), create(PODS, {"metadata": {"name": "p"}, "spec": {}}))
     assert done.status == 422
@@ -245,7 +270,7 @@ def test_a_dry_run_goes_through_everything_and_stores_nothing(api):
 @pytest.mark.parametrize(
     ("member", "why"),
     [
-        ({"method": "GET", "path": f"{CONFIGS}/a"}, "does not write one object"),
+        ({"method": "GET", "path": f"{CONFIGS}/a"}, "expect: a GET says"),
         ({"method": "DELETE", "path": CONFIGS}, "does not write one object"),
         ({"method": "BREW", "path": CONFIGS}, "method"),
         ({"method": "POST", "path": PATH, "body": {}}, "no resource that is stored"),
@@ -283,6 +308,15 @@ def test_it_is_bounded(api):
     done = together(api, *large)
     assert done.status == 413 and done.causes[0][0] == "spec.requests[1]"
     assert len(names(api)) == MEMBERS_MAX
+
+
+def test_the_name_that_it_was_given_is_said_again(api):
+    """kubectl says that it was created."""
+    spec = {"requests": [create(CONFIGS, config("a"))]}
+    assert api("POST", PATH, {"metadata": {"name": "both"}, "spec": spec}).body["metadata"] == {
+        "name": "both"
+    }
+    assert together(api, create(CONFIGS, config("b"))).body["metadata"] == {}
 
 
 def test_it_is_created_and_never_kept(api):

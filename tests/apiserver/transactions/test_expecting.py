@@ -63,10 +63,24 @@ def test_a_rival_that_writes_between_the_look_and_the_commit_is_noticed(api):
 
 def test_what_a_member_before_it_wrote_is_at_no_version_that_anybody_knows(api):
     known = version(api("POST", CONFIGS, config("known")))
-    done = together(api, merge(f"{CONFIGS}/known", {"data": {"x": "1"}}), expect("known", known))
-    assert done.status == 409
+    options = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"resourceVersion": known}}
+    delete = {"method": "DELETE", "path": f"{CONFIGS}/known", "body": options}
+    for wrong, why in (
+        (expect("known", known), f"to be at {known}, and is at that of this transaction"),
+        (delete, "ResourceVersion in object meta: that of this transaction"),
+    ):
+        done = together(api, merge(f"{CONFIGS}/known", {"data": {"x": "1"}}), wrong)
+        assert done.status == 409 and done.body["message"].endswith(why)
     done = together(api, create(CONFIGS, config("a")), expect("a", ABSENT))
     assert done.status == 409 and names(api) == ["known"]
+
+
+def test_null_says_no_more_than_nothing(api):
+    """Libraries that leave nothing out send it."""
+    nothing = {"expect": None, "with": None, "body": None}
+    known = version(api("POST", CONFIGS, config("known")))
+    looked_at = {**nothing, **expect("known", known)}
+    assert together(api, looked_at, {**nothing, **create(CONFIGS, config("a"))}).status == 201
 
 
 def test_who_may_not_read_an_object_may_not_expect_anything_of_it(api):

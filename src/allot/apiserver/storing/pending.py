@@ -47,6 +47,11 @@ BYTES_MAX = OBJECT_BYTES_MAX
 """Of all that is written together: what etcd takes in one request."""
 
 
+def in_words(revision: int) -> str:
+    """For messages: what is pending is at no revision that anybody will ever read."""
+    return str(revision) if revision < FIRST_REVISION else "that of this transaction"
+
+
 class Moved(Exception):
     """What one member read is not what another one read: the transaction must begin anew."""
 

@@ -25,12 +25,21 @@ from allot.store import Compare, Refused, StoreError
 from ..audit import Answered
 from ..registry import Registry
 from ..requests.call import Call
-from ..storing.pending import FIRST_REVISION, FrontStore, MemberRefused, Moved, Pending, opened, pending
+from ..storing.pending import (
+    FIRST_REVISION,
+    FrontStore,
+    MemberRefused,
+    Moved,
+    Pending,
+    in_words,
+    opened,
+    pending,
+)
 from ..storing.repository import Repository, key_of
 from ..storing.trouble import as_api_error
 from ..writing.guard import Guards
 from ..writing.writer import ATTEMPTS
-from .reading import Asked, cause_of, members_of, place_of
+from .reading import Asked, cause_of, place_of, wanted_of
 from .rendering import Lateness
 
 _NOT_CARRIED_OUT = Response(424, b"{}")
@@ -91,7 +100,7 @@ class Transactions:
 
     async def create(self, call: Call, carrier: Carrier) -> Response:
         _require_sense(call)
-        asked = await call.read(lambda: members_of(call.request, self._registry))
+        asked, name = await call.read(lambda: wanted_of(call.request, self._registry))
         call.seat.leave()  # each member takes its own; with this one kept, a large member would wait for ever
         members: list[CarriedOut] = []
         for number in range(ATTEMPTS):
@@ -117,7 +126,7 @@ class Transactions:
                     if isinstance(outcome, Refused):
                         await self._guards.catch_up(outcome)
                         continue
-                    return self._answer(attempt, carrier, outcome, call.dry_run)
+                    return self._answer(attempt, carrier, name, outcome, call.dry_run)
             return _refused(_every(members, asked, call), carrier, failed)
         return _refused(_every(members, asked, call), carrier, _failed(None, _busy()))
 
@@ -129,7 +138,7 @@ class Transactions:
         outcome = await self._store.transact((Compare(key, expected),), ())
         if isinstance(outcome, Refused):
             found = outcome.current.get(key)
-            is_so = "is not there" if found is None else f"is at {found.revision}"
+            is_so = "is not there" if found is None else f"is at {in_words(found.revision)}"
             wanted = f"at {expected}" if expected else transaction.ABSENT
             raise errors.Conflict(
                 f'{target.plural} "{target.name}" was expected to be {wanted}, and {is_so}',
@@ -159,7 +168,9 @@ class Transactions:
         outcome = await put.commit()
         return outcome if isinstance(outcome, Refused) else outcome.revision
 
-    def _answer(self, attempt: _Attempt, carrier: Carrier, revision: int, dry_run: bool) -> Response:
+    def _answer(
+        self, attempt: _Attempt, carrier: Carrier, name: str, revision: int, dry_run: bool
+    ) -> Response:
         final: dict[int, Object] = {}
         if not dry_run:
             keep = self._repository.recent.written
@@ -178,7 +189,8 @@ class Transactions:
             results.append(transaction.Result(noted.status, msgspec.Raw(response.body), said))
         status = transaction.Status(str(revision) if revision else "", results)
         headers = tuple(("Warning", text) for text in warnings[:16])
-        return Response(201, _encode(transaction.Answer(status)), headers=headers)
+        answer = transaction.Answer(status, metadata={"name": name} if name else {})
+        return Response(201, _encode(answer), headers=headers)
 
 
 def _require_sense(call: Call) -> None:
@@ -251,6 +263,9 @@ def _said(failed: _Failed) -> dict[str, Any]:
         return status
     status["message"] = f"{place_of(failed.index)}: {status.get('message', '')}"
     details = dict(status.get("details") or {})
-    details["causes"] = [cause_of(failed.index)._asdict(), *(details.get("causes") or [])]
+    causes = details.get("causes") or []
+    # Of what is invalid kubectl shows the causes alone, so the reason must be in one of them.
+    first = cause_of(failed.index, "" if causes else str(failed.status.get("message", "")))
+    details["causes"] = [first._asdict(), *causes]
     status["details"] = details
     return status

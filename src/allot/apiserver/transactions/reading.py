@@ -57,7 +57,12 @@ class _NotStored(errors.BadRequest):
         return f"{self.message}; what a definition defines is served once it is stored: send it before, alone"
 
 
-def members_of(request: Request, registry: Registry) -> list[Asked]:
+class Wanted(NamedTuple):
+    members: list[Asked]
+    name: str  # what the client calls it, if anything: kubectl says that it was created
+
+
+def wanted_of(request: Request, registry: Registry) -> Wanted:
     """Raises BadRequest, or what says which member makes no sense."""
     if body_type(request) != JSON:
         raise errors.UnsupportedMedia(f"a transaction is sent as {JSON}")
@@ -87,7 +92,8 @@ def members_of(request: Request, registry: Registry) -> list[Asked]:
             raise _senseless(index, wrong) from None
     if all(one.expected is not None for one in found):
         raise errors.BadRequest("spec.requests: a transaction writes something, and these only expect")
-    return found
+    name = (said.metadata or {}).get("name")
+    return Wanted(found, name if isinstance(name, str) else "")
 
 
 def place_of(index: int) -> str:
@@ -95,9 +101,10 @@ def place_of(index: int) -> str:
     return f"spec.requests[{index}]"
 
 
-def cause_of(index: int) -> errors.Cause:
+def cause_of(index: int, why: str = "") -> errors.Cause:
     """What names, in a refusal, the member that it is about."""
-    return errors.Cause(transaction.MEMBER, "nothing of the transaction was carried out", place_of(index))
+    nothing = "nothing of the transaction was carried out"
+    return errors.Cause(transaction.MEMBER, f"{why}; {nothing}" if why else nothing, place_of(index))
 
 
 def _senseless(index: int, wrong: Exception | str) -> errors.BadRequest:
@@ -120,7 +127,7 @@ def _asked(
 ) -> Asked:
     path, _, query = member.path.partition("?")
     if not path.startswith("/") or "%" in path or not path.isprintable():
-        raise errors.BadRequest("path: that of a request is wanted, from its first / and without any %")
+        raise errors.BadRequest("path: must start with / and must not be percent-encoded, but for its query")
     headers = {"content-type": member.content_type, "accept": "application/json"}
     if agent := request.headers.get("user-agent"):
         headers["user-agent"] = agent
@@ -134,6 +141,8 @@ def _asked(
         raise _NotStored(f"path: {path[:200]} is no resource that is stored")
     if member.expect:
         return Asked(made, target, _expected(member, target, target.served.kind))
+    if target.verb == "get" and member.method == "GET":
+        raise errors.BadRequest("expect: a GET says the resourceVersion that it expects, or absent")
     if target.verb not in _VERBS or target.subresource not in _SUBRESOURCES:
         what = f"{target.verb} of {target.plural}{'/' * bool(target.subresource)}{target.subresource}"
         raise errors.BadRequest(f"{what[:200]} cannot be part of a transaction: it does not write one object")
@@ -151,7 +160,7 @@ def _expected(member: transaction.Member, target: Target, kind: Kind) -> int:
         raise errors.BadRequest("expect: said of a GET of one object that is stored")
     if member.beside or bytes(member.body) not in (b"", _NULL) or "?" in member.path:
         raise errors.BadRequest("expect: there is nothing else to say of an object that is only looked at")
-    said = member.expect
+    said = member.expect or ""
     if said == transaction.ABSENT:
         return 0
     if not (said.isascii() and said.isdecimal()) or said[0] == "0" or len(said) > _REVISION_DIGITS_MAX:

@@ -30,6 +30,7 @@ from ..deciding.contexts import WriteContexts
 from ..reading.reader import not_found
 from ..requests.call import Call
 from ..requests.warnings import warning_headers
+from ..storing.pending import in_words
 from ..storing.repository import Found, Repository
 from .body import decode_body
 from .guard import Guards
@@ -169,7 +170,7 @@ def check_preconditions(kind: Kind, name: str, object: Object, options: DeleteOp
     elif options.resource_version and options.resource_version != object.resource_version:
         wrong = (
             f"ResourceVersion in precondition: {options.resource_version}, "
-            f"ResourceVersion in object meta: {object.resource_version}"
+            f"ResourceVersion in object meta: {in_words(object.revision)}"
         )
     if wrong:
         raise errors.Conflict(
