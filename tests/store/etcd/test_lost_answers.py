@@ -97,6 +97,25 @@ def test_a_write_that_somebody_overwrote_before_we_could_ask_stays_unknown(addre
     run(story())
 
 
+def test_what_others_wrote_alike_does_not_make_their_write_ours(address: Address):
+    """Two servers change one slice, and both mark its pool with the same value: one did, the other did not."""
+
+    async def story() -> None:
+        store, rival = Lossy(address), EtcdStore(address)
+        made = await rival.transact([], [Put("/slice", b"old"), Put("/mark", b"{}")])
+        assert isinstance(made, Committed)
+        compares = [Compare("/slice", made.revision), Compare("/mark", made.revision)]
+        done = await rival.transact(compares, [Put("/slice", b"theirs"), Put("/mark", b"{}")])
+        store.losses = ["before"]
+        with pytest.raises(OutcomeUnknown):
+            await store.transact(compares, [Put("/slice", b"ours"), Put("/mark", b"{}")])
+        assert isinstance(done, Committed) and await store.revision() == done.revision
+        await store.close()
+        await rival.close()
+
+    run(story())
+
+
 def test_a_write_that_lost_its_answer_and_its_race_is_refused_when_that_is_certain(address: Address):
     """The guard stands as it was, so the lost sending cannot have taken effect: a plain refusal."""
 

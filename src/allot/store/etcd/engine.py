@@ -257,8 +257,11 @@ def _resolved(refused: Refused, guards: Mapping[str, Write], lost: Lost) -> Comm
     """A lost transaction, sent again, was refused: by its own first sending, or by somebody else's write?"""
     if not guards.keys() <= refused.current.keys():
         return refused  # a guard stands as it was compared: the first sending had no effect
-    for key, write in guards.items():
-        entry = refused.current[key]
-        if isinstance(write, Put) and entry is not None and entry.value == write.value:
-            return Committed(entry.revision)
+    # All of them, at one revision: of one alone, another writer may have written the same (a mark, a count).
+    written = {key: write.value if isinstance(write, Put) else None for key, write in guards.items()}
+    found = {key: refused.current[key] for key in guards}
+    revisions = {entry.revision for entry in found.values() if entry is not None}
+    are_ours = {key: entry and entry.value for key, entry in found.items()} == written
+    if are_ours and len(revisions) == 1:
+        return Committed(revisions.pop())
     raise OutcomeUnknown(f"etcd did not answer: {lost}")
