@@ -211,6 +211,28 @@ async def test_one_that_is_ended_while_it_lingers_leaves_its_place_to_those_who_
 
 
 @played
+@pytest.mark.parametrize("answer", ["refused", "carried out"])
+@pytest.mark.parametrize("steps", range(8))
+async def test_one_that_is_ended_as_its_answer_comes_is_ended(steps: int, answer: str) -> None:
+    """In whichever turn: whoever ended it, a timeout say, waits for its end and not for what was answered."""
+    here = Here()
+    first, second = await here.ask("a"), await here.ask("b")
+    other, ended = await here.ask("other"), await here.ask("ended")
+    if answer == "refused":
+        here.server.refusals = [errors.Unavailable("not now")]
+    here.server.answer(0)
+    await turns()
+    assert here.server.sent[2:] == [["/other", "/ended"]]
+    here.server.answer(2)
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    was_asked = ended.cancel()
+    here.server.open()
+    await outcomes(first, second, other, ended)
+    assert ended.cancelled() == was_asked
+
+
+@played
 async def test_who_has_no_time_is_not_kept_by_the_one_that_sends_for_it() -> None:
     """A patient one was in front of it in the queue, and is told to send for both."""
     here = Here()

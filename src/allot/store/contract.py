@@ -120,6 +120,10 @@ class InUse(Unavailable):
     """Another process has what one at a time may have; the message says which."""
 
 
+class TooLarge(StoreError):
+    """Not done: more than the store takes in one transaction."""
+
+
 class OutcomeUnknown(StoreError):
     """Done or not, nobody knows: read before writing again."""
 

@@ -193,6 +193,18 @@ def test_what_would_drown_the_rest_is_left_to_the_level_all(tmp_path):
     ]
 
 
+def test_a_status_that_is_written_with_its_object_is_said(tmp_path):
+    log = tmp_path / "audit.log"
+    with recorded(log) as server:
+        path = "/api/v1/namespaces/default/pods"
+        spec = {"containers": [{"name": "main", "image": "app:1"}]}
+        body = {"metadata": {"name": "p"}, "spec": spec, "status": {"message": "new"}}
+        member = {"method": "POST", "path": path, "body": body, "with": "status"}
+        assert server.ask("POST", transaction.PATH, {"spec": {"requests": [member]}}).status == 201
+    (line,) = (one for one in lines(log) if one["requestURI"] == path)
+    assert line["annotations"] == {"audit.allot.dev/with": "status"}
+
+
 def test_a_dry_run_says_so(tmp_path):
     log = tmp_path / "audit.log"
     with recorded(log) as server:

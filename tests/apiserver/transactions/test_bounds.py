@@ -8,6 +8,8 @@ import asyncio
 import pytest
 
 from allot.apiserver import ApiServer
+from allot.apiserver.storing.trouble import as_api_error
+from allot.store import TooLarge
 from components import etcd
 from store.places import EtcdPlace, MemoryPlace, SqlitePlace
 
@@ -126,3 +128,20 @@ def test_a_value_that_is_written_twice_counts_once(server):
     assert done.status == 201
     done = together(server, create(path, config("larger", x=large)), create(path, config("too", x=large)))
     assert done.status == 413 and done.causes[0][0] == "spec.requests[1]"
+
+
+def test_the_names_of_what_is_written_count_in_bytes_as_well(server):
+    """In a request to etcd a key is there where it is written and where it is compared: what our bound lets
+    through etcd takes, and what it does not take is too much, and no trouble of the store."""
+    path = configs("default")
+    for size in range(22_800, 23_600, 50):
+        long = [f"{'n' * 240}-{size}-{number}" for number in range(64)]
+        members = [create(path, config(name, x="x" * size)) for name in long]
+        done = together(server, *members)
+        assert done.status == 201 or "the transaction is too large" in done.body["message"], done.body
+
+
+@pytest.mark.parametrize("said", ["request is too large", "too many operations in txn request"])
+def test_what_etcd_finds_too_much_is_too_much(said):
+    failed = as_api_error(TooLarge(f"etcd refused: etcdserver: {said}"))
+    assert failed.code == 413 and said in failed.message

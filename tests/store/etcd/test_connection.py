@@ -24,7 +24,7 @@ Code = grpc.StatusCode
         (Code.CANCELLED, "", Verdict.LOST),
         (Code.RESOURCE_EXHAUSTED, "etcdserver: mvcc: database space exceeded", Verdict.REFUSED),
         (Code.RESOURCE_EXHAUSTED, "etcdserver: too many requests", Verdict.NOT_DONE),
-        (Code.INVALID_ARGUMENT, "etcdserver: request is too large", Verdict.REFUSED),
+        (Code.INVALID_ARGUMENT, "etcdserver: request is too large", Verdict.TOO_LARGE),
         (Code.PERMISSION_DENIED, "etcdserver: permission denied", Verdict.REFUSED),
         (Code.UNAUTHENTICATED, "etcdserver: invalid auth token", Verdict.BAD_TOKEN),
         (Code.OUT_OF_RANGE, "etcdserver: mvcc: required revision has been compacted", Verdict.COMPACTED),

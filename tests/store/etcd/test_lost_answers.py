@@ -98,7 +98,7 @@ def test_a_write_that_somebody_overwrote_before_we_could_ask_stays_unknown(addre
 
 
 def test_what_others_wrote_alike_does_not_make_their_write_ours(address: Address):
-    """Two servers change one slice, and both mark its pool with the same value: one did, the other did not."""
+    """Two servers change one slice, and mark its pool with the same value: one did, the other did not."""
 
     async def story() -> None:
         store, rival = Lossy(address), EtcdStore(address)

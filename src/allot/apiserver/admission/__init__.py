@@ -33,6 +33,7 @@ class Attempt(msgspec.Struct):
     new: Fields | None
     old: Fields | None
     context: ServerWriteContext
+    between: Fields | None = None  # of what is written with its status: the object before that
 
 
 Plugin = Callable[[Attempt], Awaitable[None] | None]

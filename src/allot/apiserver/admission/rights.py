@@ -7,7 +7,7 @@ from ..security import Authorizer, owner_of_pool, refuse_escalation, refuse_node
 from ..security.identities import node_of
 from ..security.rbac import Key, Policy
 from ..security.tokens import Lookup
-from ..storing.pending import changes_pending
+from ..storing.pending import changes_pending, compared_beneath
 from ..storing.repository import prefix_of
 from ..storing.stored import object_of
 from . import Attempt, Plugin
@@ -48,7 +48,9 @@ def own_pools(pools: Pools, lookup: Lookup) -> Plugin:
         if not node or attempt.new is None:
             return
         driver, pool = pool_of(attempt.new)
-        attempt.context.compares.append(pools.unchanged((driver, pool)))
+        seen = pools.unchanged((driver, pool))
+        if not compared_beneath(seen):
+            attempt.context.compares.append(seen)
         owner = owner_of_pool(node, pool, pools.publishers((driver, pool)), lookup)
         if owner is not None:
             what = f'{attempt.kind.resource} "{attempt.name}"'

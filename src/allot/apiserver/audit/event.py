@@ -51,6 +51,8 @@ def line_of(happened: Happened) -> bytes:
     notes = {"audit.allot.dev/source": happened.source or "in process"} if is_near else {}
     if happened.dry_run:
         notes["audit.allot.dev/dry-run"] = "true"
+    if target is not None and target.beside:
+        notes["audit.allot.dev/with"] = target.beside
     event = _Event(
         auditID=happened.id,
         stage="ResponseStarted" if verb == "watch" else "ResponseComplete",

@@ -7,6 +7,7 @@ from allot.base import Clock, Ids
 
 from ..reading.cache import Caches
 from ..requests.call import Call
+from ..storing.pending import in_transaction
 from ..storing.repository import Found, Repository, prefix_of
 from .context import ServerWriteContext
 from .expressions import CelExpressions, Judging
@@ -66,7 +67,7 @@ class WriteContexts:
             version=call.served.version.name,
             authorizer=call.seat.on_loop(self._authorize),
             judging=Judging(self._expressions),
-            find_class=call.seat.on_loop(self._find_class),
+            find_class=call.seat.on_loop(in_transaction(self._find_class)),
             namespace_found=namespace,
             warnings=list(warnings),
         )

@@ -20,7 +20,7 @@ import asyncio
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 
@@ -39,6 +39,9 @@ from allot.store import (
     Watch,
 )
 
+A = ParamSpec("A")
+T = TypeVar("T")
+
 FIRST_REVISION = 1 << 60
 """Of what is pending: later than any that a store has given out."""
 KEYS_MAX = 100
@@ -50,6 +53,10 @@ BYTES_MAX = OBJECT_BYTES_MAX
 def in_words(revision: int) -> str:
     """For messages: what is pending is at no revision that anybody will ever read."""
     return str(revision) if revision < FIRST_REVISION else "that of this transaction"
+
+
+_KEY_BYTES = 32
+"""What else a request to etcd has for a key, which is in it where it is written and twice where compared."""
 
 
 class Moved(Exception):
@@ -147,6 +154,11 @@ class Pending:
 
     def has_written(self, key: str) -> bool:
         return key in self._entries
+
+    def compare_beneath(self, compare: Compare) -> None:
+        """What must be so in the store, whatever members have written there since."""
+        if self._compares.setdefault(compare.key, compare.revision) != compare.revision:
+            raise Moved(compare.key)
 
     def changed(self, prefix: str) -> list[tuple[str, Entry | None]]:
         """What members wrote so far below `prefix`; None is what they deleted."""
@@ -252,9 +264,12 @@ class Pending:
         return changes
 
     def _require_bounded(self) -> None:
-        if self._size > BYTES_MAX:
+        size = self._size
+        if size > BYTES_MAX // 2:
+            size += sum(len(key) + _KEY_BYTES for key in (*self._entries, *self._compares, *self._compares))
+        if size > BYTES_MAX:
             raise errors.TooLarge(
-                f"the transaction is too large to be stored: {self._size} bytes, the limit is {BYTES_MAX}"
+                f"the transaction is too large to be stored: {size} bytes, the limit is {BYTES_MAX}"
             )
         written, compared = len(self._entries) + len(self._revised), len(self._compares) + len(self._revised)
         if max(written, compared) > KEYS_MAX:
@@ -280,10 +295,34 @@ _NOW: Mapping[asyncio.AbstractEventLoop, asyncio.Task[Any]] | None = (
 """What `asyncio.current_task` looks at until Python 3.12, which has it in C: a member asks five times."""
 
 
+_asked_by: Pending | None = None
+"""While the event loop answers a member that is in a thread: see `in_transaction`."""
+
+
+def in_transaction(ask: Callable[A, T]) -> Callable[A, T]:
+    """`ask`, which sees what the transaction at hand has written also where no task asks: a member that
+    is long in a thread has the event loop look for it."""
+    put = pending()
+    if put is None:
+        return ask
+
+    def asked(*args: A.args, **kwargs: A.kwargs) -> T:
+        global _asked_by
+        before, _asked_by = _asked_by, put
+        try:
+            return ask(*args, **kwargs)
+        finally:
+            _asked_by = before
+
+    return asked
+
+
 def pending() -> Pending | None:
     """The transaction that this task puts together, if it does."""
     if not _OPEN:
         return None
+    if _asked_by is not None:
+        return _asked_by
     if _NOW is not None:
         return _OPEN.get(_NOW.get(asyncio.get_running_loop()))  # type: ignore[arg-type]
     task = asyncio.current_task()
@@ -294,6 +333,16 @@ def is_pending(key: str) -> bool:
     """Whether the transaction at hand has written this, or deleted it: a cache knows nothing of it."""
     put = pending()
     return put is not None and put.has_written(key)
+
+
+def compared_beneath(compare: Compare) -> bool:
+    """Whether the transaction at hand has written the key: then the store beneath it is compared, at the
+    commit. For what earlier members, who are the same caller, cannot have made otherwise."""
+    put = pending()
+    if put is None or not put.has_written(compare.key):
+        return False
+    put.compare_beneath(compare)
+    return True
 
 
 def changes_pending(prefix: str) -> list[tuple[str, Entry | None]]:

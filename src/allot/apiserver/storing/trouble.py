@@ -6,7 +6,7 @@ the client is better told at once.
 """
 
 from allot.api import errors
-from allot.store import OutcomeUnknown, StoreError, Unavailable
+from allot.store import OutcomeUnknown, StoreError, TooLarge, Unavailable
 
 _RETRY_AFTER_S = 1
 
@@ -14,6 +14,8 @@ _RETRY_AFTER_S = 1
 def as_api_error(error: StoreError) -> errors.ApiError:
     if isinstance(error, OutcomeUnknown):
         return errors.Timeout(f"the store did not answer, the outcome is unknown: {error}")
+    if isinstance(error, TooLarge):
+        return errors.TooLarge(f"too much to be stored at once: {error}")
     text = f"the store is not available: {error}"
     if isinstance(error, Unavailable) and not error.soon:
         return errors.Unavailable(text)

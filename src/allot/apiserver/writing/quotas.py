@@ -86,7 +86,8 @@ class Quotas:
             return
         source = _source(attempt.kind)
         context = await self._context(attempt, source, quotas)
-        new = quota.Subject(source, attempt.new)
+        # A status is written by a second request, which pays nothing and spares nothing of the first.
+        new = quota.Subject(source, attempt.new if attempt.between is None else attempt.between)
         old = quota.Subject(source, attempt.old) if attempt.old is not None else None
         bill = _Bill(attempt, new, old, quota.usage(new, context), quota.usage(old, context) if old else {})
         for found in quotas:

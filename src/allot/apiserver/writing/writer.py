@@ -42,6 +42,7 @@ from ..deciding.metadata import (
     metadata_of,
     settle_namespace,
 )
+from ..patch import merge_patch
 from ..reading.reader import not_found
 from ..requests.aside import Seat
 from ..requests.call import Call
@@ -126,7 +127,9 @@ class Writer:
             if isinstance(outcome, Outcome):
                 return outcome
             key = key_of(call.kind, this.namespace, this.name)
-            if outcome.current.get(key) is not None and not is_generated:
+            is_taken = outcome.current.get(key) is not None and not is_generated
+            # With something else that moved (a namespace, a quota), the next attempt may be refused for that.
+            if is_taken and (len(outcome.current) == 1 or attempt == ATTEMPTS - 1):
                 raise already_exists(call.kind, this.name)
         raise errors.TooManyRequests("too many writers are busy with the same objects", retry_after_s=1)
 
@@ -157,21 +160,29 @@ class Writer:
     async def _settle_first_status(self, call: Call, sent: Body, this: Attempt, status: Fields) -> None:
         """The new object's status, just as by a second write."""
         created = cast(Fields, this.new)
-        new = {**created, "status": status}
+        new = {**created, "status": merge_patch(created.get("status") or {}, status)}
         context = replace(this.context, verb="patch")  # by which rules ask what the caller may do
         second = replace(
             this, operation="UPDATE", subresource="status", new=new, old=created, context=context
         )
-        await self._settle_change(call, sent, second)
-        this.new = second.new
+        try:
+            await self._settle_change(call, sent, second)
+        except errors.ApiError:
+            await self._require_free(this)  # the first of two would have been refused
+            raise
+        this.new, this.between = second.new, created
+
+    async def _require_free(self, this: Attempt) -> None:
+        key = key_of(this.kind, this.namespace, this.name)
+        if (await self._repository.find_key(key, this.kind)).object is not None:
+            raise already_exists(this.kind, this.name)
 
     async def _store_new(self, call: Call, this: Attempt, beside: Sequence[Made]) -> Outcome | Refused:
         """`beside` are written with it."""
         new, context, seat = cast(Fields, this.new), this.context, call.seat
         key = key_of(call.kind, this.namespace, this.name)
         if call.dry_run:
-            if (await self._repository.find_key(key, call.kind)).object is not None:
-                raise already_exists(call.kind, this.name)
+            await self._require_free(this)
             return Outcome(_rehearsed(key, new), True, context.warnings)
         stored = stored_form(new) if seat.is_here else await seat.do(stored_form, new)
         self._guard.guard(call.kind, None, new, context)
@@ -286,7 +297,7 @@ class Writer:
         second = replace(this, subresource="status", new=dict(between), old=between)
         _keep(cast(Fields, second.new), wanted, "status")
         await self._settle_change(call, sent, second)
-        this.new = second.new
+        this.new, this.between = second.new, between
 
     async def _settle_change(self, call: Call, sent: Body, this: Attempt) -> None:
         kind, seat, context = call.kind, call.seat, this.context

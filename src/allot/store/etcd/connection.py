@@ -22,7 +22,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 import grpc
 from google.protobuf.message import Message
 
-from ..contract import OutcomeUnknown, Unavailable
+from ..contract import OutcomeUnknown, TooLarge, Unavailable
 from . import allot_etcd_pb2 as pb
 from .address import Address
 from .origin import Origin
@@ -89,11 +89,15 @@ class Verdict(Enum):
     BAD_TOKEN = auto()
     COMPACTED = auto()
     FUTURE = auto()
+    TOO_LARGE = auto()
 
 
 BY_TEXT: Final = (
     ("required revision has been compacted", Verdict.COMPACTED),
     ("required revision is a future revision", Verdict.FUTURE),
+    ("request is too large", Verdict.TOO_LARGE),
+    ("too many operations in txn request", Verdict.TOO_LARGE),
+    ("trying to send message larger than max", Verdict.TOO_LARGE),
     ("invalid auth token", Verdict.BAD_TOKEN),
     ("revision of auth store is old", Verdict.BAD_TOKEN),
     ("failed to connect to all addresses", Verdict.NOT_DONE),
@@ -189,6 +193,8 @@ class Connection:
                 return RevisionCompacted(text)
             case Verdict.FUTURE:
                 return ValueError(text)
+            case Verdict.TOO_LARGE:
+                return TooLarge(f"etcd refused: {text}")
             case Verdict.REFUSED:
                 return Unavailable(f"etcd refused: {text}", soon=False)
 
