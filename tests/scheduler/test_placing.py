@@ -180,6 +180,22 @@ def test_a_pod_that_somebody_else_binds_keeps_what_it_has():
     with_devices(story)
 
 
+def test_a_transaction_that_is_refused_as_a_whole_is_a_failed_attempt():
+    """An expired token, say: it is not asked again without a pause, as one is whose last write alone failed."""
+
+    async def story(here: Cluster) -> None:
+        wire = await scheduled_over(here)
+        await here.claim("shared")
+        wire.refuse_all(transaction.PATH, errors.Unauthorized("the token has expired"))
+        await here.pod("p", claim="shared")
+        await here.condition("p")
+        assert len(list(filter(is_placement, wire.writes))) < 10
+        wire.refuse_all(transaction.PATH, None)
+        await here.bound("p")
+
+    with_devices(story)
+
+
 def test_two_pods_that_share_a_claim_are_both_listed():
     async def story(here: Cluster) -> None:
         await scheduled_over(here)

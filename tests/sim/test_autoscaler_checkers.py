@@ -234,6 +234,16 @@ GOOD = {
         note("CORRECTED", "g", 500, devices=1),
         *resize(2, 600, 1),
     ],
+    "who leads only later does not know what a node was to be": [
+        *world(4),
+        pod("p", 10, "ADDED"),
+        *resize(1, 20),
+        node("g-0", 30, "ADDED"),
+        slices("g-0", 1, 31),
+        pod("p", 35, on="g-0", owner="s"),
+        note("TERM", "b", 40),
+        still(),
+    ],
     "what was said is said": [
         *world(4),
         pod("p", 10, "ADDED"),

@@ -8,8 +8,9 @@
 What it promises
     Y1  What was asked for by whoever led before counts as coming as well: a node that nobody here ordered,
         and that lacks something, is on its way while it is young.
-    Y4  A template that promised what a new node did not publish is reported, and not relied on again until
-        it is corrected. Which ones these are outlives whoever leads (`broken`).
+    Y4  A template that promised what a new node did not publish is reported by who asked for the node, and
+        not relied on again until it is corrected. Which ones these are outlives whoever leads (`broken`).
+        Who leads only later does not know by which template the node was asked for, and blames none.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -110,7 +110,8 @@ class Placing:
                 answers = await self._client.gathered(draft.writes)
             except errors.ApiError as refused:
                 self._judge(refused)
-                if member_of(refused) == draft.ending and not isinstance(refused, UNKNOWN):
+                is_ending = draft.ending is not None and member_of(refused) == draft.ending
+                if is_ending and not isinstance(refused, UNKNOWN):
                     placed = _without_ending(placed)  # somebody was faster (STATE-08)
                     continue
                 if isinstance(refused, UNKNOWN):

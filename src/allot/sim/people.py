@@ -54,6 +54,7 @@ class People:
         self._card_classes: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)  # whose turn it is
         self._record = record
         self._nodes = nodes
+        self._replaced: set[str] = set()  # claims that took the name of another: nobody deletes those
         self.misused: Counter[str] = Counter()  # claims for extended resources, by how and when
         self.deeds: Mapping[str, Deed] = {
             "create pod": self._create_pod,
@@ -286,6 +287,7 @@ class People:
         for _ in range(20 if replaced else 0):
             try:
                 await self._things.resourceclaims.create(things.claim(claim.name), claim.namespace)
+                self._replaced.add(claim.name)
                 return
             except errors.AlreadyExists:
                 await asyncio.sleep(0.5)
@@ -481,6 +483,7 @@ class People:
         """Some of it goes, and whatever waits for a claim that it cannot have."""
         for kind in ("pods", "resourceclaims", "configmaps"):
             found = [one for one in self._record.all(kind, QUOTAS) if one.name.startswith("rush-")]
+            found = [one for one in found if one.name not in self._replaced]
             waiting = [one for one in found if _waits_for_claim(one)]
             for one in [*waiting, *[one for one in found if one not in waiting][lot % 3 :: 2]]:
                 try:

@@ -67,16 +67,16 @@ class Promised:
                 yield f"P2: pod {name_of(pod)} waits, and a node of group {group} would take it"
 
     def _told(self, node: Fields, still_s: float) -> Iterator[str]:
-        """Who leads from the beginning of a node's life, or from its youth, notices what it lacks."""
+        """Who asked for a node, and leads until it should be complete, notices what it lacks. A later leader
+        does not know by which template it was asked for."""
         uid, name, arrival_s = node["metadata"]["uid"], name_of(node), self._groups.settings["arrival_s"]
         member = self._groups.members.get(name)
         if member is None or uid not in self._came_s or not self._groups.kinds[member.group]["is_given"]:
             return
         came_s = self._came_s[uid]
-        later = [at_s for at_s in self._terms_s if at_s > came_s]
-        if any(at_s - came_s > arrival_s / 2 for at_s in later[:1]) or len(later) > 1:
+        due_s = came_s + arrival_s + SLACK_S
+        if any(member.begun_s < at_s < due_s for at_s in self._terms_s):
             return
-        due_s = max([came_s, *later]) + arrival_s + SLACK_S
         is_judged = member.complete_s is None and due_s < still_s and self._groups.lag_s(due_s) < BEHIND_S
         if is_judged and uid not in self._spoken_of:
             yield f"Y4: node {name} has published {self._groups.lacks(name)}, and nobody said so"
