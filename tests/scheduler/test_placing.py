@@ -181,7 +181,7 @@ def test_a_pod_that_somebody_else_binds_keeps_what_it_has():
 
 
 def test_a_transaction_that_is_refused_as_a_whole_is_a_failed_attempt():
-    """An expired token, say: it is not asked again without a pause, as one is whose last write alone failed."""
+    """An expired token, say. It is not asked again without a pause, as one is whose last write failed."""
 
     async def story(here: Cluster) -> None:
         wire = await scheduled_over(here)
