@@ -113,6 +113,19 @@ async def test_a_key_is_read_from_the_store_once():
     assert (await pending.get("/k/a")).value == b"1"
 
 
+@told
+async def test_a_record_that_was_revised_and_looked_at_is_compared_at_the_commit():
+    """Whoever looked decided by it, so it is not revised again on what a rival has left there."""
+    store = MemoryStore()
+    pending = Pending(store, careful=False)
+    await do(pending, ("revise", b"1"))
+    assert (await pending.get(RECORD)).value == b"1"
+    await do(store, ("revise", b"22"))
+    outcome = await pending.commit()
+    assert isinstance(outcome, Refused) and [*outcome.current] == [RECORD]
+    assert (await store.get(RECORD)).value == b"22"
+
+
 @pytest.mark.parametrize("careful", [False, True])
 @told
 async def test_two_members_that_rely_on_one_key_at_two_revisions_do_not_both_get_through(careful):

@@ -11,6 +11,7 @@ from allot.api.transaction import PATH
 from allot.apiserver import ApiServer, identities
 
 from ..subresources.test_evicting import budget, pod
+from .test_as_alone import QUOTAS, quota
 from .test_bounds import SLICES, held, slice_of
 from .test_carrying import CLAIMS, CONFIGS, PODS, config, create, merge, names, together
 from .test_expecting import expect, version
@@ -143,6 +144,32 @@ def test_slices_that_another_server_publishes_meanwhile_are_learned_at_once(api,
     done = together(api, held("c", "p"), create(CONFIGS, config("b")))
     assert done.status == 201 and len(commits) == 2, (done.body, commits)
     api.run(other.close())
+
+
+def test_nobody_is_shown_what_a_transaction_that_was_refused_had_written(api):
+    """Not even by the next one, whose members write at the same revisions, which no store gives out."""
+    quota(api, **{"count/configmaps": "0"})
+    refused = together(
+        api,
+        merge(f"{QUOTAS}/few", {"metadata": {"labels": {"never": "stored"}}}),
+        create(CONFIGS, config("NOT A NAME")),
+    )
+    assert refused.status == 422 and refused.causes[0][0] == "spec.requests[1]"
+    annotate = merge(f"{QUOTAS}/few", {"metadata": {"annotations": {"seen": "yes"}}})
+    done = together(api, create(CONFIGS, config("a")), annotate)
+    assert done.status == 201, done.body
+    few = api("GET", f"{QUOTAS}/few").body
+    assert results(done)[1] == few and "labels" not in few["metadata"]
+    assert few["metadata"]["annotations"] == {"seen": "yes"}
+    assert few["status"]["used"] == {"count/configmaps": "1"}
+
+
+def test_members_are_answered_in_json_whatever_form_the_transaction_is_asked_for_in(api):
+    """kubectl asks for tables; a result that was one would have no version to go on with."""
+    table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+    done = together(api, create(CONFIGS, config("a")), accept=table)
+    assert done.status == 201 and [one["kind"] for one in results(done)] == ["ConfigMap"]
+    assert results(done) == [api("GET", f"{CONFIGS}/a").body]
 
 
 # -- bindings ------------------------------------------------------------------------------------------
