@@ -3,9 +3,17 @@
 The server has such objects in caches, which hear of a transaction when it is committed.
 """
 
+import json
+
 import pytest
 
+from allot.api import User, compute
+from allot.apiserver import identities
+from kep.compute import cr, named, node
+from kep.compute import pod as pod_that_asks
+
 from ..conftest import Api
+from ..serving.ground import until
 from .test_carrying import MERGE, POD, create, merge, together
 
 CORE = "/api/v1/namespaces/default"
@@ -112,6 +120,64 @@ def test_the_stories_make_a_difference():
         finally:
             without.close()
             with_it.close()
+
+
+NODES = "/api/v1/nodes"
+ITSELF = User("system:node:node-1", groups=("system:nodes", "system:masters", "system:authenticated"))
+"""A node that may delete itself."""
+CARD = {"type": "card"}
+
+
+def bound_with_a_card(api):
+    """A binding that takes a device of the node: no more are given than it has."""
+    asks = pod_that_asks("web", {"card": 1})
+    assert api("POST", PODS, asks).status == 201
+    entry = {"computeResourceName": named(CARD), "count": 1}
+    choice = {compute.limits.RECORD_ANNOTATION: json.dumps({"c": {"card": [entry]}})}
+    body = {"metadata": {"annotations": choice}, "target": {"name": "node-1"}}
+    return create(f"{PODS}/web/binding", body), identities.ADMIN
+
+
+def mirrored(api):
+    """A pod that a node makes up for itself: it names the node as it is there."""
+    uid = api("GET", f"{NODES}/node-1").body["metadata"]["uid"]
+    owner = {"apiVersion": "v1", "kind": "Node", "name": "node-1", "uid": uid, "controller": True}
+    metadata = {"name": "web", "ownerReferences": [owner]}
+    metadata["annotations"] = {"kubernetes.io/config.mirror": "x"}
+    spec = {**POD["spec"], "nodeName": "node-1", "automountServiceAccountToken": False}
+    return create(PODS, {"metadata": metadata, "spec": spec}), ITSELF
+
+
+def hears_of_nodes(api, *names):
+    """Until the cache knows these nodes, and no others."""
+    cached = api.server.caches.made(api.server.registry.kind("", "nodes")).objects
+    api.run(until(lambda: [one.name for one in cached.values()] == [*names]))
+
+
+@pytest.mark.parametrize("story", [bound_with_a_card, mirrored])
+def test_nobody_relies_on_a_node_that_a_member_before_deleted(story):
+    """It is still in the cache, which is not asked."""
+    with_it, alone, at_once = Api(), Api(), Api()
+    try:
+        answers = []
+        for api in (with_it, alone, at_once):
+            assert api("POST", NODES, node("node-1", cr(CARD, 1))).status == 201
+            last, user = story(api)
+            hears_of_nodes(api, "node-1")
+            if api is alone:
+                assert send(api, delete(f"{NODES}/node-1")).status == 200
+                hears_of_nodes(api)
+            if api is at_once:
+                answers.append(together(api, delete(f"{NODES}/node-1"), last, user=user))
+            else:
+                answers.append(api(last["method"], last["path"], last["body"], user=user))
+        relied, expected, done = answers
+        assert relied.status == 201 and expected.status in (404, 409)
+        status, reason, message = verdict(expected)
+        assert verdict(done) == (status, reason, f"spec.requests[1]: {message}")
+    finally:
+        for api in (with_it, alone, at_once):
+            api.close()
 
 
 def test_a_transaction_that_failed_leaves_no_trace_in_what_is_known(api):
