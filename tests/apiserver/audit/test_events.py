@@ -251,7 +251,8 @@ def test_who_is_refused_all_the_time_does_not_fill_the_log(tmp_path):
 
 
 def test_a_transaction_is_recorded_and_each_of_its_members(tmp_path):
-    """TXN3: with the verdict of its own, or as not carried out for the sake of another."""
+    """TXN3: with the verdict of its own, or as not carried out for the sake of another; and with where all of
+    it came from."""
     log = tmp_path / "audit.log"
     configs = "/api/v1/namespaces/default/configmaps"
 
@@ -259,7 +260,7 @@ def test_a_transaction_is_recorded_and_each_of_its_members(tmp_path):
         bodies = ({"metadata": {"name": name}} for name in names)
         return {"spec": {"requests": [{"method": "POST", "path": configs, "body": body} for body in bodies]}}
 
-    boss = {"impersonate_user": "boss", "impersonate_group": "system:masters"}
+    boss = {"impersonate_user": "boss", "impersonate_group": "system:masters", "user_agent": "kubectl/1.37"}
     with recorded(log) as server:
         server.ask("POST", transaction.PATH, make("a", "b"), **boss)
         server.ask("POST", transaction.PATH, make("c", "a", "d"), **boss)
@@ -278,6 +279,7 @@ def test_a_transaction_is_recorded_and_each_of_its_members(tmp_path):
     ]
     assert {one["impersonatedUser"]["username"] for one in lines(log)} == {"boss"}
     assert {one["user"]["username"] for one in lines(log)} == {"allot-admin"}
+    assert {(*one["sourceIPs"], one["userAgent"]) for one in lines(log)} == {("192.0.2.7", "kubectl/1.37")}
 
 
 def test_members_of_a_dry_run_are_marked_as_it_is(tmp_path):

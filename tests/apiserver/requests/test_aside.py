@@ -7,10 +7,11 @@ import time
 
 import pytest
 
-from allot.api import Request, User, errors
+from allot.api import Request, User, errors, transaction
 from allot.apiserver import ApiServer, identities
 from allot.apiserver.requests import aside
 from allot.apiserver.requests.aside import Aside, Lane, weight_of
+from allot.apiserver.transactions import carrying
 from allot.apiserver.writing import body
 from allot.base import Metrics
 from allot.store import MemoryStore
@@ -204,6 +205,18 @@ def test_large_bodies_are_read_aside(api, read_by):
     review = {"spec": {"resourceAttributes": {"verb": "get", "name": "x" * 40_000}}}
     assert api("POST", REVIEW, review).status == 201
     assert len(read_by) == 3 and threading.main_thread() not in read_by
+
+
+def test_a_large_transaction_is_taken_apart_aside_and_a_small_one_where_it_is(api, monkeypatch):
+    threads, plain = [], carrying.wanted_of
+    monkeypatch.setattr(
+        carrying, "wanted_of", lambda *a: threads.append(threading.current_thread()) or plain(*a)
+    )
+    for name, size in (("small", 10), ("large", 300_000)):
+        made = {"metadata": {"name": name}, "data": {"a": "x" * size}}
+        members = [{"method": "POST", "path": MAPS, "body": made}]
+        assert api("POST", transaction.PATH, {"spec": {"requests": members}}).status == 201
+    assert [one is threading.main_thread() for one in threads] == [True, False]
 
 
 def test_a_small_patch_of_a_large_object_is_worked_on_aside(api, monkeypatch):

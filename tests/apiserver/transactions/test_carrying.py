@@ -294,6 +294,15 @@ def test_what_cannot_be_a_member_is_refused_before_anything_is_done(api, member,
     assert names(api) == []
 
 
+def test_a_member_asks_for_no_more_of_an_object_than_it_may_alone(api):
+    """What goes with a table, which no member is answered with."""
+    path = f"{CONFIGS}?includeObject=Everything"
+    alone = api("POST", CONFIGS, config("b"), includeObject="Everything")
+    done = together(api, create(CONFIGS, config("a")), create(path, config("b")))
+    assert done.status == alone.status == 400 and names(api) == []
+    assert done.body["message"] == f"spec.requests[1]: {alone.body['message']}"
+
+
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"spec":null}', b'{"spec":{"requests":{}}}', b"\xff"])
 def test_a_body_that_is_no_transaction_is_refused(api, body):
     assert api("POST", PATH, body).status == 400
@@ -364,6 +373,14 @@ def test_an_apply_may_leave_its_manager_to_the_transaction(api):
     assert managers(done.body["status"]["results"][0]["body"]) == ["me"]
 
 
+def test_who_owns_what_a_member_writes_and_says_no_name_is_the_program_that_sends_it(api):
+    agent = {"user-agent": "kubectl/v1.37 (linux/amd64)"}
+    alone = api("POST", CONFIGS, config("alone"), headers=agent)
+    done = together(api, create(CONFIGS, config("a")), headers=agent)
+    (result,) = done.body["status"]["results"]
+    assert managers(result["body"]) == managers(alone.body) == ["kubectl"]
+
+
 @pytest.mark.parametrize(
     "said", [{"fieldValidation": "Very"}, {"fieldManager": "m" * 200}, {"dryRun": "Some"}], ids=str
 )
@@ -384,6 +401,32 @@ def test_every_member_is_counted_by_itself_and_those_given_up_as_not_carried_out
     together(api, create(CONFIGS, config("a")), create(CONFIGS, config("b")))
     together(api, *(create(CONFIGS, config(name)) for name in "cade"))
     assert counted(api) == {201: 2, 409: 1, 424: 3}
+
+
+def test_the_time_that_a_member_takes_is_counted_as_its_own(api, monkeypatch):
+    now_s, front = [0.0], api.server._front
+    monkeypatch.setattr(api.server.clock, "monotonic_s", lambda: now_s[0])
+    for name in "ab":
+        api("POST", CONFIGS, config(name))
+    plain = front.behind.get
+
+    async def get(key):
+        if key.endswith("/configmaps/default/b"):
+            now_s[0] += 2.0
+        return await plain(key)
+
+    front.behind.get = get
+    slow = merge(f"{CONFIGS}/b", {"data": {"x": "1"}})
+    assert together(api, {"method": "DELETE", "path": f"{CONFIGS}/a"}, slow).status == 201
+    start = "apiserver_request_duration_seconds_sum"
+    lines = [one for one in api("GET", "/metrics").body.splitlines() if one.startswith(start)]
+    took_s = {
+        verb: [
+            float(one.split()[-1]) for one in lines if f'verb="{verb}",group="",resource="configmaps"' in one
+        ]
+        for verb in ("delete", "patch")
+    }
+    assert took_s == {"delete": [0.0], "patch": [2.0]}
 
 
 def rivalled(api, name):
