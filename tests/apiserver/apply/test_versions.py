@@ -1,7 +1,9 @@
 """Owners who wrote in another version: what is decided at a glance is what a conversion would show."""
 
 import copy
+from itertools import permutations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -107,3 +109,24 @@ def test_a_status_that_is_written_costs_no_conversion_of_who_owns_the_spec():
     managed = track_update(old, new, author, "t1", here.version.shape(), NeverConverted())
     assert managed[0] == entry
     assert managed[1]["fieldsV1"].keys() == {"f:metadata", "f:status"}
+
+
+# One event in the words of both groups: what is stored of it is the same.
+ABOUT = {"kind": "Pod", "name": "p", "namespace": "default"}
+AT = {"eventTime": "2026-01-01T00:00:00.000000Z", "action": "Binding", "reason": "R", "type": "Normal"}
+EVENTS = {
+    "v1": {"involvedObject": ABOUT, "reportingComponent": "example.com/x", "message": "so it is"},
+    "events.k8s.io/v1": {"regarding": ABOUT, "reportingController": "example.com/x", "note": "so it is"},
+}
+
+
+@pytest.mark.parametrize("versions", permutations(EVENTS), ids=" and then ".join)
+def test_what_a_maker_owns_is_said_in_its_own_words_whoever_made_the_same_before(api, versions):
+    """What is known of the fields of objects that are alike is kept for the next one, by version."""
+    for number, version in enumerate(versions):
+        body = {**AT, **EVENTS[version], "reportingInstance": "x-1"}
+        path = f"/{'apis' if '/' in version else 'api'}/{version}/namespaces/default/events"
+        made = api("POST", path, {"metadata": {"name": f"e-{number}"}, **body})
+        assert made.status == 201, made.body
+        (entry,) = made.body["metadata"]["managedFields"]
+        assert entry["apiVersion"] == version and entry["fieldsV1"] == {f"f:{name}": {} for name in body}
