@@ -163,6 +163,23 @@ async def test_the_node_of_the_pod_is_asked_when_the_cache_is_behind(here: World
 
 
 @story
+async def test_a_node_whose_first_word_the_cache_has_not_heard_is_asked_all_the_same(here: World):
+    """To the cache it is a node that publishes nothing; it has begun to, and has the claim prepared."""
+    made = await here.claims.create(claim())
+    running = await here.pods.create(pod(claims=direct(), nodeName="n"))
+    await allocate(here, made, consumer(running))
+    await freeze(here, PLURAL)
+    await node_with(here, made.uid)
+    await here.pods.delete("p", NS, grace_period_s=0)
+    await here.quiet()
+    assert not await is_free(here)
+
+    await prepared(here).patch("n", {"status": {"claims": []}}, subresource="status")
+    await here.claims.patch("c", {"metadata": {"labels": {"touched": "yes"}}}, NS)  # it heard of nothing
+    await here.until(lambda: is_free(here))
+
+
+@story
 async def test_the_node_of_the_allocation_is_asked_when_no_pod_is_known(here: World):
     made = await here.claims.create(claim())
     await allocate(here, made, node="n")
