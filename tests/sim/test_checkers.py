@@ -11,6 +11,7 @@ import pytest
 
 from allot.api import Object
 from allot.sim.checkers import all_checkers, judge
+from allot.sim.checkers.whole import Whole
 from allot.sim.recording import EVENTS, FOLLOWED, PROVIDER, Seen
 from sim.test_autoscaler_checkers import SHOWN as OF_AUTOSCALERS
 from sim.test_classic_checkers import SHOWN as OF_CLASSIC
@@ -504,6 +505,56 @@ def test_a_job_rests_between_two_attempts_and_not_for_ever(until_s, is_waiting):
     ]
     wrong = judge(history(job(), *failures), all_checkers(real_scheduler=True, until_s=until_s))
     assert (wrong == []) == is_waiting, wrong
+
+
+def at_revision(revision, event):
+    return event._replace(revision=revision)
+
+
+def waits_for_its_device(event):
+    fields = json.loads(event.object.raw)
+    for one in fields["status"]["allocation"]["devices"]["results"]:
+        one["bindingConditions"] = ["example.com/ready"]
+    return event._replace(object=Object(json.dumps(fields).encode()))
+
+
+WAITING, BOUND = pod(node="", extended=1), pod(extended=1, special="c")
+FOR_ITSELF, EMPTY = new(SPECIAL), new(claim(owner="p", extended=True, allocated=False))
+BEFORE = "WHOLE1: claim c was there at revision 5, before pod p was bound"
+PLACEMENTS = {
+    "the claim and then the pod": (
+        [at_revision(5, FOR_ITSELF), at_revision(6, BOUND)],
+        f"revision 6: {BEFORE}",
+    ),
+    "both at once": ([at_revision(5, FOR_ITSELF), at_revision(5, BOUND)], ""),
+    "both at once, of which the pod is told first": ([at_revision(5, BOUND), at_revision(5, FOR_ITSELF)], ""),
+    "the claim, and at once a pod that is not bound": (
+        [at_revision(5, FOR_ITSELF), at_revision(5, WAITING), at_revision(6, BOUND)],
+        f"revision 5: {BEFORE}",
+    ),
+    "the claim alone": (
+        [at_revision(5, FOR_ITSELF)],
+        "at rest: WHOLE1: claim c was there at revision 5, and its pod was not bound",
+    ),
+    "a claim whose device is made ready first": (
+        [at_revision(5, waits_for_its_device(FOR_ITSELF)), at_revision(6, BOUND)],
+        "",
+    ),
+    "a claim that is given such a device later": (
+        [at_revision(5, EMPTY), at_revision(6, waits_for_its_device(SPECIAL)), at_revision(7, BOUND)],
+        "",
+    ),
+    "a claim that was made from a template": (
+        [at_revision(5, new(claim(owner="p"))), at_revision(6, BOUND)],
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize(("events", "wrong"), PLACEMENTS.values(), ids=PLACEMENTS)
+def test_half_of_a_placement_is_named_and_a_whole_one_is_not(events, wrong):
+    """Of these only the revisions tell, and histories elsewhere give every event its own."""
+    assert judge([at_revision(4, WAITING), *events], [Whole()]) == ([wrong] if wrong else [])
 
 
 def test_every_checker_follows_what_is_recorded():
