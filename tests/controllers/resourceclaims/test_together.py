@@ -6,6 +6,7 @@ import pytest
 
 from allot.api import errors, transaction
 from allot.apiserver.transactions import reading
+from allot.client import Client
 from allot.controllers import resourceclaims
 from controllers.resourceclaims.objects import (
     allocate,
@@ -13,6 +14,7 @@ from controllers.resourceclaims.objects import (
     consumer,
     direct,
     finish,
+    freeze,
     generated,
     pod,
     template,
@@ -84,6 +86,32 @@ def test_an_answer_that_is_lost_makes_no_second_claim(carried_out: bool):
     together(story, resourceclaims.CONTROLLER)
 
 
+def test_a_claim_that_no_cache_shows_yet_is_not_made_again():
+    """C3: nor one that goes again at once. What was made together is remembered as what was made alone."""
+
+    async def story(here: World) -> None:
+        async def hear_nothing_more(request) -> None:
+            if request.path == transaction.PATH:
+                await freeze(here, "pods")
+                await freeze(here, "resourceclaims")
+
+        here.wire.before = hear_nothing_more
+        await here.templates.create(template())
+        await here.pods.create(pod())
+        made = await generated(here)
+        await here.templates.patch("t", {"metadata": {"labels": {"touched": "yes"}}}, NS)
+
+        async def is_looked_at_again() -> bool:
+            return here.wire.count("GET", "/pods/p") > 0  # where the record was refused: the cache is behind
+
+        await here.until(is_looked_at_again)
+        assert here.wire.count("POST", transaction.PATH) == 1
+        assert here.wire.count("POST", "/resourceclaims") == 0
+        assert [one.uid for one in await claims_of(here)] == [made.uid]
+
+    together(story, resourceclaims.CONTROLLER)
+
+
 def test_a_pod_that_is_written_meanwhile_is_looked_at_again():
     async def story(here: World) -> None:
         touched = []
@@ -116,6 +144,30 @@ def test_devices_and_protection_go_at_one_revision():
             if event.object.resource_version == free.resource_version:
                 break
         assert seen == [free.resource_version]
+
+    together(story, resourceclaims.CONTROLLER)
+
+
+def test_who_waits_for_a_claim_gets_it_at_once_and_one_that_is_given_back_has_time(monkeypatch):
+    """Where many pods end together, a few transactions give back what they had."""
+    gathered, has_time_of = Client.gathered, dict[str, bool]()
+
+    def listen(self, writes, *, has_time=False):
+        has_time_of[writes[-1].path.partition(f"/{NS}/")[2]] = has_time
+        return gathered(self, writes, has_time=has_time)
+
+    monkeypatch.setattr(Client, "gathered", listen)
+
+    async def story(here: World) -> None:
+        await here.templates.create(template())
+        await here.pods.create(pod("waits"))
+        await generated(here, "waits")
+        made = await here.claims.create(claim())
+        running = await here.pods.create(pod("ends", direct()))
+        await allocate(here, made, consumer(running))
+        await finish(here, "ends")
+        await deallocated(here)
+        assert has_time_of == {"pods/waits/status": False, "resourceclaims/c": True}
 
     together(story, resourceclaims.CONTROLLER)
 
