@@ -520,6 +520,29 @@ def test_a_delete_that_asks_for_nothing_is_carried_out_with_others(tell):
     tell(story)
 
 
+def test_a_member_that_is_not_found_says_nothing_about_the_server(tell):
+    """One claim that has gone meanwhile would else be the end of all transactions."""
+
+    async def story(client: Client) -> None:
+        writes = maps_of(client).writes
+        with pytest.raises(errors.NotFound) as refused:
+            await client.together([writes.create(config_map("a")), writes.patch("gone", {"data": {}}, NS)])
+        assert member_of(refused.value) == 1 and client.has_transactions
+
+    tell(story)
+
+
+def test_a_member_that_is_forbidden_says_nothing_about_the_server():
+    async def whole() -> None:
+        async with api_server() as server:
+            client = server.client(identities.controller("resource-claim-controller"))
+            with pytest.raises(errors.Forbidden) as refused:
+                await client.together([maps_of(client).writes.create(config_map("a"))])
+            assert member_of(refused.value) == 0 and client.has_transactions
+
+    asyncio.run(whole())
+
+
 def test_a_server_without_transactions_says_so_once():
     async def whole() -> None:
         async with api_server(options=Options(transactions=False)) as server:
