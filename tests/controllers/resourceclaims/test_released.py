@@ -175,7 +175,7 @@ async def test_a_node_whose_first_word_the_cache_has_not_heard_is_asked_all_the_
     assert not await is_free(here)
 
     await prepared(here).patch("n", {"status": {"claims": []}}, subresource="status")
-    await here.claims.patch("c", {"metadata": {"labels": {"touched": "yes"}}}, NS)  # woken
+    await here.claims.patch("c", {"metadata": {"labels": {"touched": "yes"}}}, NS)  # news for it
     await here.until(lambda: is_free(here))
 
 
