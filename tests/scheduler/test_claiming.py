@@ -18,7 +18,7 @@ from allot.scheduler.claiming import ClaimWriter, Outdated, Refusal
 from allot.scheduler.extended import DeviceRequests
 from allot.scheduler.pod import PodInfo
 
-from .cluster import DRIVER, NS, Cluster, pod, tell
+from .cluster import DRIVER, NS, SOON_S, Cluster, pod, tell
 from .wire import Wire
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
@@ -412,5 +412,24 @@ def test_those_who_leave_and_those_who_come_agree_on_who_is_left():
             assert found == ([], [], [])
         else:
             assert found == (["gpu-0"], ["q"], [FINALIZER])
+
+    on_a_bench(story)
+
+
+def test_turns_of_two_claims_are_taken_in_the_same_order_by_everybody():
+    """Else two placements with both claims would each hold what the other waits for, for ever."""
+
+    async def story(bench: Bench) -> None:
+        one, other = await bench.claim("c"), await bench.claim("d")
+
+        async def take(*claims: ClaimInfo) -> None:
+            async with bench.writer.turns(claims):
+                pass
+
+        async with bench.writer.turns([one]):
+            waiting = [asyncio.create_task(take(one, other)), asyncio.create_task(take(other, one))]
+            await asyncio.sleep(0)
+            assert not any(task.done() for task in waiting)
+        await asyncio.wait_for(asyncio.gather(*waiting), SOON_S)
 
     on_a_bench(story)

@@ -5,15 +5,19 @@ Told over a line of the scheduler's own, on which answers get lost and others ar
 
 import pytest
 
-from allot.api import errors, transaction
+from allot.api import compute, errors, transaction
 from allot.apiserver.transactions import reading
+from kep.compute import class_, cr, given, named
+from kep.test_5004_monitoring import creations
 
 from .cluster import NS, Cluster, tell
-from .test_binding import _status, nothing_left, scheduled_over, users
+from .test_binding import _status, nothing_left, only, scheduled_over, users
 from .test_crashes import check, die, furnish
 from .wire import Wire
 
 GPU = {"example.com/gpu": "1"}
+CARD = f"{compute.limits.QUALIFIED}card"
+NODE_B = {"kubernetes.io/hostname": "b"}
 PLACEMENTS = 2
 """Of `furnish`: a pod with two claims, and one with extended resources."""
 
@@ -71,6 +75,28 @@ def test_the_claim_for_extended_resources_is_never_seen_before_its_pod_is_bound(
     with_devices(story)
 
 
+def test_what_a_pod_is_given_of_a_compute_resource_is_in_the_request_with_its_claim():
+    """Node and record are one write: nobody else is given the same card (14-BIND-01)."""
+
+    async def story(here: Cluster) -> None:
+        kinds = [{"type": "old"}, {"type": "new"}]
+        cards = {"status": {"computeResources": [cr(one, 1) for one in kinds]}}
+        await here.client.of(compute.RESOURCE_CLASS).create(class_("card"))
+        await here.resource("nodes").patch("a", cards, subresource="status")
+        wire = await scheduled_over(here)
+        await here.claim("shared")
+        found = []
+        for name in ("p", "q"):
+            await here.pod(name, claim="shared", requests={CARD: "1"}, restartPolicy="Never")
+            assert await here.bound(name) == ["a"]
+            found.append(given(await here.resource("pods").get(name, NS), "main"))
+        assert wire.writes == [f"POST {transaction.PATH}"] * 2
+        one, other = ({CARD: {named(kind): 1}} for kind in kinds)
+        assert found in ([one, other], [other, one])
+
+    with_devices(story)
+
+
 @pytest.mark.parametrize("carried_out", [True, False], ids=["carried out", "not carried out"])
 @pytest.mark.parametrize("number", range(1, PLACEMENTS + 1))
 def test_whichever_answer_is_lost_every_pod_gets_what_it_asked_for_once(number: int, carried_out: bool):
@@ -85,6 +111,20 @@ def test_whichever_answer_is_lost_every_pod_gets_what_it_asked_for_once(number: 
         await check(here)
 
     tell(story, started=False)
+
+
+def test_devices_of_an_extended_placement_whose_answer_was_lost_are_free_when_its_claim_is_gone():
+    """What was set aside under the planned claim's uid is held by the one that was made, and goes with it."""
+
+    async def story(here: Cluster) -> None:
+        wire = await scheduled_over(here)
+        wire.lose(1, carried_out=True)
+        for name in ("p", "q"):
+            await here.pod(name, requests={"example.com/gpu": "2"}, nodeSelector=NODE_B)
+            assert await here.bound(name) == ["b"]
+            await here.resource("pods").delete(name, NS, grace_period_s=0)
+
+    with_devices(story)
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
@@ -120,6 +160,28 @@ def test_a_pod_that_is_deleted_meanwhile_leaves_nothing_behind(asks):
         wire.before(transaction.PATH, lambda: here.resource("pods").delete("p", NS, grace_period_s=0))
         await here.pod("p", **asks)
         await here.until(lambda: nothing_left(here), "everything given back")
+
+    with_devices(story)
+
+
+def test_a_pod_that_is_replaced_meanwhile_is_another_pod():
+    """The request names the first of that name: it must not bind the second, with a claim that lists the
+    first."""
+
+    async def story(here: Cluster) -> None:
+        wire = await scheduled_over(here)
+
+        async def replace() -> None:
+            await here.resource("pods").delete("p", NS, grace_period_s=0)
+            await here.pod("p", claim="shared")
+
+        wire.before(transaction.PATH, replace)
+        await here.claim("shared")
+        first = await here.pod("p", claim="shared")
+        await here.bound("p")
+        second = await here.resource("pods").get("p", NS)
+        assert second.uid != first.uid
+        assert await only(here, "shared", second.uid)
 
     with_devices(story)
 
@@ -196,6 +258,25 @@ def test_a_transaction_that_is_refused_as_a_whole_is_a_failed_attempt():
     with_devices(story)
 
 
+def test_a_pod_that_somebody_else_binds_to_the_same_node_was_not_placed_by_us():
+    """PLACE2 takes a pod on the chosen node for ours only after a request that went unanswered. This one was
+    refused: what was set aside for the pod is free again."""
+
+    async def story(here: Cluster) -> None:
+        wire = await scheduled_over(here)
+        await here.claim("shared", count=2)
+        wire.before(transaction.PATH, lambda: here.resource("pods").bind("p", NS, "b"))
+        await here.pod("p", claim="shared", nodeSelector=NODE_B)
+        assert await here.bound("p") == ["b"]
+        await here.claim("other", count=2)
+        await here.pod("q", claim="other", nodeSelector=NODE_B)
+        assert await here.bound("q") == ["b"]
+        claim = await here.get("resourceclaims", "shared")
+        assert not _status(claim).get("allocation") and not claim.metadata.finalizers
+
+    with_devices(story)
+
+
 def test_two_pods_that_share_a_claim_are_both_listed():
     async def story(here: Cluster) -> None:
         await scheduled_over(here)
@@ -241,3 +322,32 @@ def test_a_server_that_cannot_patch_a_claim_with_its_status_is_written_to_step_b
         assert any(one.endswith("/status") for one in wire.writes)
 
     with_devices(story)
+
+
+def test_a_placement_that_is_too_large_for_one_request_is_written_step_by_step():
+    async def story(here: Cluster) -> None:
+        wire = await scheduled_over(here)
+        wire.refuse_all(transaction.PATH, errors.TooLarge("more than a transaction may have"))
+        await here.pod("p", template="one")
+        await here.bound("p")
+        assert len(list(filter(is_placement, wire.writes))) == 1
+        assert wire.writes[-1].endswith("/binding")
+
+    with_devices(story)
+
+
+def test_claims_that_are_made_with_a_placement_or_could_not_be_are_counted():
+    """5004-MON-02, where the claim is a member of the request."""
+
+    async def story(here: Cluster) -> None:
+        wire = await scheduled_over(here)
+        wire.before(transaction.PATH, lambda: here.resource("pods").delete("p", NS, grace_period_s=0))
+        for name, ended in (("p", "failure"), ("q", "success")):
+            await here.pod(name, requests=GPU)
+            await here.until(lambda: is_counted(here, ended), f"{ended} is counted")  # noqa: B023
+
+    with_devices(story)
+
+
+async def is_counted(here: Cluster, ended: str) -> bool:
+    return f"{creations(ended)} 1" in here.metrics.text().splitlines()
