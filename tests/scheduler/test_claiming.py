@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from allot.api import Object, errors, resource
+from allot.api import Object, core, errors, resource
 from allot.base import SystemClock
 from allot.client import Client
 from allot.scheduler.claim import ClaimInfo
@@ -57,8 +57,8 @@ class Bench:
         return [one["device"] for one in results], users, list(claim.metadata.finalizers or ())
 
 
-def devices(*names: str) -> resource.AllocationResult:
-    results = [{"request": "gpu", "driver": DRIVER, "pool": "a", "device": name} for name in names]
+def devices(*names: str, request: str = "gpu") -> resource.AllocationResult:
+    results = [{"request": request, "driver": DRIVER, "pool": "a", "device": name} for name in names]
     return msgspec.convert({"devices": {"results": results}}, resource.AllocationResult)
 
 
@@ -219,7 +219,9 @@ def test_one_claim_for_extended_resources_is_made_when_the_answer_is_lost(carrie
 
 def extended() -> DeviceRequests:
     exactly = resource.ExactDeviceRequest(device_class_name="gpu", allocation_mode="ExactCount", count=1)
-    return DeviceRequests((resource.DeviceRequest(name="container-0-request-0", exactly=exactly),), ())
+    request = resource.DeviceRequest(name="container-0-request-0", exactly=exactly)
+    mapping = core.RequestMapping("main", "example.com/gpu", request.name)
+    return DeviceRequests((request,), (mapping,))
 
 
 def test_a_server_that_is_away_is_waited_for():

@@ -7,11 +7,21 @@ import pytest
 
 from allot.api import compute, errors, transaction
 from allot.apiserver.transactions import reading
+from allot.base import SystemClock
+from allot.client import Client
+from allot.scheduler.claiming import ClaimWriter
+from allot.scheduler.cycle import Placed
+from allot.scheduler.framework import CycleState
+from allot.scheduler.negotiation_writes import TalkWriter
+from allot.scheduler.placing import Placing
+from allot.scheduler.pod import PodInfo
+from allot.scheduler.writes import CreateExtendedClaim
 from kep.compute import class_, cr, given, named
 from kep.test_5004_monitoring import creations
 
 from .cluster import NS, Cluster, tell
 from .test_binding import _status, nothing_left, only, scheduled_over, users
+from .test_claiming import devices, extended
 from .test_crashes import check, die, furnish
 from .wire import Wire
 
@@ -113,16 +123,21 @@ def test_whichever_answer_is_lost_every_pod_gets_what_it_asked_for_once(number: 
     tell(story, started=False)
 
 
-def test_devices_of_an_extended_placement_whose_answer_was_lost_are_free_when_its_claim_is_gone():
-    """What was set aside under the planned claim's uid is held by the one that was made, and goes with it."""
+def test_a_claim_of_which_no_answer_came_is_still_the_one_that_was_planned():
+    """It says under which uid its devices were set aside: else nothing but a watch would end that."""
 
     async def story(here: Cluster) -> None:
-        wire = await scheduled_over(here)
+        wire = Wire.to(here)
+        client = Client(wire)
+        placing = Placing(client, ClaimWriter(client, SystemClock(), lambda claim: None), TalkWriter(client))
+        state = CycleState(PodInfo.of(await here.pod("p", requests=GPU)), SystemClock().now())
         wire.lose(1, carried_out=True)
-        for name in ("p", "q"):
-            await here.pod(name, requests={"example.com/gpu": "2"}, nodeSelector=NODE_B)
-            assert await here.bound(name) == ["b"]
-            await here.resource("pods").delete(name, NS, grace_period_s=0)
+        asked = extended()
+        plan = CreateExtendedClaim("planned", asked, devices("gpu-0", request=asked.requests[0].name))
+        (made,) = await placing.place(Placed(state, "a", (plan,)))
+        assert [one.uid for one in await here.all("resourceclaims")] == [made.claim.uid]
+        assert made.instead_of == "planned"
+        assert await here.node_of("p") == "a" and len(wire.writes) == 1
 
     with_devices(story)
 
