@@ -90,9 +90,8 @@ class Gathering:
         try:
             found: _Batch | list[Object] = await turn
         except asyncio.CancelledError:
-            # In the very turn in which it was answered, or was to send, and will not.
-            is_refused = not turn.cancelled() and turn.exception() is not None
-            if not turn.cancelled() and not is_refused and isinstance(turn.result(), _Batch):
+            was_answered = not turn.cancelled() and turn.exception() is None  # in this very moment
+            if was_answered and isinstance(turn.result(), _Batch):  # it was to send, and will not
                 self._waiting.extendleft(reversed(turn.result()[1:]))
                 self._hand_over()
             elif mine in self._waiting:

@@ -48,15 +48,13 @@ KEYS_MAX = 100
 """Written, and compared: etcd takes 128 of each in one transaction unless it is set up otherwise."""
 BYTES_MAX = OBJECT_BYTES_MAX
 """Of all that is written together: what etcd takes in one request."""
+_KEY_BYTES = 32
+"""What else a request to etcd has for a key, which is in it where it is written and twice where compared."""
 
 
 def in_words(revision: int) -> str:
     """For messages: what is pending is at no revision that anybody will ever read."""
     return str(revision) if revision < FIRST_REVISION else "that of this transaction"
-
-
-_KEY_BYTES = 32
-"""What else a request to etcd has for a key, which is in it where it is written and twice where compared."""
 
 
 class Moved(Exception):
