@@ -10,7 +10,7 @@ import re
 import pytest
 
 from allot.api import Object
-from allot.sim.checkers import all_checkers, judge
+from allot.sim.checkers import ClaimRules, all_checkers, judge
 from allot.sim.checkers.whole import Whole
 from allot.sim.recording import EVENTS, FOLLOWED, PROVIDER, Seen
 from sim.test_autoscaler_checkers import SHOWN as OF_AUTOSCALERS
@@ -495,6 +495,34 @@ BROKEN = [
 def test_a_broken_promise_is_named(promise, events):
     names = {text.split(": ")[1] for text in judge(history(*events), all_checkers(real_scheduler=True))}
     assert promise in names
+
+
+HELD = claim(reserved=["p"])
+FINISHED = [pod(), HELD, pod(phase="Succeeded")]
+AT_ONCE = {
+    "it was protected, and its pod is done": ([*FINISHED, gone(HELD)], ""),
+    "its pod is gone": ([pod(), HELD, gone(pod()), gone(HELD)], ""),
+    "nothing protected it": (
+        [claim(finalizer=False), gone(claim(finalizer=False))],
+        "C1: claim c went while it was allocated: nothing protected it",
+    ),
+    "its pod waits": (
+        [pod(node=""), HELD, gone(HELD)],
+        "C1: claim c went while it was allocated, and pod p needs it",
+    ),
+}
+
+
+@pytest.mark.parametrize(("events", "wrong"), AT_ONCE.values(), ids=AT_ONCE)
+def test_a_claim_that_is_given_back_and_goes_at_once_goes_allocated(events, wrong):
+    """As those who watch are told: what it was before."""
+    told = [text.partition(": ")[2] for text in judge(history(*events), [ClaimRules(transactions=True)])]
+    assert (wrong in told) if wrong else told == []
+
+
+def test_without_transactions_no_claim_goes_allocated():
+    (told,) = judge(history(*FINISHED, gone(HELD)), [ClaimRules()])
+    assert told.endswith("C1: claim c went while it was allocated: nothing protected it")
 
 
 @pytest.mark.parametrize(("until_s", "is_waiting"), [(119.0, True), (121.0, False)])

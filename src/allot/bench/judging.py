@@ -20,7 +20,7 @@ CHECKERS = ("D1", "C1", "C2", "D4")
 
 async def judge(client: Client, followers: Sequence[Follower]) -> list[str]:
     """What is wrong, in the order in which it went wrong."""
-    judges = (checkers.OneHolder(), checkers.ClaimRules(), checkers.AsAsked())
+    judges = (checkers.OneHolder(), checkers.ClaimRules(transactions=True), checkers.AsAsked())
     wrong = [follower.lost for follower in followers if follower.lost]
     stage = [seen async for seen in _stage(client)]
     history = heapq.merge(*(follower.seen() for follower in followers), key=lambda seen: seen.revision)

@@ -201,6 +201,7 @@ class World:
         checkers = all_checkers(
             real_scheduler=self._scope.real_scheduler,
             until_s=loop.time(),
+            transactions=self._together is not Together.NONE,
             whole_placements=self._scope.real_scheduler and self._together is Together.ALL,
             machines=bool(machines.seen),
             late_autoscaler_s=self._late_s() if self._has_autoscaler else None,

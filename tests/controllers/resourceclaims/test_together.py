@@ -4,12 +4,14 @@ from functools import partial
 
 import pytest
 
-from allot.api import errors, transaction
+from allot.api import Object, errors, transaction
 from allot.apiserver.transactions import reading
 from allot.client import Client
 from allot.controllers import resourceclaims
 from controllers.resourceclaims.objects import (
+    FINALIZER,
     allocate,
+    allocation,
     claim,
     consumer,
     direct,
@@ -17,6 +19,7 @@ from controllers.resourceclaims.objects import (
     freeze,
     generated,
     pod,
+    reserved,
     template,
 )
 from controllers.resourceclaims.test_releasing import deallocated
@@ -172,21 +175,94 @@ def test_who_waits_for_a_claim_gets_it_at_once_and_one_that_is_given_back_has_ti
     together(story, resourceclaims.CONTROLLER)
 
 
-def test_a_claim_that_is_being_deleted_is_first_seen_to_hold_nothing():
-    """Who watches would else see devices go with the claim that holds them."""
+async def what_became_of(here: World, held: Object) -> list[tuple[str, bool]]:
+    """Of the claim, until it is gone: what those who watch are told, and whether it holds devices then."""
+    states = []
+    async for event in here.claims.watch(NS, resource_version=held.resource_version):
+        states.append((event.type.value, allocation(event.object) is not None))
+        if event.type.value == "DELETED":
+            break
+    return states
 
+
+def test_the_claim_of_a_finished_pod_is_given_back_and_gone_at_one_revision():
+    """Who watches is told what it was before, which is how a scheduler knows what it has no more."""
+
+    async def story(here: World) -> None:
+        await here.templates.create(template())
+        running = await here.pods.create(pod())
+        held = await allocate(here, await generated(here), consumer(running))
+        await here.quiet()
+        before = here.wire.count("POST", transaction.PATH)
+        await finish(here)
+        assert await what_became_of(here, held) == [("DELETED", True)]
+        assert here.wire.count("POST", transaction.PATH) == before + 1
+        assert here.wire.count("DELETE", "") == 0
+
+    together(story, resourceclaims.CONTROLLER)
+
+
+def test_a_claim_that_is_being_deleted_is_given_back_and_gone_at_one_revision():
     async def story(here: World) -> None:
         made = await here.claims.create(claim())
         running = await here.pods.create(pod(claims=direct()))
         held = await allocate(here, made, consumer(running))
         await here.claims.delete("c", NS)
         await finish(here)
-        states = []
+        assert await what_became_of(here, held) == [("MODIFIED", True), ("DELETED", True)]
+        assert here.wire.count("PATCH", "") == 0
+
+    together(story, resourceclaims.CONTROLLER)
+
+
+def test_the_claim_of_a_finished_pod_that_somebody_else_protects_is_given_back_and_stays():
+    async def story(here: World) -> None:
+        await here.templates.create(template())
+        running = await here.pods.create(pod())
+        made = await generated(here)
+        await allocate(here, made, consumer(running))
+        both = {"metadata": {"finalizers": [FINALIZER, "example.com/mine"]}}
+        held = await here.claims.patch(made.name, both, NS)
+        await finish(here)
+        seen = []
         async for event in here.claims.watch(NS, resource_version=held.resource_version):
-            states.append((event.type.value, "allocation" in (event.object.fields.get("status") or {})))
-            if event.type.value == "DELETED":
+            seen.append(event.object)
+            if event.object.metadata.deletion_timestamp:
                 break
-        assert states[-1] == ("DELETED", False) and ("MODIFIED", False) in states
+        assert len(seen) == 1
+        assert allocation(seen[0]) is None and seen[0].metadata.finalizers == ["example.com/mine"]
+
+    together(story, resourceclaims.CONTROLLER)
+
+
+def test_a_claim_that_somebody_reserves_before_it_goes_does_not_go():
+    """C6: not in part either. It is looked at again, and what its own pod had is taken from the list."""
+
+    async def story(here: World) -> None:
+        await here.templates.create(template())
+        running = await here.pods.create(pod())
+        other = await here.pods.create(pod("q", claims=[]))
+        held = await allocate(here, await generated(here), consumer(running))
+        await here.quiet()
+        raced = []
+
+        async def race(request) -> None:
+            if request.path == transaction.PATH and not raced:
+                raced.append(True)
+                both = {"status": {"reservedFor": [consumer(running), consumer(other)]}}
+                await here.claims.patch(held.name, both, NS, subresource="status")
+
+        here.wire.before = race
+        await finish(here)
+
+        async def is_left_to_the_other() -> bool:
+            return reserved(await here.claims.get(held.name, NS)) == ["q"]
+
+        await here.until(is_left_to_the_other)
+        await here.quiet()
+        found = await here.claims.get(held.name, NS)
+        assert raced and (found.uid, found.metadata.deletion_timestamp) == (held.uid, None)
+        assert allocation(found) is not None and found.metadata.finalizers == [FINALIZER]
 
     together(story, resourceclaims.CONTROLLER)
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from allot.allocation import Node
 from allot.api import Object, classic, encode, meta, resource
+from allot.api.numeric import NumericParameterType
 from allot.driver import controller as kit
 from allot.driver.controller import answers
 from allot.driver.controller.answers import Due
@@ -14,6 +15,8 @@ from allot.driver.controller.views import AllocationResult, ClaimSpec, ClaimStat
 ME, OTHER = "gpu.example.com", "other.example.com"
 MINE = answers.finalizer(ME)
 OURS = classic.ResourceClass(driver_name=ME)
+NUMERIC = classic.ResourceClass(driver_name=ME, numeric_parameters=(NumericParameterType(),))
+BY_SCHEDULER = resource.shape.NUMERIC_FINALIZER
 
 
 def claim(mode="WaitForFirstConsumer", finalizers=(), deleted=False, **status):
@@ -68,6 +71,13 @@ ASKED_BACK = {"deallocation_requested": True}
         ),
         # 3063-CLAIM-06: what is held is protected.
         (claim(**HELD), OURS, Due.PROTECT),
+        # 3063: what the scheduler allocates with numeric parameters is no driver's to allocate or take back.
+        (claim("Immediate"), NUMERIC, Due.NOTHING),
+        (claim("Immediate", (BY_SCHEDULER,)), OURS, Due.NOTHING),
+        (claim(finalizers=(BY_SCHEDULER,), **HELD), NUMERIC, Due.NOTHING),
+        (claim(finalizers=(BY_SCHEDULER,), deleted=True, **HELD), NUMERIC, Due.NOTHING),
+        (claim(finalizers=(BY_SCHEDULER, MINE)), NUMERIC, Due.ABORT),
+        (claim(finalizers=(MINE,)), NUMERIC, Due.ABORT),
         (claim(deleted=True, **HELD, **USED), OURS, Due.NOTHING),
     ],
 )

@@ -1,6 +1,6 @@
 """A claim's way back: reservations go, devices return, the finalizer, and the claim itself."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from allot.api import Object, errors, resource
@@ -61,13 +61,15 @@ class ClaimLoop:
             wait_s = HALF_DONE_S - self._half_done.for_s(claim, self._clock.monotonic_s())
             plan = replace(plan, unprotects=wait_s <= 0)
         try:
-            if not await self._let_go_at_once(claim, plan, leaving.values()):
+            is_unneeded = False
+            if plan.is_unreserved:
+                is_unneeded, cannot_know = await self._is_unneeded(claim)
+                is_behind |= cannot_know
+            if not await self._let_go_at_once(claim, plan, leaving.values(), is_unneeded):
                 if plan.lets_go and not await self._releases.released(view, leaving.values()):
                     return Again(WAIT_FOR_NODE_S)
-                if not await self._carry_out_at_once(claim, plan):
-                    await self._carry_out(claim, plan)
-            if plan.is_unreserved:
-                is_behind |= await self._delete_if_unneeded(claim)
+                if not await self._carry_out_at_once(claim, plan, is_unneeded):
+                    await self._carry_out(claim, plan, is_unneeded)
         except errors.NotFound:
             return None  # somebody deleted it, which is where this was going
         if wait_s > 0:
@@ -141,27 +143,26 @@ class ClaimLoop:
 
     # -- writing --------------------------------------------------------------------------------
 
-    async def _let_go_at_once(self, claim: Object, plan: ReleasePlan, ran_on: Collection[str]) -> bool:
+    async def _let_go_at_once(
+        self, claim: Object, plan: ReleasePlan, ran_on: Collection[str], is_unneeded: bool
+    ) -> bool:
         """With the nodes' word in the same transaction. False, and nothing written: they have to be asked."""
         if not plan.lets_go:
             return False
         expected = self._releases.expected(claim_of(claim), ran_on)
-        return expected is not None and await self._carry_out_at_once(claim, plan, expected)
+        return expected is not None and await self._carry_out_at_once(claim, plan, is_unneeded, expected)
 
     async def _carry_out_at_once(
-        self, claim: Object, plan: ReleasePlan, expected: Sequence[Write] = ()
+        self, claim: Object, plan: ReleasePlan, is_unneeded: bool, expected: Sequence[Write] = ()
     ) -> bool:
-        """Status and finalizer in one write. False, and nothing written, where it is one of them only or the
-        server has no transactions, in which alone that can be said, or is not as expected. A claim that goes
-        with its finalizer is first seen to hold nothing."""
-        is_both = plan.status is not None and plan.unprotects
-        if not is_both or not self._client.has_transactions or claim.metadata.deletion_timestamp:
+        """Status, finalizer and deletion in one transaction. False, and nothing written, where it is one of
+        them alone, or the server has no transactions or is not as expected."""
+        is_one = (plan.status is not None) + plan.unprotects + is_unneeded + len(expected) < 2
+        if is_one or not self._client.has_transactions:
             return False
-        metadata = {**_this(claim), "finalizers": releasing.without_finalizer(claim)}
-        body = {"metadata": metadata, "status": plan.status}
-        write = self._write.writes.patch_with_status(claim.name, body, claim.namespace)
+        writes = [*expected, *self._writes(claim, plan, is_unneeded)]
         try:
-            await self._client.gathered([*expected, write], has_time=True)
+            await self._client.gathered(writes, has_time=True)
         except errors.Conflict as differs:
             member = member_of(differs)
             if member is None or member >= len(expected):
@@ -174,43 +175,53 @@ class ClaimLoop:
             return False
         return True
 
-    async def _carry_out(self, claim: Object, plan: ReleasePlan) -> None:
-        """Status first, finalizer second (C1); each only if nobody wrote in between."""
-        if plan.status is not None:
-            claim = await self._write.patch(
-                claim.name,
-                {"metadata": _this(claim), "status": plan.status},
-                claim.namespace,
-                subresource="status",
-            )
-        if plan.unprotects:
-            finalizers = releasing.without_finalizer(claim)
-            await self._write.patch(
-                claim.name, {"metadata": {**_this(claim), "finalizers": finalizers}}, claim.namespace
-            )
+    def _writes(self, claim: Object, plan: ReleasePlan, is_unneeded: bool) -> Iterator[Write]:
+        """Of a transaction. Only the first can say which version of the claim it was decided on."""
+        writes, name, namespace = self._write.writes, claim.name, claim.namespace
+        unprotected = {**_this(claim), "finalizers": releasing.without_finalizer(claim)}
+        if plan.status is not None and plan.unprotects:
+            body = {"metadata": unprotected, "status": plan.status}
+            yield writes.patch_with_status(name, body, namespace)
+        elif plan.status is not None:
+            body = {"metadata": _this(claim), "status": plan.status}
+            yield writes.patch(name, body, namespace, subresource="status")
+        elif plan.unprotects:
+            yield writes.patch(name, {"metadata": unprotected}, namespace)
+        if is_unneeded:
+            yield writes.delete(name, namespace, uid=claim.uid)
 
-    async def _delete_if_unneeded(self, claim: Object) -> bool:
-        """A generated claim of a pod that is done goes now, without waiting for its owner to go.
-        True if the cache turned out to be behind."""
+    async def _carry_out(self, claim: Object, plan: ReleasePlan, is_unneeded: bool) -> None:
+        """One after the other: status, finalizer, deletion (C1); each only if nobody wrote in between."""
+        name, namespace = claim.name, claim.namespace
+        if plan.status is not None:
+            body = {"metadata": _this(claim), "status": plan.status}
+            claim = await self._write.patch(name, body, namespace, subresource="status")
+        if plan.unprotects:
+            unprotected = {**_this(claim), "finalizers": releasing.without_finalizer(claim)}
+            claim = await self._write.patch(name, {"metadata": unprotected}, namespace)
+        if is_unneeded:
+            version = claim.resource_version
+            await self._write.delete(name, namespace, uid=claim.uid, resource_version=version)
+
+    async def _is_unneeded(self, claim: Object) -> tuple[bool, bool]:
+        """Whether it was generated for a pod that is done, and so goes now, without waiting for its owner to
+        go. And whether the cache turned out to be behind."""
         view = claim_of(claim)
         owner = view.metadata.controlling_pod
         if owner is None or view.metadata.deletion_timestamp:
-            return False
+            return False, False
         pod = self._pod(claim.namespace, owner.name)
-        unchanged = ""
         match releasing.owner_standing(owner.uid, pod):
+            case OwnerStanding.DONE:
+                return True, False
             case OwnerStanding.NEEDS_IT:
-                if pod is None or not self._is_superfluous(view, pod):
-                    return False
-                unchanged = claim.resource_version  # nobody may have come to hold it meanwhile
+                return pod is not None and self._is_superfluous(view, pod), False
             case OwnerStanding.REPLACED:
                 live = await self._live(claim.namespace, owner.name)
-                if live is None or live.metadata.uid == owner.uid:
-                    return live is not None
+                is_replaced = live is not None and live.metadata.uid != owner.uid
+                return is_replaced, live is not None and not is_replaced
             case OwnerStanding.UNKNOWN:
-                return False
-        await self._write.delete(claim.name, claim.namespace, uid=claim.uid, resource_version=unchanged)
-        return False
+                return False, False
 
     def _is_superfluous(self, claim: resource.ResourceClaim, pod: Pod) -> bool:
         entry = claim.metadata.annotations.get(resource.limits.POD_CLAIM_NAME_ANNOTATION, "")

@@ -1,7 +1,7 @@
 """Who may go from a claim's reservations, and what follows when the last one goes.
 
 Pure. The order in which things are written keeps C1: reservation and allocation go in
-one write, the finalizer in a second.
+one write, the finalizer in that one or the next.
 """
 
 from collections.abc import Collection
@@ -44,7 +44,7 @@ class ReleasePlan:
 
     status: dict[str, Any] | None = None
     lets_go: bool = False  # the last reservation goes, or the allocation: others may have the devices
-    unprotects: bool = False  # remove the finalizer, after the status was written
+    unprotects: bool = False  # remove the finalizer, not before the status is written
     is_unreserved: bool = False  # nobody holds a reservation once this is written
 
 

@@ -47,24 +47,34 @@ def due(claim: ResourceClaim, resource_class: classic.ResourceClass | None, driv
     status = claim.status
     is_protected = finalizer(driver) in claim.metadata.finalizers
     is_leaving = bool(claim.metadata.deletion_timestamp)
+    if claim.is_numeric:
+        return Due.ABORT if is_protected and status.allocation is None else Due.NOTHING
     if status.allocation is not None:
-        is_ours = status.driver_name == driver if status.driver_name else is_protected
-        if not is_ours:
+        has_our_name = status.driver_name == driver if status.driver_name else is_protected
+        if not has_our_name:
             return Due.NOTHING
         if not status.reserved_for and (is_leaving or status.deallocation_requested):
             return Due.GIVE_BACK
         return Due.NOTHING if is_protected or is_leaving else Due.PROTECT
-    has_our_class = resource_class is not None and resource_class.driver_name == driver
-    if claim.spec.is_immediate and has_our_class and not is_leaving:
+    if claim.spec.is_immediate and is_ours(resource_class, driver) and not is_leaving:
         return Due.ALLOCATE
     return Due.ABORT if is_protected else Due.NOTHING
+
+
+def is_ours(resource_class: classic.ResourceClass | None, driver: str) -> bool:
+    """Whether the class leaves it to the driver to allocate claims, and not to the scheduler."""
+    return (
+        resource_class is not None
+        and resource_class.driver_name == driver
+        and not resource_class.numeric_parameters
+    )
 
 
 def is_pending(claim: ResourceClaim, resource_class: classic.ResourceClass | None, driver: str) -> bool:
     """A delayed claim that this driver has to allocate once a node is selected."""
     return (
-        resource_class is not None
-        and resource_class.driver_name == driver
+        is_ours(resource_class, driver)
+        and not claim.is_numeric
         and claim.status.allocation is None
         and not claim.spec.is_immediate
         and not claim.metadata.deletion_timestamp
@@ -73,7 +83,7 @@ def is_pending(claim: ResourceClaim, resource_class: classic.ResourceClass | Non
 
 def may_hold(claim: ResourceClaim, driver: str) -> bool:
     """It holds something of the driver's, or an allocation may have been begun for it."""
-    if claim.status.allocation is not None and claim.status.driver_name:
+    if claim.status.allocation is not None and claim.status.driver_name and not claim.is_numeric:
         return claim.status.driver_name == driver
     return finalizer(driver) in claim.metadata.finalizers
 

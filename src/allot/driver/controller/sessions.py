@@ -13,7 +13,7 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 from allot.allocation import Node, selects
 from allot.api import classic, meta
 
-from .answers import finalizer
+from .answers import finalizer, is_ours
 from .values import Allocation, Answers, Ask, NotUsable, Refused, Unsuitable
 from .views import Pod, ResourceClaim
 
@@ -154,11 +154,11 @@ class Session:
 
 def is_known_to(driver: str, claim: ResourceClaim, resource_class: classic.ResourceClass | None) -> bool:
     """Whether the driver answers for the claim."""
+    if claim.is_numeric:
+        return False
     if claim.status.driver_name:
         return claim.status.driver_name == driver
-    if finalizer(driver) in claim.metadata.finalizers:
-        return True
-    return resource_class is not None and resource_class.driver_name == driver
+    return finalizer(driver) in claim.metadata.finalizers or is_ours(resource_class, driver)
 
 
 def _ask(known: Known) -> Ask:

@@ -42,6 +42,11 @@ class ResourceClaim(meta.View, frozen=True):
     spec: ClaimSpec = ClaimSpec()
     status: ClaimStatus = ClaimStatus()
 
+    @property
+    def is_numeric(self) -> bool:
+        """The scheduler allocates it, as its class says or said, and no driver does."""
+        return resource.shape.NUMERIC_FINALIZER in self.metadata.finalizers
+
     def is_of(self, pod: "Pod") -> bool:
         """It was made for this pod (C4)."""
         owner = self.metadata.controlling_pod

@@ -120,13 +120,14 @@ def all_checkers(
     *,
     real_scheduler: bool = False,
     until_s: float = math.inf,
+    transactions: bool = False,
     whole_placements: bool = False,
     machines: bool = False,
     late_autoscaler_s: Sequence[float] | None = None,
 ) -> list[Checker]:
-    """For a history that ended at `until_s`. Where everybody has transactions, placements are whole; where
-    there are agents, their machines are judged, too; and where there is an autoscaler, what it did, with the
-    moments at which something made it late."""
+    """For a history that ended at `until_s`. Where somebody has transactions, a claim is given back and gone
+    at once; where everybody has, placements are whole. Where there are agents, their machines are judged,
+    too; and where there is an autoscaler, what it did, with the moments at which something made it late."""
     return [
         *([Whole()] if whole_placements else []),
         *([Placed()] if real_scheduler else []),
@@ -141,7 +142,7 @@ def all_checkers(
         Tainted(),
         ExtendedClaims(only_devices=real_scheduler),
         SpecialClaims(),
-        ClaimRules(),
+        ClaimRules(transactions=transactions),
         ClassicClaims(),
         NumericClaims(),
         Talks(),
@@ -180,7 +181,7 @@ def for_any_cluster() -> list[Checker]:
         OneHolder(),
         Within(),
         AsAsked(),
-        ClaimRules(),
+        ClaimRules(transactions=True),
         NothingLeaks(),
         OwnClaims(),
         ExtendedClaims(),

@@ -2,45 +2,77 @@
 
 Classic claims keep C1 by the finalizer of their driver (`classic_claims`), and their allocation stays when
 the last reservation goes.
+
+Of what a transaction does to one object, watchers see the last state. A claim that is given back and deleted
+in one is told as gone, as it was before: allocated. Then what makes that right is that nothing but its
+finalizer, which somebody took away, kept it there, and that no pod needs it.
 """
 
 from collections.abc import Iterator
 
 from ..recording import Seen
-from .reading import FINALIZER, allocation, is_classic, is_leaving, reserved
+from .live import LiveObjects
+from .reading import (
+    FINALIZER,
+    NUMERIC_FINALIZER,
+    Fields,
+    allocation,
+    is_classic,
+    is_leaving,
+    is_numeric,
+    name_of,
+    needs_claims,
+    reserved,
+)
 
 RESERVATIONS_MAX = 256
 
 
 class ClaimRules:
-    follows = ("resourceclaims",)
+    follows = ("pods", "resourceclaims")
 
-    def __init__(self) -> None:
-        self._reserved: dict[str, frozenset[str]] = {}
-        self._allocated: set[str] = set()
+    def __init__(self, *, transactions: bool = False) -> None:
+        """Whether somebody may give a claim back and delete it in one transaction."""
+        self._transactions = transactions
+        self._now = LiveObjects(*self.follows)
 
     def see(self, seen: Seen) -> Iterator[str]:
-        uid, name = seen.object.uid, seen.object.name
-        before = self._reserved.pop(uid, frozenset())
-        if seen.type == "DELETED":
-            if uid in self._allocated:
-                yield f"C1: claim {name} went while it was allocated: nothing protected it"
+        before = self._now.see(seen)
+        if seen.resource == "resourceclaims" and seen.type == "DELETED":
+            yield from self._gone(seen.object.name, before or {})
+        elif seen.resource == "resourceclaims":
+            yield from self._there(seen.object.name, before or {}, seen.fields)
+
+    def _gone(self, name: str, before: Fields) -> Iterator[str]:
+        if allocation(before) is None:
             return
-        is_allocated = allocation(seen.fields) is not None
-        now = frozenset(one["uid"] for one in reserved(seen.fields))
-        self._reserved[uid] = now
-        (self._allocated.add if is_allocated else self._allocated.discard)(uid)
-        is_ours = is_allocated and not is_classic(seen.fields)
-        if is_ours and FINALIZER not in (seen.fields["metadata"].get("finalizers") or ()):
+        if not (self._transactions and _is_protected(before)):
+            yield f"C1: claim {name} went while it was allocated: nothing protected it"
+            return
+        for user in reserved(before):
+            pod = self._now.get("pods", user["uid"]) if user["resource"] == "pods" else None
+            if pod is not None and needs_claims(pod):
+                yield f"C1: claim {name} went while it was allocated, and pod {name_of(pod)} needs it"
+
+    def _there(self, name: str, before: Fields, now: Fields) -> Iterator[str]:
+        is_allocated, users, earlier = allocation(now) is not None, reserved(now), reserved(before)
+        is_ours = is_allocated and not is_classic(now)
+        if is_ours and not _is_protected(now):
             yield f"C1: claim {name} is allocated without its finalizer"
-        if is_ours and before and not now:
+        if is_ours and earlier and not users:
             yield f"C1: the last reservation of claim {name} went and its allocation stayed"
-        if now and not is_allocated:
+        if users and not is_allocated:
             yield f"C2: claim {name} is reserved and not allocated"
-        if len(now) > RESERVATIONS_MAX:
-            yield f"C2: claim {name} has {len(now)} reservations"
-        if is_leaving(seen.fields) and now - before:
+        if len(users) > RESERVATIONS_MAX:
+            yield f"C2: claim {name} has {len(users)} reservations"
+        if is_leaving(now) and {one["uid"] for one in users} - {one["uid"] for one in earlier}:
             yield f"C2: claim {name} is being deleted and was reserved for another consumer"
 
     def rest(self) -> Iterator[str]:
         yield from ()
+
+
+def _is_protected(claim: Fields) -> bool:
+    """By us: of what only a driver gives back, this says nothing."""
+    ours = NUMERIC_FINALIZER if is_numeric(claim) else FINALIZER
+    return ours in (claim["metadata"].get("finalizers") or ())

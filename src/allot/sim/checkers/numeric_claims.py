@@ -14,6 +14,7 @@ from typing import Any
 from ..recording import Seen
 from .live import LiveObjects
 from .reading import (
+    NUMERIC_FINALIZER,
     Fields,
     allocation,
     asks_for_extended,
@@ -29,7 +30,6 @@ from .reading import (
     results,
 )
 
-FINALIZER = "numeric.dra.k8s.io/delete-protection"
 ROOM = 40
 """For pods, as the nodes of made-up worlds say."""
 
@@ -50,7 +50,7 @@ class NumericClaims:
             if had is not None and _is_immediate(now) and not is_leaving(now):
                 yield f"C11: immediate claim {name} was given back, and nobody deleted it"
             return
-        if FINALIZER not in _finalizers(now):
+        if NUMERIC_FINALIZER not in _finalizers(now):
             yield f"C8: claim {name} is allocated without the scheduler's finalizer"
         if had is not None:
             if held != had:
@@ -89,7 +89,7 @@ class NumericClaims:
                 yield f"C11: nobody uses claim {name_of(claim)}, and it keeps what it has"
             elif is_leaving(claim) and not reserved(claim):
                 yield f"C11: claim {name_of(claim)} is to go, and nobody uses it"
-            elif allocation(claim) is None and FINALIZER in _finalizers(claim):
+            elif allocation(claim) is None and NUMERIC_FINALIZER in _finalizers(claim):
                 yield f"C11: claim {name_of(claim)} is protected, and has nothing"
         for pod in self._now.all("pods"):
             node = "" if node_of(pod) or is_finished(pod) or is_leaving(pod) else self._fitting(pod)

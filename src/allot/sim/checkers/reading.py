@@ -6,6 +6,7 @@ from typing import Any
 Fields = Mapping[str, Any]
 FINISHED = ("Succeeded", "Failed")
 FINALIZER = "resource.kubernetes.io/delete-protection"
+NUMERIC_FINALIZER = "numeric.dra.k8s.io/delete-protection"
 POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
 EXTENDED_CLAIM = "resource.kubernetes.io/extended-resource-claim"
 
@@ -28,6 +29,11 @@ def is_finished(pod: Fields) -> bool:
 
 def is_active(pod: Fields) -> bool:
     return not is_finished(pod) and not is_leaving(pod)
+
+
+def needs_claims(pod: Fields) -> bool:
+    """Whether it runs, or may yet."""
+    return not is_finished(pod) and bool(node_of(pod) or not is_leaving(pod))
 
 
 def node_of(pod: Fields) -> str:

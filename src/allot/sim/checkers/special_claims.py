@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ..recording import Seen
 from .live import LiveObjects
-from .reading import Fields, allocation, controller, is_finished, is_leaving, is_special, node_of, reserved
+from .reading import Fields, allocation, controller, is_special, needs_claims, node_of, reserved
 
 
 class SpecialClaims:
@@ -49,7 +49,7 @@ class SpecialClaims:
         if user["resource"] != "pods":
             return True
         pod = self._now.get("pods", user["uid"])
-        return pod is not None and not is_finished(pod) and bool(node_of(pod) or not is_leaving(pod))
+        return pod is not None and needs_claims(pod)
 
     def rest(self) -> Iterator[str]:
         yield from ()
