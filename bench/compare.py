@@ -60,7 +60,10 @@ def _command(options: argparse.Namespace) -> list[str]:
         return [*script, "--nodes", str(options.up), "--idle", str(options.idle), "--starts", "1"]
     script = [sys.executable, str(HERE / ("inprocess.py" if options.in_process else "apiserver.py"))]
     command = [*script, "--objects", str(options.objects)]
-    return command if options.in_process else [*command, "--kinds", options.kinds, "--store", options.store]
+    if options.in_process:
+        return command
+    width = ["--connections", str(options.connections)]
+    return [*command, "--kinds", options.kinds, "--store", options.store, *width]
 
 
 def compared(base: Sequence[Mapping[str, float]], here: Sequence[Mapping[str, float]]) -> dict[str, Any]:
@@ -104,6 +107,7 @@ def main() -> int:
     parser.add_argument("--objects", type=int, default=5000)
     parser.add_argument("--kinds", default="configmaps,pods,resourceclaims")
     parser.add_argument("--store", default="sqlite")
+    parser.add_argument("--connections", type=int, default=32, help="requests at once; default: 32")
     parser.add_argument("--worst", type=float, default=0.03, help="the loss that is allowed; default: 0.03")
     options = parser.parse_args()
     if not (options.base / "src" / "allot").is_dir():

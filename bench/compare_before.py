@@ -30,7 +30,7 @@ def _scheduling(base: Path, rounds: int) -> int:
 
 
 def _tls(base: Path, rounds: int) -> int:
-    words = ["--base", str(base), "--rounds", str(rounds + 1), "--objects", "4000", "--kinds", KINDS]
+    words = ["--base", str(base), "--rounds", str(rounds + 1), "--objects", "16000", "--kinds", KINDS]
     with (RESULTS / "compare-tls.json").open("w") as out:
         return subprocess.run([sys.executable, str(HERE / "compare.py"), *words], stdout=out).returncode
 

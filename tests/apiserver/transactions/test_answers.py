@@ -248,3 +248,17 @@ def test_a_pod_that_a_member_takes_away_is_not_bound_by_the_next(api):
     gone = {"method": "DELETE", "path": f"{PODS}/web", "body": {"gracePeriodSeconds": 0}}
     done = together(api, gone, bind())
     assert done.status == 404 and done.causes[0][0] == "spec.requests[1]" and node_of(api) == ""
+
+
+@pytest.mark.parametrize("whole", [{}, {"dryRun": "All"}], ids=["stored", "dry run"])
+def test_a_member_alone_cannot_be_a_dry_run_in_its_options_either(api, whole):
+    """Else the transaction would say that it was carried out, and one part of it would not be."""
+    pod(api)
+    api("POST", CONFIGS, config("a"))
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "web"}}
+    evict = create(f"{PODS}/web/eviction", {**eviction, "deleteOptions": {"dryRun": ["All"]}})
+    for dry in {**DELETE, "body": {"dryRun": ["All"]}}, evict:
+        done = together(api, create(CONFIGS, config("b")), dry, **whole)
+        assert done.status == 400 and done.causes[0][0] == "spec.requests[1]"
+        assert "dryRun: said for the whole transaction" in done.body["message"]
+    assert names(api) == ["a"] and names(api, PODS) == ["web"]

@@ -30,7 +30,7 @@ from ..deciding.contexts import WriteContexts
 from ..reading.reader import not_found
 from ..requests.call import Call
 from ..requests.warnings import warning_headers
-from ..storing.pending import in_words
+from ..storing.pending import in_words, pending
 from ..storing.repository import Found, Repository
 from .body import decode_body
 from .guard import Guards
@@ -122,6 +122,8 @@ class Deleter:
         self, call: Call, namespace: str, name: str, options: DeleteOptions
     ) -> tuple[Object, bool]:
         """Delete, or begin to. The object as it was last stored, and whether it is gone."""
+        if options.dry_run and pending() is not None:
+            raise errors.BadRequest("dryRun: said for the whole transaction, not for one of its requests")
         for attempt in range(ATTEMPTS):
             found = await self._repository.find(call.kind, namespace, name)
             if found.object is None:
