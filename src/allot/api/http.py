@@ -22,6 +22,7 @@ class Request(msgspec.Struct, frozen=True):
     body: bytes = b""
     source: str = ""  # an address; SOCKET and more on the same machine; nothing in the same process
     repeated: Mapping[str, Sequence[str]] = {}  # all values of what the query has several times
+    audit_id: str = ""  # of a transaction: its requests are audited before it, and name it
 
     def asks_for(self, option: str) -> bool:
         """Whether a yes-or-no option is on. As upstream reads them: anything but 0 and false is a yes."""

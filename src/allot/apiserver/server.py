@@ -81,6 +81,8 @@ class Server:
         target, acting = None, None
         try:
             target = find_target(request, self._registry)
+            if self._audit is not None and _is_transaction(target):
+                request = replace(request, audit_id=self._audit.new_id())
             impersonation = read_impersonation(request.headers)
             needs: list[tuple[User, Action]] = []
             if impersonation is not None:
@@ -242,6 +244,10 @@ def _with_warning(response: Response, text: str) -> Response:
         (*response.headers, *warning_headers([text])),
         response.stream,
     )
+
+
+def _is_transaction(target: Target | None) -> bool:
+    return target is not None and target.served is not None and target.served.kind is transaction.TRANSACTION
 
 
 def _refusal(error: Exception, request: Request) -> Response:

@@ -202,6 +202,7 @@ def test_a_status_that_is_written_with_its_object_is_said(tmp_path):
         member = {"method": "POST", "path": path, "body": body, "with": "status"}
         assert server.ask("POST", transaction.PATH, {"spec": {"requests": [member]}}).status == 201
     (line,) = (one for one in lines(log) if one["requestURI"] == path)
+    assert line["annotations"].pop("audit.allot.dev/transaction")
     assert line["annotations"] == {"audit.allot.dev/with": "status"}
 
 
@@ -280,6 +281,10 @@ def test_a_transaction_is_recorded_and_each_of_its_members(tmp_path):
     assert {one["impersonatedUser"]["username"] for one in lines(log)} == {"boss"}
     assert {one["user"]["username"] for one in lines(log)} == {"allot-admin"}
     assert {(*one["sourceIPs"], one["userAgent"]) for one in lines(log)} == {("192.0.2.7", "kubectl/1.37")}
+    belongs = [one.get("annotations", {}).get("audit.allot.dev/transaction") for one in lines(log)]
+    first, second = (one["auditID"] for one in lines(log) if one["objectRef"]["resource"] == "transactions")
+    assert belongs == [first, first, None, second, second, second, None]
+    assert len({one["auditID"] for one in lines(log)}) == len(belongs)
 
 
 def test_members_of_a_dry_run_are_marked_as_it_is(tmp_path):

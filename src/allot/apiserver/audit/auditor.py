@@ -26,6 +26,7 @@ class Answered(msgspec.Struct, frozen=True):
     target: Target | None
     seconds: float
     in_dry_run: bool = False  # of a transaction, which says so for its members
+    transaction: str = ""  # the id of the one that it is a part of
 
 
 class _Status(msgspec.Struct):
@@ -40,6 +41,10 @@ class Auditor:
         self._ids = ids
         self._flood = Flood()
 
+    def new_id(self) -> str:
+        """For a request whose id has to be known before it is answered."""
+        return self._ids.uid()
+
     def answered(self, what: Answered, response: Response) -> Response:
         """Record it if the policy says so. What is recorded tells the caller under which id."""
         request, target, code = what.request, what.target, response.status
@@ -52,7 +57,7 @@ class Auditor:
         if is_refused(code) and not self._flood.admits(what.caller.name if what.caller else ""):
             return response
         happened = Happened(
-            self._ids.uid(),
+            request.audit_id or self.new_id(),
             request.method,
             request.path,
             request.source,
@@ -62,6 +67,7 @@ class Auditor:
             target,
             _created(target, response),
             what.in_dry_run or bool(request.query.get("dryRun")),
+            what.transaction,
             code,
             _reason(response),
             now - timedelta(seconds=what.seconds),

@@ -38,6 +38,7 @@ class Happened(msgspec.Struct, frozen=True):
     target: Target | None
     name: str  # of the object; a create has no name in its path
     dry_run: bool
+    transaction: str  # the id of the one that it is a part of
     code: int
     reason: str
     received: datetime
@@ -51,6 +52,8 @@ def line_of(happened: Happened) -> bytes:
     notes = {"audit.allot.dev/source": happened.source or "in process"} if is_near else {}
     if happened.dry_run:
         notes["audit.allot.dev/dry-run"] = "true"
+    if happened.transaction:
+        notes["audit.allot.dev/transaction"] = happened.transaction
     if target is not None and target.beside:
         notes["audit.allot.dev/with"] = target.beside
     event = _Event(

@@ -60,7 +60,8 @@ class CarriedOut(NamedTuple):
 
 def of_member(asked: Asked, call: Call, seconds: float) -> Answered:
     """A member of the transaction that `call` is, for the audit log."""
-    return Answered(asked.request, call.caller, call.acting_as, asked.target, seconds, call.dry_run)
+    whole = call.request.audit_id
+    return Answered(asked.request, call.caller, call.acting_as, asked.target, seconds, call.dry_run, whole)
 
 
 class Carrier(Protocol):
