@@ -18,10 +18,13 @@ from controllers.resourceclaims.objects import (
     finish,
     freeze,
     generated,
+    gone,
+    owned_by,
     pod,
     reserved,
     template,
 )
+from controllers.resourceclaims.test_released import node_with, prepared
 from controllers.resourceclaims.test_releasing import deallocated
 from controllers.world import NS, World, tell
 
@@ -263,6 +266,93 @@ def test_a_claim_that_somebody_reserves_before_it_goes_does_not_go():
         found = await here.claims.get(held.name, NS)
         assert raced and (found.uid, found.metadata.deletion_timestamp) == (held.uid, None)
         assert allocation(found) is not None and found.metadata.finalizers == [FINALIZER]
+
+    together(story, resourceclaims.CONTROLLER)
+
+
+async def refuse(here: World, operation: str, says: str, **validation: str) -> None:
+    """What an administrator may demand of claims: returns once the server has heard of it."""
+    policies = "validatingadmissionpolicies", "validatingadmissionpolicybindings"
+    writable = [
+        here.client.resource("admissionregistration.k8s.io", "v1", one, namespaced=False) for one in policies
+    ]
+    rule = {"apiGroups": ["resource.k8s.io"], "apiVersions": ["v1"], "resources": ["resourceclaims"]}
+    spec = {
+        "matchConstraints": {"resourceRules": [{**rule, "operations": [operation]}]},
+        "validations": [{"expression": says, "message": "not here", **validation}],
+    }
+    bound = {"policyName": "mine", "validationActions": ["Deny"]}
+    for resource, body in zip(writable, (spec, bound), strict=True):
+        await resource.create({"metadata": {"name": "mine"}, "spec": body})
+    await here.quiet()
+
+
+async def allow(here: World) -> None:
+    bindings = here.client.resource(
+        "admissionregistration.k8s.io", "v1", "validatingadmissionpolicybindings", namespaced=False
+    )
+    await bindings.delete("mine")
+
+
+@pytest.mark.parametrize("reason", ["Invalid", "Forbidden"])
+def test_a_claim_that_may_not_go_gives_its_devices_back(reason: str):
+    """What can be had is had, and the rest is tried again."""
+
+    async def story(here: World) -> None:
+        await here.templates.create(template())
+        running = await here.pods.create(pod())
+        held = await allocate(here, await generated(here), consumer(running))
+        await refuse(here, "DELETE", "false", reason=reason)
+        await finish(here)
+        free = await deallocated(here, held.name)
+        assert free.uid == held.uid and not free.metadata.deletion_timestamp
+        await allow(here)
+        await gone(here, held.name)
+
+    together(story, resourceclaims.CONTROLLER)
+
+
+def test_a_claim_that_must_stay_protected_gives_its_devices_back():
+    async def story(here: World) -> None:
+        await here.templates.create(template())
+        running = await here.pods.create(pod())
+        held = await allocate(here, await generated(here), consumer(running))
+        await refuse(here, "UPDATE", "has(object.metadata.finalizers)")
+        await finish(here)
+
+        async def is_free() -> bool:
+            return allocation(await here.claims.get(held.name, NS)) is None
+
+        await here.until(is_free)
+        assert (await here.claims.get(held.name, NS)).metadata.finalizers == [FINALIZER]
+
+    together(story, resourceclaims.CONTROLLER)
+
+
+def test_a_claim_that_may_not_go_waits_for_its_node_all_the_same():
+    """N2: the node begins to hold it in the moment of the refusal, which is heard of later."""
+
+    async def story(here: World) -> None:
+        await here.templates.create(template())
+        running = await here.pods.create(pod(nodeName="n", claims=direct()))
+        made = await here.claims.create(claim(ownerReferences=owned_by(running)["ownerReferences"]))
+        held = await allocate(here, made, consumer(running))
+        await node_with(here)
+        await refuse(here, "DELETE", "false")
+        raced = []
+
+        async def prepare(request) -> None:
+            if request.path == transaction.PATH and not raced:
+                raced.append(True)
+                await freeze(here, "preparedclaims")
+                await prepared(here).patch(
+                    "n", {"status": {"claims": [{"uid": held.uid}]}}, subresource="status"
+                )
+
+        here.wire.before = prepare
+        await finish(here)
+        await here.quiet()
+        assert raced and allocation(await here.claims.get("c", NS)) is not None
 
     together(story, resourceclaims.CONTROLLER)
 

@@ -10,7 +10,7 @@ from allot.informers import Again, Informer, Key
 from ..controller import World
 from . import releasing
 from .consumers import Consumers, is_pod
-from .memory import Gone, HalfDone
+from .memory import UNANSWERED, Gone, HalfDone
 from .released import Releases
 from .releasing import OwnerStanding, ReleasePlan, Verdict
 from .views import Pod, claim_of, pod_of
@@ -156,7 +156,8 @@ class ClaimLoop:
         self, claim: Object, plan: ReleasePlan, is_unneeded: bool, expected: Sequence[Write] = ()
     ) -> bool:
         """Status, finalizer and deletion in one transaction. False, and nothing written, where it is one of
-        them alone, or the server has no transactions or is not as expected."""
+        them alone, where the server has no transactions or is not as expected, and where it refuses one of
+        them: that the claim may not go does not keep its devices."""
         is_one = (plan.status is not None) + plan.unprotects + is_unneeded + len(expected) < 2
         if is_one or not self._client.has_transactions:
             return False
@@ -168,10 +169,13 @@ class ClaimLoop:
             if member is None or member >= len(expected):
                 raise
             return False
-        except (errors.NotFound, errors.MethodNotAllowed, errors.Forbidden, errors.BadRequest) as refused:
-            cannot_read = isinstance(refused, errors.BadRequest)  # an older server that does not know `with`
-            if self._client.has_transactions and not cannot_read:
-                raise
+        except errors.NotFound:
+            if self._client.has_transactions:
+                raise  # it is the claim that is not there
+            return False
+        except UNANSWERED:
+            raise
+        except errors.ApiError:
             return False
         return True
 

@@ -6,13 +6,16 @@ twice. They are lost with the leadership, and then the caches are read anew.
 
 from collections import OrderedDict
 
-from allot.api import Object
+from allot.api import Object, errors
 
 GONE_MAX = 5000
 UNANSWERED_MAX = 5000
 HALF_DONE_MAX = 5000
 DOUBTFUL_S = 60.0
 FORGOTTEN_S = 3600.0
+
+UNANSWERED = (errors.Timeout, errors.Unavailable, errors.Internal, errors.TooManyRequests)
+"""What says nothing of whether a write was carried out, or may be tried as it was."""
 
 
 class Gone:

@@ -11,10 +11,9 @@ from ..controller import World
 from . import generating, releasing
 from .counting import CreateCounts
 from .generating import Adopt, Create, Skip, Use
-from .memory import Made, Unanswered
+from .memory import UNANSWERED, Made, Unanswered
 from .views import Pod, PodClaim, claim_of, is_for, pod_of
 
-UNANSWERED = (errors.Timeout, errors.Unavailable, errors.Internal, errors.TooManyRequests)
 CACHE_BEHIND_S = 30.0
 """When to look again at what the cache does not show yet."""
 
