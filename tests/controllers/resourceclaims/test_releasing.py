@@ -227,6 +227,52 @@ async def test_a_generated_claim_goes_when_its_pod_is_done(here: World):
 
 
 @story
+async def test_without_transactions_a_generated_claim_goes_in_three_writes(here: World):
+    """Rule 6.1: status, finalizer, deletion. Each relies on what came of the one before it."""
+    await here.templates.create(template())
+    running = await here.pods.create(pod())
+    made = await generated(here)
+    held = await allocate(here, made, consumer(running))
+    await here.quiet()
+    here.wire.requests.clear()
+    await finish(here)
+    seen = []
+    async for event in here.claims.watch(NS, resource_version=held.resource_version):
+        found = event.object
+        seen.append((event.type.value, bool(allocation(found)), bool(found.metadata.finalizers)))
+        if event.type.value == "DELETED":
+            break
+    assert seen == [("MODIFIED", False, True), ("MODIFIED", False, False), ("DELETED", False, False)]
+    await here.quiet()
+    writes = [one.method for one in here.wire.requests if f"/resourceclaims/{made.name}" in one.path]
+    assert writes == ["PATCH", "PATCH", "DELETE"]
+
+
+@story
+async def test_a_generated_claim_that_somebody_has_come_to_hold_does_not_go(here: World):
+    """C6: another pod is given devices with it, between the controller's look and the deletion."""
+    await here.templates.create(template())
+    await here.pods.create(pod())
+    made = await generated(here)
+    other = await here.pods.create(pod("q", claims=[]))
+    await here.quiet()
+    raced = False
+
+    async def race(request: Request) -> None:
+        nonlocal raced
+        if request.method == "DELETE" and not raced:
+            raced = True
+            await allocate(here, made, consumer(other))
+
+    here.wire.before = race
+    await finish(here)
+    await here.quiet()
+    found = await here.claims.get(made.name, NS)
+    assert raced and (found.uid, found.metadata.deletion_timestamp) == (made.uid, None)
+    assert allocation(found) is not None and reserved(found) == ["q"]
+
+
+@story
 async def test_a_generated_claim_stays_while_its_pod_restarts(here: World):
     """A container that ends and is started again is not the end of its pod; nor is it when the node
     says Pending meanwhile, as after a restart of its machine."""
@@ -286,6 +332,20 @@ async def test_a_generated_claim_of_a_pod_that_is_not_there_is_left_to_garbage_c
 
 
 @story
+async def test_who_owns_a_claim_is_left_to_garbage_collection_where_the_server_has_no_such_pod(here: World):
+    """Rule 6.1: the cache has a pod of that name, which is not the owner, and the server has none."""
+    await here.pods.create(pod(claims=[]))
+    await here.quiet()
+    await freeze(here, "pods")
+    await here.pods.delete("p", NS, grace_period_s=0)
+    earlier = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "of-an-earlier-pod", "controller": True}
+    await here.claims.create(claim(ownerReferences=[earlier]))
+    await here.quiet()
+    assert here.wire.count("GET", "/pods/p") > 0
+    assert await here.find(here.claims, "c") is not None
+
+
+@story
 async def test_the_claim_for_extended_resources_is_given_back_and_deleted(here: World):
     """Rule 6.1: found through pod.status; it is in no spec."""
     sent = pod(claims=[])
@@ -334,6 +394,27 @@ async def test_a_cache_that_is_behind_does_not_cost_a_new_pod_its_claim(here: Wo
     await here.claims.create(claim(**owned_by(later)))
     await here.quiet()
     assert await here.find(here.claims, "c") is not None
+
+
+@story
+async def test_an_owner_that_the_cache_never_hears_of_is_looked_at_again(here: World):
+    """The server knows the claim's pod, and the cache an earlier one. Then a third has the name, and no watch
+    tells of either."""
+    claim_loop.CACHE_BEHIND_S, before = 0.2, claim_loop.CACHE_BEHIND_S
+    try:
+        await here.pods.create(pod(claims=[]))
+        await here.quiet()
+        await freeze(here, "pods")
+        await here.pods.delete("p", NS, grace_period_s=0)
+        later = await here.pods.create(pod(claims=[]))
+        await here.claims.create(claim(**owned_by(later)))
+        await here.quiet()
+        assert await here.find(here.claims, "c") is not None
+        await here.pods.delete("p", NS, grace_period_s=0)
+        await here.pods.create(pod(claims=[]))
+        await gone(here, "c")
+    finally:
+        claim_loop.CACHE_BEHIND_S = before
 
 
 @story

@@ -1,13 +1,16 @@
 """What belongs together is written together, where the server has transactions."""
 
 from functools import partial
+from typing import Any
 
 import pytest
 
-from allot.api import Object, errors, transaction
+from allot.api import Object, Request, errors, resource, transaction
 from allot.apiserver.transactions import reading
 from allot.client import Client
 from allot.controllers import resourceclaims
+from allot.controllers.resourceclaims import claim_loop
+from api.numeric.objects import capacity, counter
 from controllers.resourceclaims.objects import (
     FINALIZER,
     allocate,
@@ -27,8 +30,11 @@ from controllers.resourceclaims.objects import (
 from controllers.resourceclaims.test_released import node_with, prepared
 from controllers.resourceclaims.test_releasing import deallocated
 from controllers.world import NS, World, tell
+from kep.test_4381_claims import allocation as allocation_of
+from kep.test_4381_claims import result
 
 together = partial(tell, transactions=True)
+BY_SCHEDULER = resource.shape.NUMERIC_FINALIZER
 TWO = [{"name": one, "resourceClaimTemplateName": "t"} for one in ("one", "two")]
 
 
@@ -189,7 +195,7 @@ async def what_became_of(here: World, held: Object) -> list[tuple[str, bool]]:
 
 
 def test_the_claim_of_a_finished_pod_is_given_back_and_gone_at_one_revision():
-    """Who watches is told what it was before, which is how a scheduler knows what it has no more."""
+    """Rule 6.1. Those who watch are told what it was before: so a scheduler knows what it has no more."""
 
     async def story(here: World) -> None:
         await here.templates.create(template())
@@ -206,6 +212,8 @@ def test_the_claim_of_a_finished_pod_is_given_back_and_gone_at_one_revision():
 
 
 def test_a_claim_that_is_being_deleted_is_given_back_and_gone_at_one_revision():
+    """Rule 6.1, 6.5."""
+
     async def story(here: World) -> None:
         made = await here.claims.create(claim())
         running = await here.pods.create(pod(claims=direct()))
@@ -238,6 +246,13 @@ def test_the_claim_of_a_finished_pod_that_somebody_else_protects_is_given_back_a
     together(story, resourceclaims.CONTROLLER)
 
 
+async def reserve_first(here: World, claim: Object, users: list[dict[str, str]], request: Request) -> None:
+    """Before the first transaction that the controller sends."""
+    if request.path == transaction.PATH:
+        here.wire.before = None
+        await here.claims.patch(claim.name, {"status": {"reservedFor": users}}, NS, subresource="status")
+
+
 def test_a_claim_that_somebody_reserves_before_it_goes_does_not_go():
     """C6: not in part either. It is looked at again, and what its own pod had is taken from the list."""
 
@@ -247,15 +262,7 @@ def test_a_claim_that_somebody_reserves_before_it_goes_does_not_go():
         other = await here.pods.create(pod("q", claims=[]))
         held = await allocate(here, await generated(here), consumer(running))
         await here.quiet()
-        raced = []
-
-        async def race(request) -> None:
-            if request.path == transaction.PATH and not raced:
-                raced.append(True)
-                both = {"status": {"reservedFor": [consumer(running), consumer(other)]}}
-                await here.claims.patch(held.name, both, NS, subresource="status")
-
-        here.wire.before = race
+        here.wire.before = partial(reserve_first, here, held, [consumer(running), consumer(other)])
         await finish(here)
 
         async def is_left_to_the_other() -> bool:
@@ -264,8 +271,120 @@ def test_a_claim_that_somebody_reserves_before_it_goes_does_not_go():
         await here.until(is_left_to_the_other)
         await here.quiet()
         found = await here.claims.get(held.name, NS)
-        assert raced and (found.uid, found.metadata.deletion_timestamp) == (held.uid, None)
+        assert (found.uid, found.metadata.deletion_timestamp) == (held.uid, None)
         assert allocation(found) is not None and found.metadata.finalizers == [FINALIZER]
+        assert here.wire.count("PATCH", "") == 1, "what was decided on the claim as it was is not tried again"
+
+    together(story, resourceclaims.CONTROLLER)
+
+
+def test_a_generated_claim_that_is_being_deleted_is_given_back_and_not_deleted_again():
+    """It goes with its finalizer, so there would be nothing left to delete."""
+
+    async def story(here: World) -> None:
+        await here.templates.create(template())
+        running = await here.pods.create(pod())
+        held = await allocate(here, await generated(here), consumer(running))
+        await here.claims.delete(held.name, NS)
+        await here.quiet()
+        await finish(here)
+        assert await what_became_of(here, held) == [("MODIFIED", True), ("DELETED", True)]
+
+    together(story, resourceclaims.CONTROLLER)
+
+
+def test_a_claim_that_others_give_back_loses_its_reservation_and_is_deleted_at_one_revision():
+    """Whoever allocated it without our finalizer is told in one word that nobody uses it, and to take it
+    back."""
+
+    async def story(here: World) -> None:
+        await here.templates.create(template())
+        running = await here.pods.create(pod())
+        made = await generated(here)
+        await here.claims.patch(made.name, {"metadata": {"finalizers": ["example.com/mine"]}}, NS)
+        held = await allocate(here, made, consumer(running), protect=False)
+        await here.quiet()
+        await finish(here)
+        async for event in here.claims.watch(NS, resource_version=held.resource_version):
+            first = event.object
+            break
+        assert reserved(first) == [] and first.metadata.deletion_timestamp
+        assert allocation(first) is not None and first.metadata.finalizers == ["example.com/mine"]
+        await here.quiet()
+        assert (await here.claims.get(made.name, NS)).resource_version == first.resource_version
+
+    together(story, resourceclaims.CONTROLLER)
+
+
+def test_a_claim_that_others_give_back_and_somebody_reserves_meanwhile_does_not_go():
+    """C6."""
+
+    async def story(here: World) -> None:
+        await here.templates.create(template())
+        running = await here.pods.create(pod())
+        other = await here.pods.create(pod("q", claims=[]))
+        held = await allocate(here, await generated(here), consumer(running), protect=False)
+        await here.quiet()
+        here.wire.before = partial(reserve_first, here, held, [consumer(running), consumer(other)])
+        await finish(here)
+        await here.quiet()
+        found = await here.claims.get(held.name, NS)
+        assert reserved(found) == ["q"] and found.metadata.deletion_timestamp is None
+
+    together(story, resourceclaims.CONTROLLER)
+
+
+async def half_done(here: World, **owner: Any) -> Object:
+    """A claim that a scheduler has protected, to allocate it with numeric parameters, and no more."""
+    claims = here.client.resource("resource.k8s.io", "v1alpha1", "resourceclaims")
+    metadata = {"name": "c", "namespace": NS, "finalizers": [BY_SCHEDULER], **owner}
+    return await claims.create({"metadata": metadata, "spec": {"resourceClassName": "counted"}})
+
+
+def test_a_claim_that_is_left_half_done_loses_its_protection_and_is_gone_at_one_revision(monkeypatch):
+    """4381-ALC-14: its pod is done, so nobody completes it."""
+    monkeypatch.setattr(claim_loop, "HALF_DONE_S", 0.0)
+
+    async def story(here: World) -> None:
+        running = await here.pods.create(pod(claims=[]))
+        await finish(here)
+        await here.quiet()
+        left = await half_done(here, **owned_by(running))
+        assert await what_became_of(here, left) == [("DELETED", False)]
+
+    together(story, resourceclaims.CONTROLLER)
+
+
+def test_a_claim_that_is_completed_after_all_keeps_its_protection_and_does_not_go(monkeypatch):
+    monkeypatch.setattr(claim_loop, "HALF_DONE_S", 0.0)
+
+    async def story(here: World) -> None:
+        capacities = here.client.resource(
+            "resource.k8s.io", "v1alpha1", "noderesourcecapacities", namespaced=False
+        )
+        await capacities.create(capacity(driver="gpu.example.com", instances=[counter(count=8)]))
+        running = await here.pods.create(pod(claims=[]))
+        other = await here.pods.create(pod("q", claims=[]))
+        await finish(here)
+        await here.quiet()
+
+        async def complete(request: Request) -> None:
+            if request.path == transaction.PATH:
+                given = allocation_of(result(driver="gpu.example.com"))
+                held = {
+                    "driverName": "gpu.example.com",
+                    "allocation": given,
+                    "reservedFor": [consumer(other)],
+                }
+                await here.claims.patch("c", {"status": held}, NS, subresource="status")
+                here.wire.before = None
+
+        here.wire.before = complete
+        await half_done(here, **owned_by(running))
+        await here.quiet()
+        found = await here.claims.get("c", NS)
+        assert here.wire.before is None and found.metadata.deletion_timestamp is None
+        assert reserved(found) == ["q"] and found.metadata.finalizers == [BY_SCHEDULER]
 
     together(story, resourceclaims.CONTROLLER)
 
