@@ -78,11 +78,48 @@ ASKED_BACK = {"deallocation_requested": True}
         (claim(finalizers=(BY_SCHEDULER,), deleted=True, **HELD), NUMERIC, Due.NOTHING),
         (claim(finalizers=(BY_SCHEDULER, MINE)), NUMERIC, Due.ABORT),
         (claim(finalizers=(MINE,)), NUMERIC, Due.ABORT),
+        (claim(finalizers=(BY_SCHEDULER, MINE), **HELD), NUMERIC, Due.NOTHING),
         (claim(deleted=True, **HELD, **USED), OURS, Due.NOTHING),
     ],
 )
 def test_what_is_due_about_a_claim(shown, of, due):
     assert answers.due(shown, of, ME) is due
+
+
+@pytest.mark.parametrize(
+    ("shown", "of", "is_pending"),
+    [
+        (claim(), OURS, True),
+        (claim(), None, False),
+        (claim(), classic.ResourceClass(driver_name=OTHER), False),
+        (claim("Immediate"), OURS, False),
+        (claim(deleted=True), OURS, False),
+        (claim(finalizers=(MINE,), **HELD), OURS, False),
+        # What the scheduler allocates, or has begun to, whatever the class says by now.
+        (claim(), NUMERIC, False),
+        (claim(finalizers=(BY_SCHEDULER,)), NUMERIC, False),
+        (claim(finalizers=(BY_SCHEDULER,)), OURS, False),
+    ],
+)
+def test_a_delayed_claim_waits_for_its_driver_and_for_no_other(shown, of, is_pending):
+    assert answers.is_pending(shown, of, ME) is is_pending
+
+
+@pytest.mark.parametrize(
+    ("shown", "is_ours"),
+    [
+        (claim(finalizers=(MINE,), **HELD), True),
+        (claim(finalizers=(MINE,)), True),
+        (claim(), False),
+        (claim(finalizers=(MINE,), driver_name=OTHER, allocation=AllocationResult()), False),
+        # The scheduler names the driver, too, of what it allocates; what we began before that we may hold.
+        (claim(finalizers=(BY_SCHEDULER,), **HELD), False),
+        (claim(finalizers=(BY_SCHEDULER, MINE), **HELD), True),
+        (claim(finalizers=(BY_SCHEDULER, MINE)), True),
+    ],
+)
+def test_what_a_driver_may_hold_something_for(shown, is_ours):
+    assert answers.may_hold(shown, ME) is is_ours
 
 
 MODES = st.sampled_from(["Immediate", "WaitForFirstConsumer", ""])

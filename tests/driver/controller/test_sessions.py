@@ -4,8 +4,10 @@ import pytest
 
 from allot.allocation import Node
 from allot.api import Object, classic, encode, meta, resource
+from allot.api.numeric import NumericParameterType
 from allot.driver import controller as kit
-from allot.driver.controller.sessions import SESSIONS_MAX, CannotPlace, Known, Recent, Session
+from allot.driver.controller.answers import finalizer
+from allot.driver.controller.sessions import SESSIONS_MAX, CannotPlace, Known, Recent, Session, is_known_to
 from allot.driver.controller.views import (
     AllocationResult,
     ClaimSpec,
@@ -156,6 +158,36 @@ def test_parameters_that_cannot_be_read_are_told_for_every_node():
 
 def test_the_claims_of_other_drivers_are_left_to_them():
     assert session().failed(pod("p1", "foreign"), NODES) == {}
+
+
+OURS = classic.ResourceClass(driver_name=ME)
+NUMERIC = classic.ResourceClass(driver_name=ME, numeric_parameters=(NumericParameterType(),))
+BY_SCHEDULER = resource.shape.NUMERIC_FINALIZER
+
+
+@pytest.mark.parametrize(
+    ("finalizers", "driver", "of", "is_known"),
+    [
+        ((), "", OURS, True),
+        ((), "", None, False),
+        ((), "", classic.ResourceClass(driver_name="other.example.com"), False),
+        ((finalizer(ME),), "", None, True),
+        ((), ME, None, True),
+        ((), "other.example.com", OURS, False),
+        ((), "", NUMERIC, False),
+        ((BY_SCHEDULER,), "", OURS, False),
+        ((BY_SCHEDULER,), ME, OURS, False),
+        ((BY_SCHEDULER,), ME, NUMERIC, False),
+    ],
+)
+def test_a_driver_answers_for_claims_that_it_allocates_and_leaves_the_schedulers_alone(
+    finalizers, driver, of, is_known
+):
+    """Of one that the scheduler allocates with numeric parameters it says nothing, whatever the class says by
+    now."""
+    metadata = meta.ObjectMeta(name="c", namespace="ns", finalizers=finalizers)
+    shown = ResourceClaim(metadata=metadata, status=ClaimStatus(driver_name=driver))
+    assert is_known_to(ME, shown, of) is is_known
 
 
 def test_a_few_sessions_are_kept_and_the_oldest_goes():
