@@ -10,7 +10,7 @@ import re
 import pytest
 
 from allot.api import Object
-from allot.sim.checkers import ClaimRules, all_checkers, judge
+from allot.sim.checkers import ClaimRules, all_checkers, for_any_cluster, judge
 from allot.sim.checkers.whole import Whole
 from allot.sim.recording import EVENTS, FOLLOWED, PROVIDER, Seen
 from sim.test_autoscaler_checkers import SHOWN as OF_AUTOSCALERS
@@ -19,6 +19,7 @@ from sim.test_compute_checker import SHOWN as OF_COMPUTE
 from sim.test_numeric import SHOWN as OF_NUMERIC
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
+NUMERIC_FINALIZER = "numeric.dra.k8s.io/delete-protection"
 SELECTOR = 'device.attributes["gpu.example.com"].model == "large"'
 KEPT = {"labels": {"sim.allot.dev/kept": "true"}}
 DEVICES = "gpu.deviceclass.resource.k8s.io/devices"
@@ -497,6 +498,21 @@ def test_a_broken_promise_is_named(promise, events):
     assert promise in names
 
 
+def by_scheduler(event, of="frob"):
+    """The claim, as of a resource class whose claims the scheduler allocates with numeric parameters."""
+    fields = json.loads(event.object.raw)
+    fields["spec"] = {"resourceClassName": of}
+    fields["metadata"]["finalizers"] = [NUMERIC_FINALIZER]
+    return event._replace(object=Object(json.dumps(fields).encode()))
+
+
+def by_driver(event):
+    """The claim, as one that the driver of its class has allocated."""
+    fields = json.loads(by_scheduler(event, of="gpu").object.raw)
+    fields["metadata"]["finalizers"] = [f"{DRIVER}/deletion-protection"]
+    return event._replace(object=Object(json.dumps(fields).encode()))
+
+
 HELD = claim(reserved=["p"])
 FINISHED = [pod(), HELD, pod(phase="Succeeded")]
 AT_ONCE = {
@@ -509,6 +525,31 @@ AT_ONCE = {
     "its pod waits": (
         [pod(node=""), HELD, gone(HELD)],
         "C1: claim c went while it was allocated, and pod p needs it",
+    ),
+    "its pod is being deleted on its node": (
+        [leaving(pod()), HELD, gone(HELD)],
+        "C1: claim c went while it was allocated, and pod p needs it",
+    ),
+    "its pod was deleted before it came to a node": ([leaving(pod(node="")), HELD, gone(HELD)], ""),
+    "one of two pods needs it": (
+        [pod("q"), claim(reserved=["p", "q"]), *FINISHED[::2], gone(claim(reserved=["p", "q"]))],
+        "C1: claim c went while it was allocated, and pod q needs it",
+    ),
+    "its user is no pod, though one has its uid": (
+        [pod(), claim(others=["p"]), gone(claim(others=["p"]))],
+        "",
+    ),
+    "the scheduler protected it": (
+        [pod(), by_scheduler(HELD), pod(phase="Succeeded"), gone(by_scheduler(HELD))],
+        "",
+    ),
+    "the scheduler protected it, and its class is of no made-up world": (
+        [pod(), by_scheduler(HELD, of="counted"), gone(pod()), gone(by_scheduler(HELD, of="counted"))],
+        "",
+    ),
+    "only its driver protected it": (
+        [pod(), by_driver(HELD), pod(phase="Succeeded"), gone(by_driver(HELD))],
+        "C1: claim c went while it was allocated: nothing protected it",
     ),
 }
 
@@ -523,6 +564,16 @@ def test_a_claim_that_is_given_back_and_goes_at_once_goes_allocated(events, wron
 def test_without_transactions_no_claim_goes_allocated():
     (told,) = judge(history(*FINISHED, gone(HELD)), [ClaimRules()])
     assert told.endswith("C1: claim c went while it was allocated: nothing protected it")
+
+
+@pytest.mark.parametrize(
+    ("checkers", "is_wrong"),
+    [(all_checkers(), True), (all_checkers(transactions=True), False), (for_any_cluster(), False)],
+    ids=["nobody has transactions", "somebody has", "any cluster"],
+)
+def test_whoever_judges_says_whether_a_claim_may_be_given_back_and_go_at_once(checkers, is_wrong):
+    told = judge(history(*FINISHED, gone(HELD)), checkers)
+    assert any("nothing protected it" in text for text in told) == is_wrong
 
 
 @pytest.mark.parametrize(("until_s", "is_waiting"), [(119.0, True), (121.0, False)])

@@ -19,7 +19,6 @@ from .reading import (
     allocation,
     is_classic,
     is_leaving,
-    is_numeric,
     name_of,
     needs_claims,
     reserved,
@@ -73,6 +72,6 @@ class ClaimRules:
 
 
 def _is_protected(claim: Fields) -> bool:
-    """By us: of what only a driver gives back, this says nothing."""
-    ours = NUMERIC_FINALIZER if is_numeric(claim) else FINALIZER
+    """By us, whatever its class is called: of what only a driver gives back, this says nothing."""
+    ours = NUMERIC_FINALIZER if is_classic(claim) else FINALIZER
     return ours in (claim["metadata"].get("finalizers") or ())
