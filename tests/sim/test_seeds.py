@@ -5,6 +5,9 @@ import subprocess
 import sys
 
 from allot.sim import HOUR_S, PODS, Cut, Scope, run_many, run_one
+from allot.sim.checkers.reading import allocation
+from allot.sim.lots import Lots
+from allot.sim.together import Together
 
 SHORT = Scope(seconds=600, pods=15)
 
@@ -42,6 +45,15 @@ def test_every_promise_holds_with_an_autoscaler():
     asked = [one.type for one in report.history if one.resource == "provider"]
     assert {"RESIZE", "BEGUN", "REMOVE"} <= set(asked)
     assert asked.count("TERM") > 1  # another copy led in between
+
+
+def test_every_promise_holds_where_one_server_has_transactions_and_another_has_none():
+    """Then a claim is given back and gone at once, or in steps."""
+    assert Together.drawn(Lots(9).draw("transactions")[0]) is Together.SOME
+    report = run_one(9, Scope(seconds=600, pods=8, agents=0.0, classic=0.0, numeric=0.0))
+    assert report.good, report.wrong
+    gone = [one for one in report.history if one.resource == "resourceclaims" and one.type == "DELETED"]
+    assert {allocation(one.fields) is None for one in gone} == {True, False}
 
 
 def test_so_many_steps_are_played_as_were_asked_for():
