@@ -669,8 +669,8 @@ MUTANTS = (
     Mutant(
         "a claim that was made twice stays twice",
         f"{CLAIMS}/claim_loop.py",
-        "if pod is None or not self._is_superfluous(view, pod):",
-        "if True:",
+        "return pod is not None and self._is_superfluous(view, pod), False",
+        "return False, False",
     ),
     Mutant(
         "a finished pod keeps its reservations",
