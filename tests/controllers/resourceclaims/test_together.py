@@ -334,6 +334,32 @@ def test_a_claim_that_others_give_back_and_somebody_reserves_meanwhile_does_not_
     together(story, resourceclaims.CONTROLLER)
 
 
+@pytest.mark.parametrize("transactions", [True, False], ids=["together", "one after the other"])
+def test_a_claim_that_somebody_else_ends_first_is_nobodys_failure(transactions):
+    """That is where it was going. Garbage collection, say, was faster."""
+
+    async def story(here: World) -> None:
+        await here.templates.create(template())
+        running = await here.pods.create(pod())
+        made = await generated(here)
+        held = await allocate(here, made, consumer(running))
+        await here.quiet()
+
+        async def end(request: Request) -> None:
+            if request.path == transaction.PATH if transactions else request.method == "PATCH":
+                here.wire.before = None
+                await here.claims.delete(made.name, NS)
+                await here.claims.patch(made.name, {"metadata": {"finalizers": None}}, NS)
+
+        here.wire.before = end
+        await finish(here)
+        assert (await what_became_of(here, held))[-1][0] == "DELETED"
+        await here.quiet()
+        assert here.wire.before is None and 'error="NotFound"' not in here.metrics.text()
+
+    tell(story, resourceclaims.CONTROLLER, transactions=transactions)
+
+
 async def half_done(here: World, **owner: Any) -> Object:
     """A claim that a scheduler has protected, to allocate it with numeric parameters, and no more."""
     claims = here.client.resource("resource.k8s.io", "v1alpha1", "resourceclaims")
