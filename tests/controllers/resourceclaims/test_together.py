@@ -427,8 +427,8 @@ async def refuse(here: World, operation: str, says: str, **validation: str) -> N
         "validations": [{"expression": says, "message": "not here", **validation}],
     }
     bound = {"policyName": "mine", "validationActions": ["Deny"]}
-    for resource, body in zip(writable, (spec, bound), strict=True):
-        await resource.create({"metadata": {"name": "mine"}, "spec": body})
+    for written, body in zip(writable, (spec, bound), strict=True):
+        await written.create({"metadata": {"name": "mine"}, "spec": body})
     await here.quiet()
 
 
