@@ -490,6 +490,33 @@ def test_capacity_goes_when_its_driver_has_been_away_for_long():
     tell(play)
 
 
+def test_a_driver_that_came_back_is_not_away_although_nothing_is_shown_of_it(monkeypatch):
+    """4381-PUB-15: what it had was still shown when it was forgotten, for a moment. Since then it is back, and
+    the server refuses what it tells; what it told is not forgotten with what it had before."""
+    write = CapacityLoop._write
+
+    async def late(self, driver, writes) -> None:
+        await asyncio.sleep(0.3)
+        await write(self, driver, writes)
+
+    monkeypatch.setattr(CapacityLoop, "_write", late)
+
+    async def play(here: World) -> None:
+        async with here.agent(patience_s=1.0):
+            driver = await here.driver(instance())
+            await here.until_shown(frob=[8])
+            await driver.stop()
+            await here.until_shown()
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(numeric.limits, "DATA_MAX", 4)
+                await here.driver(instance())
+                await until(lambda: bool(here.complaints))
+                await asyncio.sleep(1.5)
+            await here.until_shown(frob=[8])
+
+    tell(play)
+
+
 def test_what_others_do_to_an_object_is_undone_and_other_nodes_are_left_alone():
     """4381-PUB-18, 4381-PUB-19"""
 

@@ -163,9 +163,9 @@ class CapacityLoop:
     def _wipe(self, shown: Informer) -> None:
         """What is shown of drivers that have been away for long, whoever published it."""
         now_s, sources = self._clock.monotonic_s(), self._sources()
-        for driver in {_driver(one) for one in _by_node(shown)[self._node]}:
-            is_there = driver in sources and not self._is_mute(sources[driver])
-            self._wiping.note(driver, is_there, now_s)
+        there = {driver for driver, instance in sources.items() if not self._is_mute(instance)}
+        for driver in there.union(_driver(one) for one in _by_node(shown)[self._node]):
+            self._wiping.note(driver, driver in there, now_s)
         for driver in self._wiping.due(now_s):
             why = "is gone" if self._publishes else "is not asked, since a gate is off"
             log.warning("driver %s %s: its capacity is deleted", driver, why)

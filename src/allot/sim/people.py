@@ -51,7 +51,7 @@ class People:
         self._classic = ClassicThings(clients[0])
         self._compute = ComputeThings(clients[0])
         self._numeric = NumericThings(clients[0])
-        self._card_classes: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)  # whose turn it is
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)  # by the name of a class
         self._record = record
         self._nodes = nodes
         self._replaced: set[str] = set()  # claims that took the name of another: nobody deletes those
@@ -380,8 +380,12 @@ class People:
     async def _create_numeric_claim(self, name: str) -> None:
         await self._numeric.resourceclaims.create(numeric_things.claim(name), DEFAULT)
 
+    # A leap of the clock makes several steps due at once: those about one class wait for each other, in the
+    # order in which they begin (seeds 554, 722 and 1189).
+
     async def _create_numeric_class(self, name: str) -> None:
-        await self._numeric.resourceclasses.create(numeric_things.resource_class(name))
+        async with self._turns[name]:
+            await self._numeric.resourceclasses.create(numeric_things.resource_class(name))
 
     async def _publish_capacity(self, node: str, count: int | None) -> None:
         wanted = numeric_things.capacity(node, count)
@@ -391,10 +395,12 @@ class People:
         await self._classic.resourceclaims.create(classic_things.claim(name), DEFAULT)
 
     async def _create_resource_class(self, name: str) -> None:
-        await self._classic.resourceclasses.create(classic_things.resource_class(name))
+        async with self._turns[name]:
+            await self._classic.resourceclasses.create(classic_things.resource_class(name))
 
     async def _delete_resource_class(self, name: str) -> None:
-        await self._classic.resourceclasses.delete(name)
+        async with self._turns[name]:
+            await self._classic.resourceclasses.delete(name)
 
     async def _create_card_pod(self, name: str, asked: dict[str, int], scheduler: str = "") -> None:
         wanted = things.pod(name)
@@ -403,21 +409,18 @@ class People:
             wanted["spec"]["schedulerName"] = scheduler
         await self._things.pods.create(wanted, DEFAULT)
 
-    # A leap of the clock makes several steps due at once: those about one class wait for each other, in the
-    # order in which they begin (seeds 1189 and 722).
-
     async def _create_card_class(self, name: str, types: tuple[str, ...] | None = None) -> None:
-        async with self._card_classes[name]:
+        async with self._turns[name]:
             await self._compute.classes.create(compute_things.resource_class(name, types))
 
     async def _change_card_class(self, name: str, types: tuple[str, ...] | None) -> None:
         spec = compute_things.resource_class(name, types)["spec"]
-        async with self._card_classes[name]:
+        async with self._turns[name]:
             known = await self._compute.classes.get(name)
             await self._compute.classes.update(known.changed({"spec": {"resourceSelector": None, **spec}}))
 
     async def _delete_card_class(self, name: str) -> None:
-        async with self._card_classes[name]:
+        async with self._turns[name]:
             await self._compute.classes.delete(name)
 
     async def _export_cards(self, node: int, sick: int, renamed: bool) -> None:
