@@ -491,8 +491,8 @@ def test_capacity_goes_when_its_driver_has_been_away_for_long():
 
 
 def test_a_driver_that_came_back_is_not_away_although_nothing_is_shown_of_it(monkeypatch):
-    """4381-PUB-15: what it had was still shown when it was forgotten, for a moment. Since then it is back, and
-    the server refuses what it tells; what it told is not forgotten with what it had before."""
+    """4381-PUB-15: what it had was still shown when it was forgotten, for a moment. Since then it is back,
+    and the server refuses what it tells; what it told is not forgotten with what it had before."""
     write = CapacityLoop._write
 
     async def late(self, driver, writes) -> None:

@@ -119,7 +119,7 @@ class Pods:
 
     async def kept(self) -> list[Object]:
         """What an earlier process has left. Raises OSError."""
-        pods = await asyncio.to_thread(self._read)
+        pods = await asyncio.to_thread(self._settled)
         for pod in pods:
             self.known(pod.uid).is_kept = True
             self._shown[pod.uid] = pod
@@ -138,6 +138,13 @@ class Pods:
         place = self._place
         place.files.make_directory(place.pods, 0o750)
         place.files.write(place.pod(pod.uid), pod.raw)
+
+    def _settled(self) -> list[Object]:
+        """A process that died while it wrote may have left a file that a power cut takes away."""
+        pods = self._read()
+        if pods:
+            self._place.files.settle(self._place.pods)
+        return pods
 
     def _read(self) -> list[Object]:
         place = self._place

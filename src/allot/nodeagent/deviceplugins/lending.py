@@ -38,9 +38,13 @@ NO_RECORD: Final = "NoComputeResourcesRecorded"
 
 
 def remembered(directory: Path, files: Files) -> checkpoint.Remembered:
-    """What an earlier process has left. Raises BadCheckpoint, and OSError."""
-    content = files.read(directory / checkpoint.NAME)
-    return checkpoint.decode(content) if content is not None else checkpoint.Remembered()
+    """What an earlier process has left, for good from now on. Raises BadCheckpoint, and OSError."""
+    path = directory / checkpoint.NAME
+    content = files.read(path)
+    if content is None:
+        return checkpoint.Remembered()
+    files.settle(path)  # as what drivers were told: see `keeping`
+    return checkpoint.decode(content)
 
 
 class Lending:
