@@ -1,6 +1,7 @@
 """Two checkouts in turn, A, B, A, B: did the API server, or a hollow node, become slower? Prints JSON.
 
-    bench/compare.py --base DIR [--in-process] [--rounds 2] [--objects 5000] [--kinds pods,…] [--worst 0.03]
+    bench/compare.py --base DIR [--in-process] [--rounds 2] [--objects 5000] [--kinds pods,…]
+                     [--connections 32] [--worst 0.03]
     bench/compare.py --base DIR --up NODES [--idle S]
 
 A is the checkout in DIR, B is this one. Both are driven by this checkout's `bench/apiserver.py`, or
@@ -66,6 +67,11 @@ def _command(options: argparse.Namespace) -> list[str]:
     return [*command, "--kinds", options.kinds, "--store", options.store, *width]
 
 
+def commit_of(checkout: Path) -> str:
+    words = ["git", "-C", str(checkout), "rev-parse", "--short", "HEAD"]
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def compared(base: Sequence[Mapping[str, float]], here: Sequence[Mapping[str, float]]) -> dict[str, Any]:
     """By figure: the best of each side, and the ratio."""
     found = {}
@@ -112,6 +118,7 @@ def main() -> int:
     options = parser.parse_args()
     if not (options.base / "src" / "allot").is_dir():
         parser.error(f"{options.base} is no checkout: it has no src/allot")
+    commit = commit_of(options.base)
     base: list[dict[str, float]] = []
     here: list[dict[str, float]] = []
     for number in range(options.rounds):
@@ -120,10 +127,13 @@ def main() -> int:
             print(f"{name} {number + 1}/{options.rounds}: {turns[-1]}", file=sys.stderr, flush=True)
     found = compared(base, here)
     said = slower(found, options.worst)
-    turns_of = {"a": base, "b": here}
-    print(
-        json.dumps({"base": str(options.base), "ratios": found, "slower": said, "turns": turns_of}, indent=1)
-    )
+    report = {
+        "base": commit,
+        "ratios": found,
+        "slower": said,
+        "turns": {"a": base, "b": here},
+    }
+    print(json.dumps(report, indent=1))
     return 1 if said else 0
 
 

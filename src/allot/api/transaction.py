@@ -15,6 +15,8 @@ VERSION = "v1alpha1"
 MEMBERS_MAX = 64
 MEMBER = "TransactionMember"
 """The reason of the cause that names the member which was refused."""
+DRY_RUN_OF_ONE = "dryRun: said for the whole transaction, not for one of its requests"
+"""Why a request in it is refused that says so in its query or its options."""
 ABSENT = "absent"
 """What `expect` says of an object that is not there."""
 

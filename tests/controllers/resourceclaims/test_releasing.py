@@ -35,6 +35,14 @@ async def deallocated(here: World, name: str = "c"):
     return await here.until(look)
 
 
+async def leave_behind(here: World) -> None:
+    """The cache has a pod that the server has no more, and hears nothing of pods from now on."""
+    await here.pods.create(pod(claims=[]))
+    await here.quiet()
+    await freeze(here, "pods")
+    await here.pods.delete("p", NS, grace_period_s=0)
+
+
 @story
 async def test_a_finished_pod_gives_its_claim_back(here: World):
     """Rule 6.1: terminal phase; on transition to zero consumers the allocation is cleared."""
@@ -334,10 +342,7 @@ async def test_a_generated_claim_of_a_pod_that_is_not_there_is_left_to_garbage_c
 @story
 async def test_who_owns_a_claim_is_left_to_garbage_collection_where_the_server_has_no_such_pod(here: World):
     """Rule 6.1: the cache has a pod of that name, which is not the owner, and the server has none."""
-    await here.pods.create(pod(claims=[]))
-    await here.quiet()
-    await freeze(here, "pods")
-    await here.pods.delete("p", NS, grace_period_s=0)
+    await leave_behind(here)
     earlier = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "of-an-earlier-pod", "controller": True}
     await here.claims.create(claim(ownerReferences=[earlier]))
     await here.quiet()
@@ -386,10 +391,7 @@ async def test_a_cache_that_is_behind_does_not_cost_a_running_pod_its_device(her
 @story
 async def test_a_cache_that_is_behind_does_not_cost_a_new_pod_its_claim(here: World):
     """The cache still has the earlier pod of that name; the claim is the later one's."""
-    await here.pods.create(pod(claims=[]))
-    await here.quiet()
-    await freeze(here, "pods")
-    await here.pods.delete("p", NS, grace_period_s=0)
+    await leave_behind(here)
     later = await here.pods.create(pod())
     await here.claims.create(claim(**owned_by(later)))
     await here.quiet()
@@ -402,10 +404,7 @@ async def test_an_owner_that_the_cache_never_hears_of_is_looked_at_again(here: W
     tells of either."""
     claim_loop.CACHE_BEHIND_S, before = 0.2, claim_loop.CACHE_BEHIND_S
     try:
-        await here.pods.create(pod(claims=[]))
-        await here.quiet()
-        await freeze(here, "pods")
-        await here.pods.delete("p", NS, grace_period_s=0)
+        await leave_behind(here)
         later = await here.pods.create(pod(claims=[]))
         await here.claims.create(claim(**owned_by(later)))
         await here.quiet()

@@ -415,7 +415,7 @@ def test_a_claim_that_is_completed_after_all_keeps_its_protection_and_does_not_g
     together(story, resourceclaims.CONTROLLER)
 
 
-async def refuse(here: World, operation: str, says: str, **validation: str) -> None:
+async def forbid(here: World, operation: str, says: str, **validation: str) -> None:
     """What an administrator may demand of claims: returns once the server has heard of it."""
     policies = "validatingadmissionpolicies", "validatingadmissionpolicybindings"
     writable = [
@@ -441,13 +441,13 @@ async def allow(here: World) -> None:
 
 @pytest.mark.parametrize("reason", ["Invalid", "Forbidden"])
 def test_a_claim_that_may_not_go_gives_its_devices_back(reason: str):
-    """What can be had is had, and the rest is tried again."""
+    """Rule 6.1: what can be had is had, and the rest is tried again."""
 
     async def story(here: World) -> None:
         await here.templates.create(template())
         running = await here.pods.create(pod())
         held = await allocate(here, await generated(here), consumer(running))
-        await refuse(here, "DELETE", "false", reason=reason)
+        await forbid(here, "DELETE", "false", reason=reason)
         await finish(here)
         free = await deallocated(here, held.name)
         assert free.uid == held.uid and not free.metadata.deletion_timestamp
@@ -458,11 +458,13 @@ def test_a_claim_that_may_not_go_gives_its_devices_back(reason: str):
 
 
 def test_a_claim_that_must_stay_protected_gives_its_devices_back():
+    """Rule 6.1."""
+
     async def story(here: World) -> None:
         await here.templates.create(template())
         running = await here.pods.create(pod())
         held = await allocate(here, await generated(here), consumer(running))
-        await refuse(here, "UPDATE", "has(object.metadata.finalizers)")
+        await forbid(here, "UPDATE", "has(object.metadata.finalizers)")
         await finish(here)
 
         async def is_free() -> bool:
@@ -475,7 +477,7 @@ def test_a_claim_that_must_stay_protected_gives_its_devices_back():
 
 
 def test_a_claim_that_may_not_go_waits_for_its_node_all_the_same():
-    """N2: the node begins to hold it in the moment of the refusal, which is heard of later."""
+    """Rule 6.1, N2: the node begins to hold it in the moment of the refusal, which is heard of later."""
 
     async def story(here: World) -> None:
         await here.templates.create(template())
@@ -483,7 +485,7 @@ def test_a_claim_that_may_not_go_waits_for_its_node_all_the_same():
         made = await here.claims.create(claim(ownerReferences=owned_by(running)["ownerReferences"]))
         held = await allocate(here, made, consumer(running))
         await node_with(here)
-        await refuse(here, "DELETE", "false")
+        await forbid(here, "DELETE", "false")
         raced = []
 
         async def prepare(request) -> None:
@@ -498,6 +500,32 @@ def test_a_claim_that_may_not_go_waits_for_its_node_all_the_same():
         await finish(here)
         await here.quiet()
         assert raced and allocation(await here.claims.get("c", NS)) is not None
+
+    together(story, resourceclaims.CONTROLLER)
+
+
+@pytest.mark.parametrize("carried_out", [True, False], ids=["carried out", "not carried out"])
+def test_an_answer_that_is_lost_does_not_take_the_claim_apart(carried_out: bool):
+    """It is no refusal: what became of the claim is looked at, and it goes at once all the same."""
+
+    async def story(here: World) -> None:
+        await here.templates.create(template())
+        running = await here.pods.create(pod())
+        held = await allocate(here, await generated(here), consumer(running))
+        await here.quiet()
+
+        async def lose(request: Request) -> None:
+            if request.path == transaction.PATH:
+                here.wire.before = None
+                if carried_out:
+                    await here.wire._transport.send(request)
+                raise errors.Timeout("no answer")
+
+        here.wire.before = lose
+        await finish(here)
+        assert await what_became_of(here, held) == [("DELETED", True)]
+        await here.quiet()
+        assert here.wire.before is None and here.wire.count("PATCH", "") + here.wire.count("DELETE", "") == 0
 
     together(story, resourceclaims.CONTROLLER)
 

@@ -147,7 +147,7 @@ def _asked(
         what = f"{target.verb} of {target.plural}{'/' * bool(target.subresource)}{target.subresource}"
         raise errors.BadRequest(f"{what[:200]} cannot be part of a transaction: it does not write one object")
     if "dryRun" in made.query:
-        raise errors.BadRequest("dryRun: said for the whole transaction, not for one of its requests")
+        raise errors.BadRequest(transaction.DRY_RUN_OF_ONE)
     if member.beside:
         _require_with_status(made, target, member.beside)
         target = replace(target, beside=member.beside)

@@ -22,6 +22,7 @@ from allot.api import (
     field,
     schema,
     stored_form,
+    transaction,
 )
 from allot.store import Committed, Delete, Put
 
@@ -123,7 +124,7 @@ class Deleter:
     ) -> tuple[Object, bool]:
         """Delete, or begin to. The object as it was last stored, and whether it is gone."""
         if options.dry_run and pending() is not None:
-            raise errors.BadRequest("dryRun: said for the whole transaction, not for one of its requests")
+            raise errors.BadRequest(transaction.DRY_RUN_OF_ONE)
         for attempt in range(ATTEMPTS):
             found = await self._repository.find(call.kind, namespace, name)
             if found.object is None:
