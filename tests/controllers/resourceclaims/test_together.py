@@ -513,10 +513,11 @@ def test_an_answer_that_is_lost_does_not_take_the_claim_apart(carried_out: bool)
         running = await here.pods.create(pod())
         held = await allocate(here, await generated(here), consumer(running))
         await here.quiet()
+        lost = []
 
         async def lose(request: Request) -> None:
-            if request.path == transaction.PATH:
-                here.wire.before = None
+            if request.path == transaction.PATH and len(lost) < 2:
+                lost.append(request)
                 if carried_out:
                     await here.wire._transport.send(request)
                 raise errors.Timeout("no answer")
@@ -525,7 +526,7 @@ def test_an_answer_that_is_lost_does_not_take_the_claim_apart(carried_out: bool)
         await finish(here)
         assert await what_became_of(here, held) == [("DELETED", True)]
         await here.quiet()
-        assert here.wire.before is None and here.wire.count("PATCH", "") + here.wire.count("DELETE", "") == 0
+        assert lost and here.wire.count("PATCH", "") + here.wire.count("DELETE", "") == 0
 
     together(story, resourceclaims.CONTROLLER)
 
