@@ -17,7 +17,7 @@ from allot.nodeagent import ProcessRuntime
 from allot.wire import capacity
 from e2e.process import allot
 from nodeagent.plugins import V1, until
-from nodeagent.test_capacity import Telling
+from nodeagent.test_capacity_loop import Telling
 
 NS = "default"
 
